@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// What a case is, and the list of all of them. Knows neither how a testee is driven (Stage,
+// conformance/stage) nor how results are printed.
+#ifndef KMES_CONFORMANCE_CASES_REGISTRY_H_
+#define KMES_CONFORMANCE_CASES_REGISTRY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/report/verdict.h"
+
+namespace kmes::conformance {
+
+class Stage;  // conformance/stage
+
+using CaseFunction = std::function<CaseOutcome(Stage&)>;
+
+// One case. The texts are static.
+struct Case {
+    std::string_view id;  // `<clause>/<slug>`, unique, stable for ever: case-ids.txt pins it
+    Level level = Level::must;
+    std::string_view clause;       // that it tests: "5.1.8.1-2", "E21", "contract-3"
+    std::string_view title;        // a few words, for --list
+    std::string_view description;  // what is done to the testee, and why
+    std::string_view expectation;  // what a right testee does
+    CaseFunction run;
+};
+
+// Every case, in the order in which they run. Defined in conformance/cases.
+const std::vector<Case>& all_cases();
+
+// What is wrong with this list (an id without a clause, one that stands twice, an empty text);
+// empty: nothing.
+std::string check_cases(const std::vector<Case>& cases);
+
+// What the command line says about a run.
+struct StageSettings {
+    std::vector<std::string> testee;  // program and arguments
+    std::uint32_t cpus = 4;
+    std::uint64_t capacity_bytes = 65536;
+    std::uint64_t seed = 0;
+    double timeout_scale = 1.0;
+    bool verbose = false;
+    // Set by SIGINT and SIGTERM: the stage kills the testee and returns as soon as it sees it.
+    // Never null.
+    const std::atomic<bool>* stop = nullptr;
+};
+
+// Defined in conformance/stage.
+//
+// Makes a fresh stage (a fresh testee) for this case, runs it, tears it down. Whatever goes wrong
+// comes back as an outcome; an exception that gets out is a suite error.
+CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings);
+
+// Whether anything can run at all here: the program is there and can be started and traced. An
+// empty string, or one clear line, which ends the run with status 3.
+std::string check_set_up(const StageSettings& settings);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_CASES_REGISTRY_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// An event as the specification has it: what was asked for, what became of it, and its bytes.
+// Written from the text (event model, "Event header"), not from the core: the few constants are
+// written down here a second time on purpose, so that a mistake in the core cannot hide itself.
+#ifndef KMES_CONFORMANCE_ORACLE_EVENT_H_
+#define KMES_CONFORMANCE_ORACLE_EVENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kmes::conformance {
+
+inline constexpr std::uint64_t kHeaderBytesBeforeType = 29;
+inline constexpr std::uint64_t kMetadataBytes = 4096;
+inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
+
+// What the driver has emitted. `extra_header` are bytes between the type and the payload (a later
+// version of the format may have them; v0.20 has none).
+struct EventSpec {
+    std::string type;
+    std::string payload;
+    std::uint64_t timestamp = 0;  // CLOCK_REALTIME, ns
+    std::uint8_t origin = 0;
+    std::string extra_header;
+};
+
+// 64-bit FNV-1a, as the contract's <digest>.
+std::uint64_t fnv1a(std::string_view bytes);
+
+// Header and payload in bytes, and the header alone.
+std::uint64_t encoded_bytes(const EventSpec& spec);
+std::uint64_t header_bytes(const EventSpec& spec);
+
+// The whole event, little-endian and packed, as it stands in the data region.
+std::string encode_event(const EventSpec& spec, std::uint64_t sequence, std::uint16_t cpu);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_ORACLE_EVENT_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// What can be found wrong with a testee: a stable code, the clause, a message that a stranger
+// understands. The judge makes those that follow from the records; the driver makes the rest with
+// the constructors below, so that all messages are formatted in one place. Knows no process and no
+// memory.
+#ifndef KMES_CONFORMANCE_ORACLE_FINDING_H_
+#define KMES_CONFORMANCE_ORACLE_FINDING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kmes::conformance {
+
+enum class FindingCode {
+    // From the records.
+    malformed_record,
+    unknown_cpu,
+    invented_event,
+    early_event,
+    torn_event,
+    wrong_cpu,
+    doubled_event,
+    reordered_event,
+    missing_event,
+    late_event,
+    wrong_loss_count,
+    missing_loss,
+    wrong_generation,
+    missing_generation,
+    refused_without_reason,
+    not_refused,
+    delivered_from_refused,
+    after_end,
+    after_refusal,
+    ended_too_early,
+    // From the driver.
+    lost_wake_up,
+    never_ended,
+    crash,
+    wrong_exit_status,
+    write_outside,
+    wrong_need_wake,
+    read_outside,
+    wrong_mapping,
+    contract,
+};
+
+// Stable, lower-case with hyphens: "torn-event".
+std::string_view finding_name(FindingCode code);
+
+struct Finding {
+    FindingCode code = FindingCode::contract;
+    std::string clause;   // "5.1.8.1-5", "E21", "contract"
+    std::string message;  // one line
+    std::optional<std::uint32_t> cpu;
+    std::uint64_t sequence = 0;  // 0: none
+    std::uint64_t line = 0;      // of the report; 0: none
+};
+
+// What a thread that sleeps for ever waits on.
+struct WaitDescription {
+    std::int32_t thread = 0;
+    bool on_futex = false;             // false: blocked in something else, which `where` names
+    std::string where;                 // "futex", "read", ...
+    std::optional<std::uint32_t> cpu;  // of the buffer that the word lies in; none: not in a buffer
+    std::uint64_t mapping_offset = 0;  // of the word in that buffer
+    std::uint32_t expected = 0;
+    std::uint32_t present = 0;    // in the word now
+    bool is_private = false;      // E17
+    bool retired_buffer = false;  // E3, E19: it sleeps on a buffer that was swapped out
+};
+
+// 5.1.8.2, E1, E2, E3, E17, E19: asleep although `sequence` is published and not delivered. The
+// clause is picked by what the thread waits on.
+Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
+                     const WaitDescription& wait);
+
+// The end event was delivered everywhere (or nothing is left to deliver), and it runs on. `state`
+// says what it does
+// ("3 threads: 2 blocked in futex, 1 running").
+Finding never_ended(std::string_view state, std::uint64_t waited_ms);
+
+// It exited although CPUs had not ended. `missing` names them.
+Finding ended_too_early(int exit_status, std::string_view missing);
+Finding wrong_exit_status(int exit_status);
+
+// Killed by a signal that the suite did not send. `where`: instruction or address, may be empty.
+Finding crash(int signal, std::string_view signal_name, std::string_view where);
+
+// A store outside byte 132 (contract). `instruction` may be empty.
+Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
+                      std::string_view instruction);
+
+// A load outside the mapping, or from its hidden part.
+Finding read_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
+                     std::string_view instruction);
+
+// A store of `bytes` bytes to `mapping_offset` with this value, checked against the contract: 0 or
+// 1 at byte 132, a 32-bit one writes zeros to bytes 133 to 135. Nothing: it is right.
+std::optional<Finding> judge_store(std::uint32_t cpu, std::uint64_t mapping_offset,
+                                   std::uint32_t bytes, std::uint64_t value,
+                                   std::string_view instruction);
+
+// Bytes 132 to 135 as found in memory, where single stores are not seen. Nothing: right.
+std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8_t bytes[4]);
+
+// mmap of a ring fd in another way than the contract says. `what` says which.
+Finding wrong_mapping(std::string_view what);
+
+// Anything else that the contract forbids.
+Finding contract_finding(std::string_view message);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_ORACLE_FINDING_H_
