@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+//
+// Tracer: starts an unmodified program under ptrace (and seccomp, where no outer filter outranks
+// it), serves it system call 1091, places true double mappings of the runner's buffers in it, and
+// reports what it does with them. It knows nothing of events, cases or the oracle, and never
+// judges.
+//
+// The sequence of a run:
+//
+//   Tracer tracer(options);
+//   tracer.set_attach_handler(...);        // is asked at each kmes_attach; may call add_buffer
+//   tracer.start({"./consumer", "arg"});
+//   for (;;) {
+//       Event event = tracer.wait(deadline);   // the thread of the event stands still ...
+//       ...                                    // ... while the runner looks, emits, swaps
+//   }                                          // ... and goes on at the next wait(), unless
+//   hold(tid)
+//
+// Rules:
+// - One thread makes and uses a Tracer (ptrace belongs to a thread), one Tracer at a time in that
+// thread, and that thread
+//   has no other child processes. Other threads of the runner are no matter. SIGCHLD is blocked in
+//   the thread and its action is the default for the life of the object; both are put back.
+// - Every process of the run is traced, through fork, vfork, clone and exec. The first one that
+// calls 1091 is the testee. All are killed when the
+//   Tracer goes, also when the runner dies.
+// - Nothing is inherited by the testee but standard input (/dev/null), standard output and error
+// (captured), and the
+//   report file (descriptor 3, named in KMES_REPORT_FD). It leads a session of its own.
+//
+// How it is done. 1091 is turned into openat("/proc/<runner>/fd/N") at its entry, for each fd; an
+// mmap of such an fd (known by device and inode, so dup is no matter) gets the data pages laid over
+// it twice by further calls injected at its exit, through a descriptor that is open for reading
+// only, so that mprotect cannot make them writable. Calls are injected by setting registers at a
+// stop, with the thread's signals blocked; addresses stay where the kernel puts them.
+//
+// What it cannot see: io_uring's futex operations; system calls that reach guarded pages through
+// msghdr or deeper structures (they get EFAULT; plain pointers, iovec and futex_waitv vectors are
+// redirected); processes made with CLONE_UNTRACED; 32-bit programs. A guard that is hit while the
+// thread blocks or ignores SIGSEGV resets that thread's SIGSEGV action to the default (the kernel
+// does). x86-64 only: elsewhere start() gives one Ended{kNotTraceable}.
+
+#ifndef CONFORMANCE_TRACER_TRACER_H_
+#define CONFORMANCE_TRACER_TRACER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/tracer/events.h"
+#include "conformance/tracer/types.h"
+
+namespace kmes::conformance {
+
+// How system calls of interest are seen.
+enum class Interception {
+    kAutomatic,  // kSeccomp unless an outer filter outranks it (probed once in a process)
+    kSeccomp,    // SECCOMP_RET_TRACE: only the calls of interest stop
+    kEveryCall,  // PTRACE_SYSCALL: every call stops twice; works below any outer filter
+};
+
+struct TracerOptions {
+    Interception interception = Interception::kAutomatic;
+    // Installs an outer filter in the testee that answers unknown numbers with ENOSYS, as
+    // containers do. For tests.
+    bool simulate_outer_filter = false;
+    // Stop and report futex operations of the testee on ring words.
+    bool report_futex = true;
+    // Added to or replacing variables of the runner's environment: "NAME=value".
+    std::vector<std::string> extra_environment;
+    // Unread bytes of a captured file at which OutputLimit is sent (and standard output and error
+    // are thinned out).
+    uint64_t output_limit_bytes = 64u << 20;
+    // How much of standard output and of standard error is kept to be shown: the first and the last
+    // half of this.
+    size_t shown_output_bytes = 64u << 10;
+};
+
+// What a thread is doing now.
+enum class Activity {
+    kRunning,  // on a processor or ready to be
+    kBlocked,  // asleep in a system call
+    kHeld,     // stopped by the tracer, or a stop of it has not been reported yet
+    kEnded,    // gone, or going
+};
+
+struct ThreadState {
+    pid_t tid = 0;
+    Activity activity = Activity::kRunning;
+    long call_number = -1;  // kBlocked: the system call, -1 for a page fault and the like
+    uint64_t arguments[6] = {};
+    // kBlocked: does the kernel wake it by itself after a time? (A futex wait without a limit does
+    // not; a sleep does.)
+    TimeLimit limit = TimeLimit::kNone;
+    int64_t limit_ns = 0;  // as given in the call; 0 if not known (a restarted call)
+    int limit_clock = 1;   // for kAbsolute
+    std::vector<FutexWord>
+        words;  // kBlocked in a futex wait: its ring words, with the values that stand there now
+    bool is_restarted = false;  // in restart_syscall: a timed call that was interrupted by a stop
+};
+
+struct Inspection {
+    std::vector<ThreadState> threads;  // of the testee's process
+    // Two looks in a row saw every thread asleep, and none had run between: at one moment all were
+    // blocked.
+    bool all_blocked = false;
+    // all_blocked and none of them ever wakes without somebody else's doing.
+    bool all_blocked_for_good = false;
+    // Another process of the run (a wrapper, a forked child) is alive: it could wake the testee
+    // through a pipe, say.
+    bool other_processes = false;
+};
+
+// The result of one guarded access that was let happen.
+struct GuardStep {
+    enum class Outcome {
+        kDone,        // the instruction has run (of a rep string operation: one element)
+        kWriteFault,  // it was a store to a page that may not be written: a WriteFault event
+                      // follows
+        kOtherFault,  // it raised another signal, which will be delivered
+        kThreadGone,
+    } outcome = Outcome::kDone;
+    std::vector<BufferAccess> accesses;  // as in the GuardHit
+    // Of the first access, if it is at most 8 bytes: what stood there before and after.
+    uint64_t value_before = 0;
+    uint64_t value_after = 0;
+};
+
+class Tracer {
+  public:
+    explicit Tracer(TracerOptions options = {});
+    ~Tracer();
+    Tracer(const Tracer&) = delete;
+    Tracer& operator=(const Tracer&) = delete;
+
+    // Registers a buffer that attach answers may name, at any time (a resize adds more). Throws
+    // std::invalid_argument for a capacity that is no multiple of 4096 or files that are too short,
+    // std::system_error if a descriptor cannot be had.
+    BufferId add_buffer(const ServedBuffer& buffer);
+    void set_attach_handler(AttachHandler handler);
+
+    // Starts the program; a name without a slash is looked for in PATH. Once for each Tracer. What
+    // goes wrong with the program arrives as Ended from wait(); std::system_error is thrown where
+    // the runner itself lacks a means (memory, descriptors).
+    void start(const std::vector<std::string>& arguments);
+
+    // Lets every thread go on that is not held, and gives the next event, or TimedOut. After Ended
+    // it gives Ended again.
+    Event wait(TimePoint deadline);
+
+    // Keeps the thread of the last event still over further wait() calls, until release().
+    // release() of a thread that is not held does nothing. The thread really goes on at the next
+    // wait().
+    void hold(pid_t tid);
+    void release(pid_t tid);
+
+    // Stops every thread of the testee, wherever it is, and keeps all of them still (wait() then
+    // gives only what had happened before) until thaw_all(). False if some thread could not be
+    // stopped in time (uninterruptible in the kernel), with none frozen. Blocked calls of the
+    // testee are restarted by the kernel afterwards, a few (epoll_wait) get EINTR.
+    bool freeze_all(TimePoint deadline);
+    void thaw_all();
+
+    // What each thread of the testee does now. Stops nothing.
+    Inspection inspect();
+
+    // Where served buffers are mapped in the testee now (checked against /proc, so munmap is seen).
+    std::vector<Mapping> mappings();
+    // Open descriptors of the testee that refer to served buffers.
+    std::vector<std::pair<int, BufferId>> open_fds();
+
+    // Makes `page_count` pages of a mapping inaccessible, from page `first_page` of the buffer's
+    // layout (0: metadata), so that the first access to each is a GuardHit before it happens. All
+    // threads are stopped for it. Returns false if the testee has no thread that can do it, or the
+    // pages are not mapped. Guards of a mapping add up.
+    bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
+    // Takes all guards of the mapping away. The thread of a GuardHit then simply does its access
+    // when it goes on.
+    bool release_guards(MappingId mapping);
+    // After a GuardHit: does that one instruction with the guards open, all other threads of the
+    // testee stopped, and closes them again. The thread stays held as before, behind the
+    // instruction.
+    GuardStep step_guarded(pid_t tid);
+
+    // New bytes of the report file since the last call; whole lines are the testee's business.
+    std::string read_report();
+    // What stands on standard output and error so far; the middle is left out (and that said) where
+    // it is long.
+    std::string standard_output();
+    std::string standard_error();
+
+    // Kills all processes of the run and waits for them; the next wait() gives Ended. The
+    // destructor does it as well.
+    void kill_all();
+
+    // The testee's process, 0 before the first attach; all live thread ids of it.
+    pid_t testee_pid() const;
+    std::vector<pid_t> testee_threads() const;
+    // The way that is in use (never kAutomatic after start).
+    Interception interception() const;
+
+  private:
+    class Engine;
+    std::unique_ptr<Engine> engine_;
+};
+
+// Can programs be traced here at all? Empty if so, else one line that says what stands in the way
+// (Yama, seccomp, the architecture) and what would help. Probed once in a process.
+std::string why_not_traceable();
+
+}  // namespace kmes::conformance
+
+#endif  // CONFORMANCE_TRACER_TRACER_H_
