@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The binary interface: the mapped region (5.1.5, 5.1.6) and the event header (event-model.md).
+ * The only file that knows an offset; every row of the specification is asserted below.
+ *
+ * Protocol code never dereferences the metadata structure. It binds a `struct kmes_fields` to a
+ * mapping once (`kmes_bind_fields`) and goes through its pointers, so that a later format, which
+ * moves need_wake to a page of its own or lengthens the header, is one more layout here and
+ * nothing anywhere else.
+ *
+ *   offset 0           4096                       4096 + capacity            4096 + 2 x capacity
+ *          | metadata  | data, first mapping      | data, second mapping     |
+ *                        same physical pages ---->  (5.1.4)
+ */
+#ifndef KMES_ABI_H
+#define KMES_ABI_H
+
+#include "kmes/types.h"
+
+/* 5.1.6.1: KMESRING, compared byte by byte. */
+#define KMES_MAGIC_BYTES 8
+#define KMES_MAGIC_INITIALIZER {0x4B, 0x4D, 0x45, 0x53, 0x52, 0x49, 0x4E, 0x47}
+
+#define KMES_VERSION_1 1u
+#define KMES_METADATA_BYTES 4096u
+#define KMES_PAGE_BYTES 4096u /* E22: version 1 can only be mapped with pages of 4 KiB. */
+
+/* What the core takes; 5.1.3 lets an implementation choose, as long as both are powers of two. */
+#define KMES_CAPACITY_MIN_BYTES 256ull
+#define KMES_CAPACITY_MAX_BYTES (1ull << 31)
+
+/* What the configuration above the core takes (event-model.md, Configuration). */
+#define KMES_CONFIG_CAPACITY_MIN_BYTES (64ull << 10)
+#define KMES_CONFIG_CAPACITY_MAX_BYTES (256ull << 20)
+#define KMES_CONFIG_CAPACITY_DEFAULT_BYTES (4ull << 20)
+#define KMES_CONFIG_EVENT_MIN_BYTES (1ull << 10)
+#define KMES_CONFIG_EVENT_MAX_BYTES (4ull << 20)
+#define KMES_CONFIG_EVENT_DEFAULT_BYTES (64ull << 10)
+
+/* event-model.md, Event header. */
+#define KMES_EVENT_FIXED_BYTES 29u
+#define KMES_EVENT_MIN_BYTES 30u /* the fixed part and a type of one byte */
+
+#define KMES_ORIGIN_USERSPACE 0u
+#define KMES_ORIGIN_KMES 1u
+#define KMES_ORIGIN_KACS 2u
+#define KMES_ORIGIN_LCS 3u
+
+/* event-model.md, Calls. */
+#define KMES_SYSCALL_EMIT 1090
+#define KMES_SYSCALL_ATTACH 1091
+#define KMES_SYSCALL_EMIT_BATCH 1092
+#define KMES_BATCH_MAX_ENTRIES 256u
+
+/* 5.1.6: the metadata page of version 1. */
+struct kmes_metadata_v1 {
+    __u8 magic[KMES_MAGIC_BYTES];
+    __u32 version;
+    __u16 cpu_id;
+    __u16 reserved0;
+    __u64 capacity;
+    __u64 data_offset;
+    __u64 generation;
+    __u8 reserved1[24];
+    __u64 write_pos;
+    __u64 tail_pos;
+    __u8 reserved2[48];
+    __u32 futex_counter;
+    __u8 need_wake;
+    __u8 reserved3[59];
+    __u8 unused[KMES_METADATA_BYTES - 192];
+};
+
+/* The fixed part of an event header; the type follows it, the payload begins at header_size. */
+struct kmes_event_header {
+    __u32 event_size;
+    __u32 header_size;
+    __u64 timestamp;
+    __u64 sequence;
+    __u16 cpu_id;
+    __u8 origin_class;
+    __u16 type_len;
+} KMES_PACKED;
+
+/* The entry of kmes_emit_batch (1092). */
+struct kmes_emit_entry {
+    const void* type;
+    __u16 type_len;
+    const void* payload;
+    __u32 payload_len;
+};
+
+#define KMES_ASSERT_FIELD(structure, field, offset, bytes)                            \
+    KMES_STATIC_ASSERT(offsetof(struct structure, field) == (offset),                 \
+                       #structure "." #field " is not where the specification says"); \
+    KMES_STATIC_ASSERT(sizeof(((struct structure*)0)->field) == (bytes),              \
+                       #structure "." #field " has not the size that the specification says")
+
+/* clang-format off */
+/* 5.1.6.1 Cache line 0 -- static fields */
+KMES_ASSERT_FIELD(kmes_metadata_v1, magic,           0,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, version,         8,  4);
+KMES_ASSERT_FIELD(kmes_metadata_v1, cpu_id,         12,  2);
+KMES_ASSERT_FIELD(kmes_metadata_v1, reserved0,      14,  2);
+KMES_ASSERT_FIELD(kmes_metadata_v1, capacity,       16,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, data_offset,    24,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, generation,     32,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, reserved1,      40, 24);
+/* 5.1.6.2 Cache line 1 -- producer fields */
+KMES_ASSERT_FIELD(kmes_metadata_v1, write_pos,      64,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, tail_pos,       72,  8);
+KMES_ASSERT_FIELD(kmes_metadata_v1, reserved2,      80, 48);
+/* 5.1.6.3 Cache line 2 -- notification fields */
+KMES_ASSERT_FIELD(kmes_metadata_v1, futex_counter, 128,  4);
+KMES_ASSERT_FIELD(kmes_metadata_v1, need_wake,     132,  1);
+KMES_ASSERT_FIELD(kmes_metadata_v1, reserved3,     133, 59);
+KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 4096, "5.1.5: the metadata page has 4096 bytes");
+/* event-model.md, Event header */
+KMES_ASSERT_FIELD(kmes_event_header, event_size,     0,  4);
+KMES_ASSERT_FIELD(kmes_event_header, header_size,    4,  4);
+KMES_ASSERT_FIELD(kmes_event_header, timestamp,      8,  8);
+KMES_ASSERT_FIELD(kmes_event_header, sequence,      16,  8);
+KMES_ASSERT_FIELD(kmes_event_header, cpu_id,        24,  2);
+KMES_ASSERT_FIELD(kmes_event_header, origin_class,  26,  1);
+KMES_ASSERT_FIELD(kmes_event_header, type_len,      27,  2);
+KMES_STATIC_ASSERT(sizeof(struct kmes_event_header) == 29, "the type begins at byte 29");
+/* event-model.md, Calls */
+KMES_ASSERT_FIELD(kmes_emit_entry, type,             0,  8);
+KMES_ASSERT_FIELD(kmes_emit_entry, type_len,         8,  2);
+KMES_ASSERT_FIELD(kmes_emit_entry, payload,         16,  8);
+KMES_ASSERT_FIELD(kmes_emit_entry, payload_len,     24,  4);
+KMES_STATIC_ASSERT(sizeof(struct kmes_emit_entry) == 32, "an entry of kmes_emit_batch has 32 bytes");
+/* clang-format on */
+
+/* Where the shared fields of one mapping lie. The only way in which protocol code reaches them. */
+struct kmes_fields {
+    __u8* magic; /* KMES_MAGIC_BYTES of them */
+    __u32* version;
+    __u16* cpu_id;
+    __u64* capacity;
+    __u64* data_offset;
+    __u64* generation;
+    __u64* write_pos;
+    __u64* tail_pos;
+    __u32* futex_counter;
+    __u8* need_wake;
+    __u8* data; /* 2 x capacity bytes, the second half an alias of the first (5.1.4) */
+};
+
+/* Bytes from the start of a mapping to its data in this format version; 0 for an unknown version.
+ */
+static inline __u64 kmes_data_offset_bytes(__u32 version) {
+    return version == KMES_VERSION_1 ? KMES_METADATA_BYTES : 0;
+}
+
+/* 5.1.5: bytes that one buffer takes in an address space; 0 for an unknown version. */
+static inline __u64 kmes_mapping_bytes(__u32 version, __u64 capacity_bytes) {
+    __u64 offset = kmes_data_offset_bytes(version);
+
+    return offset ? offset + 2 * capacity_bytes : 0;
+}
+
+/* 5.1.3: a power of two, and not outside of what the core takes. */
+static inline bool kmes_capacity_is_valid(__u64 capacity_bytes) {
+    return capacity_bytes >= KMES_CAPACITY_MIN_BYTES && capacity_bytes <= KMES_CAPACITY_MAX_BYTES &&
+           (capacity_bytes & (capacity_bytes - 1)) == 0;
+}
+
+/*
+ * Points `fields` into the mapping at `base`, which is laid out as format `version`.
+ * Reads and writes nothing. False, with `fields` untouched, for a version that is not known.
+ */
+static inline bool kmes_bind_fields(struct kmes_fields* fields, void* base, __u32 version) {
+    struct kmes_metadata_v1* page = (struct kmes_metadata_v1*)base;
+
+    if (version != KMES_VERSION_1) return false;
+    fields->magic = page->magic;
+    fields->version = &page->version;
+    fields->cpu_id = &page->cpu_id;
+    fields->capacity = &page->capacity;
+    fields->data_offset = &page->data_offset;
+    fields->generation = &page->generation;
+    fields->write_pos = &page->write_pos;
+    fields->tail_pos = &page->tail_pos;
+    fields->futex_counter = &page->futex_counter;
+    fields->need_wake = &page->need_wake;
+    fields->data = (__u8*)base + KMES_METADATA_BYTES;
+    return true;
+}
+
+#endif

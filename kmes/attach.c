@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The reader meets a buffer: opening, checking a mapping, and changing to a newer one (5.1.8.3 with
+ * E11, E14, E15, E19, E21, E25). Knows no events.
+ */
+#include "kmes/order.h"
+#include "kmes/reader_parts.h"
+
+/* A producer that swaps at every attach does not hold a reader up for ever: after so many attempts
+ * it takes what it has, and relies on the nudge (E19). */
+#define KMES_ATTACH_ATTEMPTS 64u
+
+/* A mapping that was checked. */
+struct found {
+    struct kmes_mapping mapping;
+    struct kmes_fields shared;
+    __u64 capacity;
+    __u64 generation;
+};
+
+static bool magic_is_right(const struct kmes_fields* shared) {
+    static const __u8 magic[KMES_MAGIC_BYTES] = KMES_MAGIC_INITIALIZER;
+    unsigned i;
+
+    for (i = 0; i < KMES_MAGIC_BYTES; i++) {
+        if (kmes_load_relaxed_u8(shared->magic + i, KMES_ORDER_STATIC_FIELD) != magic[i])
+            return false;
+    }
+    return true;
+}
+
+/* 5.1.6.1, and E14 for the capacity. The values are taken once, and never read again (E9). Magic
+ * and version stand at the same place in every version. */
+static int check_mapping(struct found* found) {
+    struct kmes_fields* shared = &found->shared;
+    __u32 version;
+
+    if (found->mapping.mapped_bytes < kmes_mapping_bytes(KMES_VERSION_1, KMES_CAPACITY_MIN_BYTES))
+        return -EINVAL;
+    kmes_bind_fields(shared, found->mapping.base, KMES_VERSION_1);
+    if (!magic_is_right(shared)) return -EPROTO;
+    version = kmes_load_relaxed_u32(shared->version, KMES_ORDER_STATIC_FIELD);
+    if (!kmes_bind_fields(shared, found->mapping.base, version)) return -EPROTONOSUPPORT;
+    found->capacity = kmes_load_relaxed_u64(shared->capacity, KMES_ORDER_STATIC_FIELD);
+    if (!kmes_capacity_is_valid(found->capacity) ||
+        kmes_mapping_bytes(version, found->capacity) != found->mapping.mapped_bytes)
+        return -EINVAL;
+    if (kmes_load_relaxed_u64(shared->data_offset, KMES_ORDER_STATIC_FIELD) !=
+        kmes_data_offset_bytes(version))
+        return -EINVAL;
+    return 0;
+}
+
+static bool is_same_buffer(const struct kmes_mapping* a, const struct kmes_mapping* b) {
+    return a->device == b->device && a->inode == b->inode && a->session == b->session;
+}
+
+/* One attach. 1: the buffer may have been retired before its generation was read. */
+static int attach_once(const struct kmes_reader_config* config, struct found* found) {
+    const struct kmes_attach_functions* functions = &config->attach_functions;
+    struct kmes_mapping now;
+    int error = functions->attach(functions->context, config->cpu_id, &found->mapping);
+
+    if (error) return error;
+    error = check_mapping(found);
+    if (!error) {
+        found->generation =
+            kmes_load_acquire_u64(found->shared.generation, KMES_ORDER_LOOK_GENERATION);
+        error = functions->identify(functions->context, config->cpu_id, &now);
+    }
+    if (error) {
+        functions->detach(functions->context, &found->mapping);
+        return error;
+    }
+    return is_same_buffer(&found->mapping, &now) ? 0 : 1;
+}
+
+/* E19: the buffer is alive if the producer still writes to it after its generation was read: then
+ * that value is its own, and not what a swap left in it. */
+static int attach_alive(const struct kmes_reader_config* config, struct found* found) {
+    unsigned attempt;
+
+    for (attempt = 1;; attempt++) {
+        int error = attach_once(config, found);
+
+        if (error <= 0) return error;
+        if (attempt == KMES_ATTACH_ATTEMPTS) return 0;
+        config->attach_functions.detach(config->attach_functions.context, &found->mapping);
+    }
+}
+
+/* E11: nothing is assumed of the positions; reading begins at the tail, and sequence numbers say
+ * what is new (E21). */
+static void adopt(struct kmes_reader* reader, const struct found* found) {
+    if (reader->mapping.session != found->mapping.session) reader->has_sequence = false; /* E25 */
+    reader->mapping = found->mapping;
+    reader->shared = found->shared;
+    reader->capacity = found->capacity;
+    reader->generation = found->generation;
+    reader->read_pos = kmes_load_acquire_u64(found->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
+    reader->peeked_bytes = 0;
+}
+
+int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config* config) {
+    struct found found;
+    int error;
+
+    kmes_zero_private(reader, sizeof(*reader));
+    kmes_zero_private(&found, sizeof(found));
+    error = attach_alive(config, &found);
+    if (error) return error;
+    reader->config = *config;
+    adopt(reader, &found);
+    return 0;
+}
+
+void kmes_reader_close(struct kmes_reader* reader) {
+    const struct kmes_attach_functions* functions = &reader->config.attach_functions;
+
+    if (!reader->mapping.base) return;
+    functions->detach(functions->context, &reader->mapping);
+    reader->mapping.base = NULL;
+}
+
+int kmes_reader_switch(struct kmes_reader* reader, __u64 generation) {
+    const struct kmes_attach_functions* functions = &reader->config.attach_functions;
+    struct found found;
+    int error;
+
+    kmes_zero_private(&found, sizeof(found));
+    error = attach_alive(&reader->config, &found);
+    if (error) return error;
+    if (is_same_buffer(&found.mapping, &reader->mapping)) {
+        /* A change without a successor: remember it, or every look would come here (E15). */
+        functions->detach(functions->context, &found.mapping);
+        reader->generation = generation;
+        return 0;
+    }
+    functions->detach(functions->context, &reader->mapping);
+    adopt(reader, &found);
+    reader->statistics.switches++;
+    return 0;
+}

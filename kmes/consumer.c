@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The drain loop: 5.1.8.1 with E4, E6, E7, E20, E21, E24, in three forms (a copy, in place, bulk).
+ * Barriers carry the labels of kmes/order.h; the index of pairs stands there.
+ */
+#include "kmes/order.h"
+#include "kmes/reader_parts.h"
+
+/* 5.1.8.3, after the buffer was drained. 1: look again; 0: no newer buffer; or an error. */
+static int follow_generation(struct kmes_reader* reader) {
+    /* LOOK_GENERATION pairs with GENERATION (E24): the write_pos that is loaded after it is the
+     * last one of this buffer. */
+    __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOOK_GENERATION);
+    int error;
+
+    if (generation == reader->generation) /* E9, E15: any difference from what was seen here */
+        return 0;
+    if (reader->read_pos <
+        kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_FROZEN_WRITE_POS))
+        return 1; /* E10: what the new buffer may not have is still here */
+    error = kmes_reader_switch(reader, generation);
+    return error ? error : 1;
+}
+
+/* 5.1.8.1 steps 1 to 3: bytes that are published behind the read position, which is not lapped. */
+static int look(struct kmes_reader* reader, __u64* available_bytes) {
+    for (;;) {
+        __u64 write_pos, tail_pos;
+        int follow;
+
+        if (reader->stopped) return -EBADMSG;
+        write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+        if (reader->read_pos >= write_pos) { /* E20: not only equal */
+            follow = follow_generation(reader);
+            if (follow > 0) continue;
+            return follow; /* 0 is KMES_READ_EMPTY */
+        }
+        tail_pos = kmes_load_acquire_u64(reader->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
+        if (reader->read_pos >= tail_pos) {
+            *available_bytes = write_pos - reader->read_pos;
+            return KMES_READ_EVENT;
+        }
+        reader->statistics.laps++;
+        reader->read_pos = tail_pos; /* E20: and back to step 1, the tail may be all there is */
+    }
+}
+
+/*
+ * 5.1.8.1 step 5: true if nothing at or behind the read position was overwritten before now. Else
+ * the read position moves to the tail. DATA_FENCE pairs with TAIL_FENCE (E4): the data was read
+ * before the tail is.
+ */
+static bool is_whole(struct kmes_reader* reader) {
+    __u64 tail_pos;
+
+    kmes_fence_acquire(KMES_ORDER_DATA_FENCE);
+    tail_pos = kmes_load_relaxed_u64(reader->shared.tail_pos, KMES_ORDER_RECHECK_TAIL);
+    if (KMES_LIKELY(tail_pos <= reader->read_pos)) return true;
+    reader->statistics.torn++;
+    reader->read_pos = tail_pos;
+    return false;
+}
+
+static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
+    kmes_copy_out(to, reader->shared.data, reader->capacity, reader->read_pos, bytes,
+                  KMES_ORDER_READ_DATA);
+}
+
+/*
+ * 5.1.8.1 steps 1 to 4 for the header alone: one that is sound, and so safe to take lengths from
+ * (E7), but that may be torn until is_whole has said otherwise.
+ */
+static int find_event(struct kmes_reader* reader, struct kmes_event_header* header,
+                      __u64* available_bytes) {
+    for (;;) {
+        int found = look(reader, available_bytes);
+
+        if (found != KMES_READ_EVENT) return found;
+        if (*available_bytes > reader->capacity)
+            *available_bytes = reader->capacity; /* no producer publishes more */
+        read_data(reader, header, sizeof(*header));
+        if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
+            return KMES_READ_EVENT;
+        if (!is_whole(reader)) continue;
+        reader->statistics.corrupt++;
+        if (reader->config.stop_on_corrupt)
+            reader->stopped = true;
+        else
+            reader->read_pos += *available_bytes; /* to write_pos; never back */
+    }
+}
+
+/* E21: what an older buffer had delivered already is not delivered again. */
+static bool is_newer(const struct kmes_reader* reader, __u64 sequence) {
+    return !reader->has_sequence || sequence > reader->last_sequence;
+}
+
+/* 5.1.9: sequence numbers that are missing between two delivered events are lost ones. */
+static __u64 lost_before(const struct kmes_reader* reader, __u64 sequence) {
+    return reader->has_sequence ? sequence - reader->last_sequence - 1 : 0;
+}
+
+/* 5.1.8.1 step 6. */
+static void deliver(struct kmes_reader* reader, __u64 sequence) {
+    reader->statistics.delivered++;
+    reader->statistics.lost += lost_before(reader, sequence);
+    reader->last_sequence = sequence;
+    reader->has_sequence = true;
+}
+
+static void pass_not_newer(struct kmes_reader* reader, __u32 event_bytes) {
+    reader->statistics.not_newer++;
+    reader->read_pos += event_bytes;
+}
+
+int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
+                     struct kmes_event_view* view) {
+    for (;;) {
+        struct kmes_event_header header;
+        __u64 available_bytes;
+        bool fits;
+        int found = find_event(reader, &header, &available_bytes);
+
+        if (found != KMES_READ_EVENT) return found;
+        fits = header.event_size <= buffer_bytes;
+        if (fits) read_data(reader, buffer, header.event_size);
+        if (!is_whole(reader)) continue;
+        if (!is_newer(reader, header.sequence)) {
+            pass_not_newer(reader, header.event_size);
+            continue;
+        }
+        if (!fits) {
+            view->event_size = header.event_size;
+            return -EMSGSIZE;
+        }
+        kmes_data_is_valid(reader->shared.data, reader->read_pos, header.event_size,
+                           KMES_ORDER_VALID_DATA);
+        kmes_event_view_from(view, &header, (const __u8*)buffer);
+        view->lost_before = lost_before(reader, header.sequence);
+        deliver(reader, header.sequence);
+        reader->read_pos += header.event_size;
+        return KMES_READ_EVENT;
+    }
+}
+
+int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view) {
+    for (;;) {
+        struct kmes_event_header header;
+        __u64 available_bytes;
+        int found = find_event(reader, &header, &available_bytes);
+
+        reader->peeked_bytes = 0;
+        if (found != KMES_READ_EVENT) return found;
+        if (!is_newer(reader, header.sequence)) {
+            if (is_whole(reader)) pass_not_newer(reader, header.event_size);
+            continue;
+        }
+        kmes_event_view_from(view, &header,
+                             reader->shared.data + (reader->read_pos & (reader->capacity - 1)));
+        view->lost_before = lost_before(reader, header.sequence);
+        reader->peeked_sequence = header.sequence;
+        reader->peeked_bytes = header.event_size;
+        return KMES_READ_EVENT;
+    }
+}
+
+bool kmes_reader_peek_is_whole(struct kmes_reader* reader) {
+    if (!reader->peeked_bytes) return false;
+    if (is_whole(reader)) return true;
+    reader->peeked_bytes = 0;
+    return false;
+}
+
+bool kmes_reader_release(struct kmes_reader* reader) {
+    if (!kmes_reader_peek_is_whole(reader)) return false;
+    kmes_data_is_valid(reader->shared.data, reader->read_pos, reader->peeked_bytes,
+                       KMES_ORDER_VALID_DATA);
+    deliver(reader, reader->peeked_sequence);
+    reader->read_pos += reader->peeked_bytes;
+    reader->peeked_bytes = 0;
+    return true;
+}
+
+/* Bytes of the whole, sound events at the start of private bytes. */
+static __u64 whole_events(const __u8* bytes, __u64 length) {
+    __u64 whole = 0;
+
+    while (length - whole >= KMES_EVENT_MIN_BYTES) {
+        struct kmes_event_header header;
+
+        kmes_copy_private(&header, bytes + whole, sizeof(header));
+        if (kmes_event_check(&header, length - whole) != KMES_EVENT_IS_SOUND) break;
+        whole += header.event_size;
+    }
+    return whole;
+}
+
+/* Copies up to `bytes` bytes from the read position and throws away what the tail has passed by
+ * then; what is left stands at *kept. 0: nothing is left. */
+static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes,
+                           const __u8** kept) {
+    __u64 from = reader->read_pos;
+    __u64 passed, whole;
+
+    read_data(reader, buffer, bytes);
+    if (!is_whole(reader) && reader->read_pos - from >= bytes) return 0;
+    passed = reader->read_pos - from; /* the tail is a boundary: an event begins there */
+    whole = whole_events(buffer + passed, bytes - passed);
+    kmes_data_is_valid(reader->shared.data, reader->read_pos, whole, KMES_ORDER_VALID_DATA);
+    reader->read_pos += whole;
+    *kept = buffer + passed;
+    return whole;
+}
+
+int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
+                     struct kmes_bulk* bulk, __u32* needed_bytes) {
+    for (;;) {
+        struct kmes_event_header header;
+        __u64 available_bytes;
+        int found = find_event(reader, &header, &available_bytes);
+
+        if (found != KMES_READ_EVENT) return found;
+        if (header.event_size > buffer_bytes) {
+            if (!is_whole(reader)) continue;
+            if (needed_bytes) *needed_bytes = header.event_size;
+            return -EMSGSIZE;
+        }
+        if (available_bytes > buffer_bytes) available_bytes = buffer_bytes;
+        bulk->left_bytes = copy_and_keep(reader, (__u8*)buffer, available_bytes, &bulk->bytes);
+        if (bulk->left_bytes) return KMES_READ_EVENT;
+    }
+}
+
+bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
+                    struct kmes_event_view* view) {
+    while (bulk->left_bytes) {
+        kmes_event_view_make(view, bulk->bytes);
+        bulk->bytes += view->event_size;
+        bulk->left_bytes -= view->event_size;
+        if (!is_newer(reader, view->sequence)) {
+            reader->statistics.not_newer++;
+            continue;
+        }
+        view->lost_before = lost_before(reader, view->sequence);
+        deliver(reader, view->sequence);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Building, checking and viewing one event. Private bytes only: whoever copies from a ring does the
+ * ordering. See event.h.
+ */
+#include "kmes/event.h"
+
+void kmes_event_header_build(struct kmes_event_header* header, const struct kmes_event_input* input,
+                             __u64 timestamp_ns, __u64 sequence, __u16 cpu_id) {
+    header->event_size = (__u32)kmes_event_bytes(input);
+    header->header_size = (__u32)kmes_event_header_bytes(input);
+    header->timestamp = timestamp_ns;
+    header->sequence = sequence;
+    header->cpu_id = cpu_id;
+    header->origin_class = input->origin_class;
+    header->type_len = input->type_len;
+}
+
+enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
+                                       __u64 available_bytes) {
+    if (available_bytes < KMES_EVENT_MIN_BYTES) return KMES_EVENT_IS_SHORT;
+    if (header->type_len == 0) return KMES_EVENT_HAS_NO_TYPE;
+    if (header->header_size < KMES_EVENT_FIXED_BYTES + (__u32)header->type_len)
+        return KMES_EVENT_TYPE_TOO_LONG;
+    if (header->event_size < header->header_size) return KMES_EVENT_HEADER_TOO_LONG;
+    if (header->event_size > available_bytes) return KMES_EVENT_TOO_LONG;
+    return KMES_EVENT_IS_SOUND;
+}
+
+const char* kmes_event_check_text(enum kmes_event_check check) {
+    switch (check) {
+        case KMES_EVENT_IS_SOUND:
+            return "a sound event";
+        case KMES_EVENT_IS_SHORT:
+            return "fewer than the 30 bytes that an event has at least";
+        case KMES_EVENT_HAS_NO_TYPE:
+            return "type_len is 0";
+        case KMES_EVENT_TYPE_TOO_LONG:
+            return "29 + type_len is more than header_size";
+        case KMES_EVENT_HEADER_TOO_LONG:
+            return "header_size is more than event_size";
+        case KMES_EVENT_TOO_LONG:
+            return "event_size is more than what is published";
+    }
+    return "no result of kmes_event_check";
+}
+
+void kmes_event_view_from(struct kmes_event_view* view, const struct kmes_event_header* header,
+                          const __u8* body) {
+    view->timestamp = header->timestamp;
+    view->sequence = header->sequence;
+    view->lost_before = 0;
+    view->type = body + KMES_EVENT_FIXED_BYTES;
+    view->payload = body + header->header_size;
+    view->event_size = header->event_size;
+    view->header_size = header->header_size;
+    view->payload_len = header->event_size - header->header_size;
+    view->type_len = header->type_len;
+    view->cpu_id = header->cpu_id;
+    view->origin_class = header->origin_class;
+}
+
+void kmes_event_view_make(struct kmes_event_view* view, const void* bytes) {
+    struct kmes_event_header header;
+
+    kmes_copy_private(&header, bytes, sizeof(header));
+    kmes_event_view_from(view, &header, (const __u8*)bytes);
+}
+
+/* Bytes of the sequence that `lead` begins, and the range of its second byte; 0: no lead byte. */
+static unsigned utf8_sequence(__u8 lead, __u8* second_min, __u8* second_max) {
+    *second_min = 0x80;
+    *second_max = 0xBF;
+    if (lead >= 0xC2 && lead <= 0xDF) return 2;
+    if (lead >= 0xE0 && lead <= 0xEF) {
+        if (lead == 0xE0) *second_min = 0xA0; /* overlong below */
+        if (lead == 0xED) *second_max = 0x9F; /* surrogates above */
+        return 3;
+    }
+    if (lead >= 0xF0 && lead <= 0xF4) {
+        if (lead == 0xF0) *second_min = 0x90; /* overlong below */
+        if (lead == 0xF4) *second_max = 0x8F; /* beyond U+10FFFF above */
+        return 4;
+    }
+    return 0;
+}
+
+bool kmes_utf8_is_valid(const void* text, __u64 bytes) {
+    const __u8* at = (const __u8*)text;
+    const __u8* end = at + bytes;
+
+    while (at < end) {
+        __u8 second_min, second_max;
+        unsigned length, i;
+
+        if (*at < 0x80) {
+            at++;
+            continue;
+        }
+        length = utf8_sequence(*at, &second_min, &second_max);
+        if (length == 0 || (__u64)(end - at) < length) return false;
+        if (at[1] < second_min || at[1] > second_max) return false;
+        for (i = 2; i < length; i++) {
+            if (at[i] < 0x80 || at[i] > 0xBF) return false;
+        }
+        at += length;
+    }
+    return true;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * One event: what a caller gives, the header that goes before it, and the check of what came out of
+ * a buffer (event-model.md, Event header; E7). Knows no ring, no order and no platform: all the
+ * bytes that it touches are private.
+ */
+#ifndef KMES_EVENT_H
+#define KMES_EVENT_H
+
+#include "kmes/abi.h"
+
+KMES_EXTERN_C_BEGIN
+
+/* What an emitter wants published. The memory belongs to the caller, for the time of the call. */
+struct kmes_event_input {
+    const void* type;
+    const void* payload; /* may be NULL where payload_len is 0 */
+    __u32 payload_len;   /* bytes */
+    __u16 type_len;      /* bytes, 1..65535 */
+    __u8 origin_class;   /* KMES_ORIGIN_... */
+    __u32
+        header_extra_len; /* bytes of zeros after the type: 0 in v0.20, more to stage a later one */
+};
+
+/* One event as a consumer sees it. `type` and `payload` point into the bytes that it was made from.
+ */
+struct kmes_event_view {
+    __u64 timestamp; /* ns since the Unix epoch; may jump either way */
+    __u64 sequence;
+    __u64 lost_before; /* events between the previous delivered one of this CPU and this one */
+    const __u8* type;
+    const __u8* payload;
+    __u32 event_size;
+    __u32 header_size;
+    __u32 payload_len;
+    __u16 type_len;
+    __u16 cpu_id;
+    __u8 origin_class;
+};
+
+/* Whether the bytes at a position can be an event (E7). */
+enum kmes_event_check {
+    KMES_EVENT_IS_SOUND,
+    KMES_EVENT_IS_SHORT,        /* fewer bytes there than an event has at least */
+    KMES_EVENT_HAS_NO_TYPE,     /* type_len 0 */
+    KMES_EVENT_TYPE_TOO_LONG,   /* 29 + type_len > header_size */
+    KMES_EVENT_HEADER_TOO_LONG, /* header_size > event_size */
+    KMES_EVENT_TOO_LONG,        /* event_size > the bytes available */
+};
+
+/* Bytes of the header that kmes_event_header_build makes for `input`. */
+static inline __u64 kmes_event_header_bytes(const struct kmes_event_input* input) {
+    return (__u64)KMES_EVENT_FIXED_BYTES + input->type_len + input->header_extra_len;
+}
+
+/* Bytes of the whole event; more than 32 bits wide, so that nothing is cut off before it is
+ * checked. */
+static inline __u64 kmes_event_bytes(const struct kmes_event_input* input) {
+    return kmes_event_header_bytes(input) + input->payload_len;
+}
+
+/*
+ * Fills the fixed part of the header (5.1.7 step 3). The event must fit into 32 bits; the type and
+ * the payload are copied by the caller.
+ */
+void kmes_event_header_build(struct kmes_event_header* header, const struct kmes_event_input* input,
+                             __u64 timestamp_ns, __u64 sequence, __u16 cpu_id);
+
+/*
+ * E7: 29 + type_len <= header_size <= event_size <= available_bytes, and type_len > 0. Says the
+ * first rule that is broken. `header` may hold any bytes at all.
+ */
+enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
+                                       __u64 available_bytes);
+
+/* What a check found, in words, for a report. Never NULL. */
+const char* kmes_event_check_text(enum kmes_event_check check);
+
+/*
+ * Points `view` at the event that starts at `bytes`, which is private and passed kmes_event_check
+ * with its header in front. lost_before is set to 0.
+ */
+void kmes_event_view_make(struct kmes_event_view* view, const void* bytes);
+
+/*
+ * The payload begins at header_size, never at 29 + type_len. Same as above for a header that was
+ * copied, with the rest of the event at `body` (the address where the event starts).
+ */
+void kmes_event_view_from(struct kmes_event_view* view, const struct kmes_event_header* header,
+                          const __u8* body);
+
+/* Whether `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
+ * forms, nothing above U+10FFFF). An empty text is. */
+bool kmes_utf8_is_valid(const void* text, __u64 bytes);
+
+KMES_EXTERN_C_END
+
+#endif

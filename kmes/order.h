@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Ordered access to shared memory: the seam's half that has to do with other processors. The only
+ * place (with the implementation that it includes) in which the core has atomics and fences.
+ *
+ * Every access to memory that a consumer shares carries a label from the index below. In a plain
+ * build the label costs nothing. A hooked build (KMES_ORDER_HOOKED) hands it, before the access is
+ * done, to a test, which can then schedule producer and consumer access by access, or weaken one
+ * label and see what breaks; a ThreadSanitizer build uses it to plant races.
+ *
+ * The index of pairs
+ * ------------------
+ * "A pairs with B" means: if the load B reads what the store A wrote (or anything later), then all
+ * that stands before A in its program is visible after B. The fences pair as the text says.
+ *
+ *   producer                       consumer                        guarantees
+ *   PUBLISH        store release   LOOK_WRITE_POS   load acquire   who sees write_pos sees the
+ * whole SLEEP_WRITE_POS  load acquire   events before it and the tail that FROZEN_WRITE_POS load
+ * acquire   made room for them (5.1.7 step 8) TAIL           store release   LOOK_TAIL        load
+ * acquire   who sees tail_pos may read from it TAIL_FENCE     fence release   DATA_FENCE fence
+ * acquire  who read one byte of a new event (after TAIL, before DATA)      (after READ_DATA, before
+ * over an old one sees the tail that RECHECK_TAIL)                   made room for it: E5 with E4
+ *   WAKE_FENCE     fence full      SLEEP_FENCE      fence full     of write_pos stored, need_wake
+ * loaded (after PUBLISH, before         (after ASK_WAKE, before         against need_wake stored,
+ * write_pos NEED_WAKE)                     SLEEP_WRITE_POS)                loaded, one side sees
+ * the other: E1 COUNTER        store release   SLEEP_COUNTER    load acquire   who sleeps with the
+ * value read before its re-check misses no count: E2 GENERATION     store release   LOOK_GENERATION
+ * load acquire   who sees the generation changed sees SLEEP_GENERATION load acquire   the last
+ * write_pos of the buffer: E24 GENERATION     store release   (the futex)                     who
+ * sleeps on a retired buffer is RETIRE_COUNTER store release woken, or sees SLEEP_GENERATION
+ *                                                                    changed, or the word: E3
+ *
+ * On x86-64 only the two full fences cost an instruction.
+ */
+#ifndef KMES_ORDER_H
+#define KMES_ORDER_H
+
+#include "kmes/types.h"
+
+/* X(label, access, field): what the index above is checked against, by tests and by tools. */
+#define KMES_ORDER_LABELS(X)                            \
+    /* the producer (kmes/producer.c) */                \
+    X(TAIL, store_release, tail_pos)                    \
+    X(TAIL_FENCE, fence_release, none)                  \
+    X(DATA, copy_in, data)                              \
+    X(WALK_SIZE, copy_out, data)                        \
+    X(PUBLISH, store_release, write_pos)                \
+    X(WAKE_FENCE, fence_full, none)                     \
+    X(NEED_WAKE, load_relaxed, need_wake)               \
+    X(COUNTER, store_release, futex_counter)            \
+    /* a buffer that nobody maps yet (kmes/buffer.c) */ \
+    X(FRESH, store_relaxed, every_field)                \
+    /* resize, nudge, end (kmes/swap.c) */              \
+    X(SWAP_DATA, copy_in, data)                         \
+    X(SWAP_TAIL, store_relaxed, tail_pos)               \
+    X(SWAP_PUBLISH, store_release, write_pos)           \
+    X(GENERATION, store_release, generation)            \
+    X(RETIRE_COUNTER, store_release, futex_counter)     \
+    /* the consumer (kmes/reader.c, kmes/consumer.c) */ \
+    X(STATIC_FIELD, load_relaxed, static_fields)        \
+    X(LOOK_WRITE_POS, load_acquire, write_pos)          \
+    X(LOOK_TAIL, load_acquire, tail_pos)                \
+    X(READ_DATA, copy_out, data)                        \
+    X(DATA_FENCE, fence_acquire, none)                  \
+    X(RECHECK_TAIL, load_relaxed, tail_pos)             \
+    X(VALID_DATA, validated, data)                      \
+    X(LOOK_GENERATION, load_acquire, generation)        \
+    X(FROZEN_WRITE_POS, load_acquire, write_pos)        \
+    X(SLEEP_COUNTER, load_acquire, futex_counter)       \
+    X(ASK_WAKE, store_release, need_wake)               \
+    X(SLEEP_FENCE, fence_full, none)                    \
+    X(SLEEP_WRITE_POS, load_acquire, write_pos)         \
+    X(SLEEP_GENERATION, load_acquire, generation)       \
+    X(CLEAR_WAKE, store_relaxed, need_wake)
+
+#define KMES_ORDER_ENUMERATOR(label, access, field) KMES_ORDER_##label,
+enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABEL_COUNT };
+#undef KMES_ORDER_ENUMERATOR
+
+/*
+ * The implementation gives these, each for a naturally aligned word (T is u64, u32, u16 or u8):
+ *
+ *   __T  kmes_load_relaxed_T(const __T *word, label)     one load, not torn, no order
+ *   __T  kmes_load_acquire_T(const __T *word, label)     what follows is done after it
+ *   void kmes_store_relaxed_T(__T *word, __T value, label)
+ *   void kmes_store_release_T(__T *word, __T value, label)   what precedes is visible before it
+ *   void kmes_fence_release(label)    stores before it are visible before stores after it
+ *   void kmes_fence_acquire(label)    loads before it are done before loads after it
+ *   void kmes_fence_full(label)       stores and loads before it are done before those after it
+ *
+ *   void kmes_copy_in(data, capacity_bytes, pos, from, bytes, label)
+ *   void kmes_copy_out(to, data, capacity_bytes, pos, bytes, label)
+ *        copy into and out of a data region at position `pos` (5.1.4: one contiguous range of the
+ *        double mapping; `bytes` at most the capacity). Relaxed: the other side may be at the same
+ *        bytes, a torn result is found by RECHECK_TAIL.
+ *   void kmes_data_is_valid(data, pos, bytes, label)
+ *        nothing, but for tools: the caller has proved that what it copied from there is whole.
+ *
+ *   void kmes_data_is_fresh(data, label)
+ *        likewise: a new buffer begins at this data region.
+ *
+ *   unsigned kmes_local_load(const unsigned *word)
+ *   void     kmes_local_store(unsigned *word, unsigned value)
+ *   unsigned kmes_local_add(unsigned *word, unsigned n)      the old value
+ *        against interruption on the same processor only (E16): not torn, in program order.
+ */
+#ifdef __KERNEL__
+#include "order_kernel.h"
+#elif defined(KMES_ORDER_HOOKED)
+#include "kmes/user/order_hooked.h"
+#elif defined(__SANITIZE_THREAD__)
+#include "kmes/user/order_tsan.h"
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include "kmes/user/order_tsan.h"
+#else
+#include "kmes/user/order_plain.h"
+#endif
+#else
+#include "kmes/user/order_plain.h"
+#endif
+
+#endif

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The writer: 5.1.7, one CPU, one event or a batch of them. Knows no consumer, and reads nothing
+ * that a consumer can write but need_wake. Barriers carry the labels of kmes/order.h; the index of
+ * pairs stands there.
+ *
+ * The path of one event (in the order in which a consumer on another processor may see it):
+ *
+ *   TAIL            tail_pos moves past what will be overwritten      (only when there is no room)
+ *   TAIL_FENCE      ... before
+ *   DATA            the bytes of the event stand in the ring
+ *   PUBLISH         write_pos moves past it
+ *   WAKE_FENCE      ... before
+ *   NEED_WAKE       somebody wants to be woken?
+ *   COUNTER         then the counter moves, and the wake is queued
+ */
+#include "kmes/guard.h"
+#include "kmes/index.h"
+#include "kmes/order.h"
+#include "kmes/ring.h"
+
+/* How an event over 50 % of the capacity is refused. */
+enum too_large {
+    TOO_LARGE_USES_NUMBER, /* 5.1.7 step 5: the in-kernel emitter */
+    TOO_LARGE_IS_ERROR,    /* event-model.md: the emit calls */
+};
+
+void kmes_cpu_init(struct kmes_cpu* cpu, __u16 cpu_id, struct kmes_buffer* buffer,
+                   struct kmes_platform* platform, __u64 last_sequence) {
+    kmes_zero_private(cpu, sizeof(*cpu));
+    cpu->platform = platform;
+    cpu->buffer = buffer;
+    cpu->cpu_id = cpu_id;
+    cpu->sequence = last_sequence;
+}
+
+/* 5.1.7 step 8. PUBLISH pairs with LOOK_WRITE_POS, SLEEP_WRITE_POS and FROZEN_WRITE_POS: who reads
+ * this write_pos sees all that was copied in before, and the tail that made room for it. */
+void kmes_publish(struct kmes_buffer* buffer) {
+    buffer->published = buffer->frontier;
+    kmes_store_release_u64(buffer->shared.write_pos, buffer->published, KMES_ORDER_PUBLISH);
+}
+
+/*
+ * 5.1.7 step 9. WAKE_FENCE pairs with SLEEP_FENCE (E1): write_pos is stored before need_wake is
+ * loaded here, need_wake stored before write_pos is loaded there; without either fence both sides
+ * can read the old value, and the consumer sleeps on a published event, on x86-64 too.
+ */
+static void wake_if_asked(struct kmes_cpu* cpu) {
+    struct kmes_buffer* buffer = cpu->buffer;
+
+    cpu->wake_owed = false;
+    kmes_fence_full(KMES_ORDER_WAKE_FENCE);
+    if (KMES_LIKELY(!kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE))) return;
+    buffer->futex_counter++;
+    /* COUNTER pairs with SLEEP_COUNTER: who read the counter before this store finds another value
+     * in its futex_wait (E2). From the copy, so that a consumer cannot turn it back (E13). */
+    kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter, KMES_ORDER_COUNTER);
+    cpu->statistics.wakes++;
+    kmes_platform_queue_wake(cpu->platform, buffer);
+}
+
+/* E8: tail_pos never reaches write_pos while part of a batch is unpublished. need_wake is looked at
+ * when the batch ends. */
+static void publish_before_tail(struct kmes_cpu* cpu, __u64 new_tail) {
+    struct kmes_buffer* buffer = cpu->buffer;
+
+    if (buffer->frontier == buffer->published || new_tail < buffer->published) return;
+    kmes_publish(buffer);
+    cpu->wake_owed = true;
+}
+
+/* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
+ * a byte of the event that is written next finds the new tail when it looks again. */
+static void move_tail(struct kmes_cpu* cpu, const struct kmes_boundary* tail) {
+    struct kmes_buffer* buffer = cpu->buffer;
+
+    publish_before_tail(cpu, tail->pos);
+    cpu->statistics.overwritten += tail->ordinal - buffer->tail_ordinal;
+    buffer->tail = tail->pos;
+    buffer->tail_ordinal = tail->ordinal;
+    kmes_store_release_u64(buffer->shared.tail_pos, buffer->tail, KMES_ORDER_TAIL);
+    kmes_fence_release(KMES_ORDER_TAIL_FENCE);
+}
+
+void kmes_empty_corrupt(struct kmes_cpu* cpu) {
+    struct kmes_boundary tail;
+
+    tail.pos = cpu->buffer->frontier;
+    tail.ordinal = cpu->buffer->frontier_ordinal;
+    cpu->statistics.corrupt++;
+    move_tail(cpu, &tail);
+}
+
+/* 5.1.7 step 6: passes the events that `event_bytes` at the frontier would overwrite, no more and
+ * no fewer. */
+static void make_room(struct kmes_cpu* cpu, __u64 event_bytes) {
+    struct kmes_buffer* buffer = cpu->buffer;
+    struct kmes_boundary tail;
+
+    if (KMES_LIKELY(buffer->frontier + event_bytes - buffer->tail <= buffer->capacity)) return;
+    if (KMES_LIKELY(
+            kmes_index_find(buffer, buffer->frontier + event_bytes - buffer->capacity, &tail)))
+        move_tail(cpu, &tail);
+    else
+        kmes_empty_corrupt(cpu);
+}
+
+/* Zeros after the type: the header of a later version, staged (event.h). */
+static void copy_in_zeros(struct kmes_buffer* buffer, __u64 pos, __u64 bytes) {
+    static const __u8 zeros[64] = {0};
+
+    while (bytes > 0) {
+        __u64 piece = bytes < sizeof(zeros) ? bytes : sizeof(zeros);
+
+        kmes_copy_in(buffer->shared.data, buffer->capacity, pos, zeros, piece, KMES_ORDER_DATA);
+        pos += piece;
+        bytes -= piece;
+    }
+}
+
+/* 5.1.7 steps 3 and 7 but for the payload: the header at the frontier. Where the payload begins. */
+static __u64 write_header(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                          __u64 timestamp_ns, __u64 sequence) {
+    struct kmes_buffer* buffer = cpu->buffer;
+    struct kmes_event_header header;
+    __u64 pos = buffer->frontier;
+
+    kmes_event_header_build(&header, input, timestamp_ns, sequence, cpu->cpu_id);
+    kmes_copy_in(buffer->shared.data, buffer->capacity, pos, &header, sizeof(header),
+                 KMES_ORDER_DATA);
+    pos += sizeof(header);
+    kmes_copy_in(buffer->shared.data, buffer->capacity, pos, input->type, input->type_len,
+                 KMES_ORDER_DATA);
+    pos += input->type_len;
+    copy_in_zeros(buffer, pos, input->header_extra_len);
+    return pos + input->header_extra_len;
+}
+
+/* The event that was written at the frontier belongs to the buffer now (not yet to consumers). */
+static void append(struct kmes_cpu* cpu, __u64 event_bytes) {
+    struct kmes_buffer* buffer = cpu->buffer;
+    __u64 from = buffer->frontier;
+
+    buffer->frontier = from + event_bytes;
+    buffer->frontier_ordinal++;
+    kmes_index_mark(buffer, from, buffer->frontier, buffer->frontier_ordinal);
+    cpu->statistics.events++;
+    cpu->statistics.bytes += event_bytes;
+}
+
+/* 5.1.7 steps 2, 4 and 5: inside, whether the event can be written, with its number in *sequence
+ * (given, not yet used). */
+static int admit(struct kmes_cpu* cpu, __u64 event_bytes, enum too_large too_large,
+                 __u64* sequence) {
+    kmes_guard_settle_nested(cpu);
+    *sequence = cpu->sequence + 1;
+    if (KMES_LIKELY(event_bytes <= cpu->buffer->capacity / 2)) return 0;
+    if (too_large == TOO_LARGE_USES_NUMBER) {
+        cpu->sequence = *sequence;
+        cpu->statistics.dropped++;
+    }
+    return -ENOSPC;
+}
+
+/* Outside: the critical section, or one more that was turned away (E16). */
+static int enter(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                 enum too_large too_large) {
+    if (input->type_len == 0) return -EINVAL;
+    if (KMES_LIKELY(kmes_guard_enter(cpu))) return 0;
+    if (too_large == TOO_LARGE_USES_NUMBER) kmes_guard_count_nested(cpu);
+    return -EBUSY;
+}
+
+/* Inside: 5.1.7 steps 2 to 7. Nothing is published. */
+static int write_event(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                       __u64 timestamp_ns, enum too_large too_large) {
+    __u64 event_bytes = kmes_event_bytes(input);
+    __u64 sequence, payload_pos;
+    int error = admit(cpu, event_bytes, too_large, &sequence);
+
+    if (error) return error;
+    make_room(cpu, event_bytes);
+    cpu->sequence = sequence;
+    payload_pos = write_header(cpu, input, timestamp_ns, sequence);
+    if (input->payload_len)
+        kmes_copy_in(cpu->buffer->shared.data, cpu->buffer->capacity, payload_pos, input->payload,
+                     input->payload_len, KMES_ORDER_DATA);
+    append(cpu, event_bytes);
+    return 0;
+}
+
+/* 5.1.7, one event, all of it inside one critical section: E16, from the timestamp to the queueing
+ * of the wake. */
+static int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                    enum too_large too_large) {
+    int error = enter(cpu, input, too_large);
+
+    if (error) return error;
+    error = write_event(cpu, input, kmes_platform_clock_ns(cpu->platform), too_large);
+    if (!error) {
+        kmes_publish(cpu->buffer);
+        wake_if_asked(cpu);
+    }
+    kmes_guard_exit(cpu);
+    return error;
+}
+
+int kmes_emit(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
+    return emit_one(cpu, input, TOO_LARGE_USES_NUMBER);
+}
+
+int kmes_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
+    return emit_one(cpu, input, TOO_LARGE_IS_ERROR);
+}
+
+int kmes_reserve(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                 struct kmes_reservation* reservation) {
+    __u64 event_bytes = kmes_event_bytes(input);
+    __u64 timestamp_ns;
+    int error = enter(cpu, input, TOO_LARGE_USES_NUMBER);
+
+    if (error) return error;
+    timestamp_ns = kmes_platform_clock_ns(cpu->platform);
+    error = admit(cpu, event_bytes, TOO_LARGE_USES_NUMBER, &reservation->sequence);
+    if (error) {
+        kmes_guard_exit(cpu);
+        return error;
+    }
+    make_room(cpu, event_bytes);
+    reservation->event_bytes = event_bytes;
+    reservation->payload_len = input->payload_len;
+    reservation->payload_pos = write_header(cpu, input, timestamp_ns, reservation->sequence);
+    reservation->payload =
+        cpu->buffer->shared.data + (reservation->payload_pos & cpu->buffer->mask);
+    return 0;
+}
+
+void kmes_reservation_fill(struct kmes_cpu* cpu, const struct kmes_reservation* reservation,
+                           __u32 offset, const void* from, __u32 bytes) {
+    if (offset >= reservation->payload_len) return;
+    if (bytes > reservation->payload_len - offset) bytes = reservation->payload_len - offset;
+    kmes_copy_in(cpu->buffer->shared.data, cpu->buffer->capacity, reservation->payload_pos + offset,
+                 from, bytes, KMES_ORDER_DATA);
+}
+
+void kmes_commit(struct kmes_cpu* cpu, const struct kmes_reservation* reservation) {
+    cpu->sequence = reservation->sequence;
+    append(cpu, reservation->event_bytes);
+    kmes_publish(cpu->buffer);
+    wake_if_asked(cpu);
+    kmes_guard_exit(cpu);
+}
+
+void kmes_abandon(struct kmes_cpu* cpu, const struct kmes_reservation* reservation) {
+    (void)reservation;
+    if (cpu->wake_owed) wake_if_asked(cpu);
+    kmes_guard_exit(cpu);
+}
+
+void kmes_batch_begin(struct kmes_cpu* cpu, struct kmes_batch* batch) {
+    batch->timestamp_ns = kmes_platform_clock_ns(cpu->platform);
+}
+
+static int batch_one(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                     const struct kmes_event_input* input, enum too_large too_large) {
+    int error = enter(cpu, input, too_large);
+
+    if (error) return error;
+    error = write_event(cpu, input, batch->timestamp_ns, too_large);
+    kmes_guard_exit(cpu);
+    return error;
+}
+
+int kmes_batch_emit(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                    const struct kmes_event_input* input) {
+    return batch_one(cpu, batch, input, TOO_LARGE_USES_NUMBER);
+}
+
+int kmes_batch_emit_call(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                         const struct kmes_event_input* input) {
+    return batch_one(cpu, batch, input, TOO_LARGE_IS_ERROR);
+}
+
+void kmes_batch_end(struct kmes_cpu* cpu, const struct kmes_batch* batch) {
+    (void)batch;
+    if (!kmes_guard_enter(cpu))
+        return; /* nested (E16): every event of this batch was turned away */
+    if (cpu->buffer->frontier != cpu->buffer->published) {
+        kmes_publish(cpu->buffer);
+        cpu->wake_owed = true;
+    }
+    if (cpu->wake_owed) wake_if_asked(cpu);
+    kmes_guard_exit(cpu);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Boot hand-over and resize: moving one CPU's producer to another buffer (5.1.2, 5.1.8.4, with E3,
+ * E10, E11, E15, E18, E19, E24), nudging the buffers left behind, and the end of a producer (E25).
+ * Knows no consumer. That nobody attaches in the middle (E14) is the caller's part.
+ *
+ *      old   |....tail=======S===========copied=======frontier          S: what survives begins
+ *      new            |S===========copied|                             here (E10)
+ *
+ * What survives is copied piece by piece while emission goes on; every piece is a critical section
+ * of its own, so a piece is never torn, and what the emitters write meanwhile just moves
+ * `frontier`, and perhaps S. kmes_swap_finish copies the last piece and switches, in one critical
+ * section.
+ */
+#include "kmes/guard.h"
+#include "kmes/index.h"
+#include "kmes/order.h"
+#include "kmes/ring.h"
+
+/* E10: where the longest suffix of whole events that fits into the new buffer begins, in positions
+ * of the old one. */
+static void find_survivors(struct kmes_swap* swap, struct kmes_boundary* first) {
+    struct kmes_buffer* old_buffer = swap->old_buffer;
+    __u64 target = old_buffer->tail;
+
+    if (old_buffer->frontier - old_buffer->tail > swap->new_buffer->capacity)
+        target = old_buffer->frontier - swap->new_buffer->capacity;
+    if (kmes_index_find(old_buffer, target, first)) return;
+    kmes_empty_corrupt(swap->cpu);
+    first->pos = old_buffer->frontier;
+    first->ordinal = old_buffer->frontier_ordinal;
+}
+
+/* What does not survive any more need be neither copied nor indexed. */
+static void skip_to_survivors(struct kmes_swap* swap, const struct kmes_boundary* first) {
+    if (swap->copied < first->pos) swap->copied = first->pos;
+    if (swap->walked < first->pos) {
+        swap->walked = first->pos;
+        swap->walked_ordinal = first->ordinal;
+    }
+}
+
+/* Copies the next bytes, whole events or not. True if there was a full piece of them. */
+static bool copy_piece(struct kmes_swap* swap) {
+    struct kmes_buffer* old_buffer = swap->old_buffer;
+    __u64 bytes = old_buffer->frontier - swap->copied;
+
+    if (bytes > KMES_SWAP_PIECE_BYTES) bytes = KMES_SWAP_PIECE_BYTES;
+    if (bytes == 0) return false;
+    kmes_copy_in(
+        swap->new_buffer->shared.data, swap->new_buffer->capacity, swap->copied + swap->delta,
+        old_buffer->shared.data + (swap->copied & old_buffer->mask), bytes, KMES_ORDER_SWAP_DATA);
+    swap->copied += bytes;
+    return bytes == KMES_SWAP_PIECE_BYTES;
+}
+
+/* Brings the index of the new buffer on by a bounded number of events. True if all of them were
+ * needed. */
+static bool index_piece(struct kmes_swap* swap) {
+    unsigned events = 0;
+
+    while (swap->walked < swap->old_buffer->frontier) {
+        struct kmes_boundary next;
+
+        if (events++ == KMES_SWAP_PIECE_EVENTS) return true;
+        next.pos = swap->walked;
+        next.ordinal = swap->walked_ordinal;
+        if (!kmes_index_step(swap->old_buffer, &next)) {
+            kmes_empty_corrupt(swap->cpu);
+            return true; /* nothing survives now: find_survivors moves on */
+        }
+        kmes_index_mark(swap->new_buffer, swap->walked + swap->delta, next.pos + swap->delta,
+                        next.ordinal);
+        swap->walked = next.pos;
+        swap->walked_ordinal = next.ordinal;
+    }
+    return false;
+}
+
+int kmes_swap_begin(struct kmes_swap* swap, struct kmes_cpu* cpu, struct kmes_buffer* new_buffer,
+                    enum kmes_swap_positions positions, __u64 shift_bytes) {
+    struct kmes_boundary first;
+
+    if (!kmes_guard_enter(cpu)) return -EBUSY;
+    swap->cpu = cpu;
+    swap->old_buffer = cpu->buffer;
+    swap->new_buffer = new_buffer;
+    find_survivors(swap, &first);
+    swap->copied = first.pos;
+    swap->walked = first.pos;
+    swap->walked_ordinal = first.ordinal;
+    swap->delta = 0;
+    if (positions == KMES_SWAP_ZERO)
+        swap->delta = 0 - first.pos;
+    else if (positions == KMES_SWAP_SHIFT)
+        swap->delta = shift_bytes;
+    kmes_guard_exit(cpu);
+    return 0;
+}
+
+/* Inside: one piece. True if there may be another. */
+static bool swap_piece(struct kmes_swap* swap, struct kmes_boundary* first) {
+    bool more;
+
+    find_survivors(swap, first);
+    skip_to_survivors(swap, first);
+    more = copy_piece(swap);
+    return index_piece(swap) || more;
+}
+
+bool kmes_swap_copy(struct kmes_swap* swap) {
+    struct kmes_boundary first;
+    bool more;
+
+    if (!kmes_guard_enter(swap->cpu)) return false;
+    more = swap_piece(swap, &first);
+    kmes_guard_exit(swap->cpu);
+    return more;
+}
+
+__u64 kmes_swap_rounds(const struct kmes_swap* swap) {
+    return 4 * (swap->new_buffer->capacity / KMES_SWAP_PIECE_BYTES) + 16;
+}
+
+/* The new buffer continues where the old one stands. Nobody can see it yet; SWAP_PUBLISH is a
+ * release store all the same, so that its order is that of every other write_pos. */
+static void open_new(const struct kmes_swap* swap, const struct kmes_boundary* first) {
+    struct kmes_buffer* old_buffer = swap->old_buffer;
+    struct kmes_buffer* new_buffer = swap->new_buffer;
+
+    new_buffer->tail = first->pos + swap->delta;
+    new_buffer->tail_ordinal = first->ordinal;
+    new_buffer->frontier = old_buffer->frontier + swap->delta;
+    new_buffer->frontier_ordinal = old_buffer->frontier_ordinal;
+    new_buffer->published = new_buffer->frontier;
+    new_buffer->generation = old_buffer->generation + 1;
+    kmes_store_relaxed_u64(new_buffer->shared.generation, new_buffer->generation, KMES_ORDER_FRESH);
+    kmes_store_relaxed_u64(new_buffer->shared.tail_pos, new_buffer->tail, KMES_ORDER_SWAP_TAIL);
+    kmes_store_release_u64(new_buffer->shared.write_pos, new_buffer->published,
+                           KMES_ORDER_SWAP_PUBLISH);
+}
+
+/*
+ * Tells whoever reads `buffer`, which gets no more events, to look elsewhere. GENERATION pairs with
+ * LOOK_GENERATION and SLEEP_GENERATION: who sees it sees the last write_pos (E24). RETIRE_COUNTER
+ * and the wake come after it and whatever need_wake says (E3: a sharer may have cleared it).
+ */
+static void retire(struct kmes_cpu* cpu, struct kmes_buffer* buffer) {
+    buffer->generation++;
+    kmes_store_release_u64(buffer->shared.generation, buffer->generation, KMES_ORDER_GENERATION);
+    buffer->futex_counter++;
+    kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter,
+                           KMES_ORDER_RETIRE_COUNTER);
+    kmes_platform_queue_wake(cpu->platform, buffer);
+}
+
+static void publish_pending(struct kmes_cpu* cpu) {
+    if (cpu->buffer->frontier != cpu->buffer->published) kmes_publish(cpu->buffer);
+    cpu->wake_owed = false; /* retire wakes in any case */
+}
+
+int kmes_swap_finish(struct kmes_swap* swap) {
+    struct kmes_cpu* cpu = swap->cpu;
+    struct kmes_boundary first;
+
+    if (!kmes_guard_enter(cpu)) return -EBUSY;
+    publish_pending(cpu);
+    while (swap_piece(swap, &first));
+    open_new(swap, &first);
+    cpu->buffer = swap->new_buffer; /* E19: before the old generation is stored */
+    cpu->statistics.swaps++;
+    retire(cpu, swap->old_buffer);
+    kmes_guard_exit(cpu);
+    return 0;
+}
+
+int kmes_swap_run(struct kmes_cpu* cpu, struct kmes_buffer* new_buffer,
+                  enum kmes_swap_positions positions, __u64 shift_bytes) {
+    struct kmes_swap swap;
+    __u64 round, rounds;
+    int error = kmes_swap_begin(&swap, cpu, new_buffer, positions, shift_bytes);
+
+    if (error) return error;
+    rounds = kmes_swap_rounds(&swap);
+    for (round = 0; round < rounds && kmes_swap_copy(&swap); round++);
+    return kmes_swap_finish(&swap);
+}
+
+int kmes_buffer_nudge(struct kmes_cpu* cpu, struct kmes_buffer* retired) {
+    if (retired == cpu->buffer) return -EINVAL;
+    if (!kmes_guard_enter(cpu)) return -EBUSY;
+    retire(cpu, retired);
+    kmes_guard_exit(cpu);
+    return 0;
+}
+
+int kmes_cpu_retire(struct kmes_cpu* cpu) {
+    if (!kmes_guard_enter(cpu)) return -EBUSY;
+    publish_pending(cpu);
+    kmes_guard_settle_nested(cpu);
+    retire(cpu, cpu->buffer);
+    kmes_guard_exit(cpu);
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The fixed-width types, error numbers and freestanding helpers of the core, in the kernel and in
+ * userspace. Part of the platform seam: knows no ring and no event.
+ */
+#ifndef KMES_TYPES_H
+#define KMES_TYPES_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#else
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <stddef.h>
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+#endif
+
+#ifdef __cplusplus
+#define KMES_STATIC_ASSERT(condition, message) static_assert(condition, message)
+#define KMES_EXTERN_C_BEGIN extern "C" {
+#define KMES_EXTERN_C_END }
+#else
+#define KMES_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#define KMES_EXTERN_C_BEGIN
+#define KMES_EXTERN_C_END
+#endif
+
+#define KMES_PACKED __attribute__((packed))
+#define KMES_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define KMES_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Copies and fills of private memory: what the compiler offers, so that no libc is needed. */
+#define kmes_copy_private(to, from, bytes) __builtin_memcpy((to), (from), (bytes))
+#define kmes_zero_private(to, bytes) __builtin_memset((to), 0, (bytes))
+
+/* Event headers are little-endian and metadata is in the machine's order (event-model.md): this
+ * core serves machines on which the two are the same. */
+KMES_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "KMES needs a little-endian machine");
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * kmes/order.h for tests that schedule: before each access to shared memory a hook is told which
+ * one comes, and can let the other side act first. Data is copied word by word, so that a tear can
+ * be put anywhere. The accesses themselves are done in full strength: what such a test shows are
+ * interleavings, not reordering. Never included but by kmes/order.h (KMES_ORDER_HOOKED).
+ */
+#ifndef KMES_USER_ORDER_HOOKED_H
+#define KMES_USER_ORDER_HOOKED_H
+
+#include "kmes/types.h"
+
+/* One access that is about to be done. Fences have no address. */
+struct kmes_order_access {
+    enum kmes_order_label label;
+    const void* address;
+    __u64 bytes;
+};
+
+KMES_EXTERN_C_BEGIN
+
+/* NULL: nobody is told. Set it only while no other thread is in the core. (user/order_hooked.c) */
+extern void (*kmes_order_hook)(void* context, const struct kmes_order_access* access);
+extern void* kmes_order_hook_context;
+
+KMES_EXTERN_C_END
+
+static inline void kmes_order_tell(enum kmes_order_label label, const void* address, __u64 bytes) {
+    struct kmes_order_access access;
+
+    if (!kmes_order_hook) return;
+    access.label = label;
+    access.address = address;
+    access.bytes = bytes;
+    kmes_order_hook(kmes_order_hook_context, &access);
+}
+
+#define KMES_ORDER_DEFINE_ACCESSORS(T)                                                          \
+    static inline __##T kmes_load_relaxed_##T(const __##T* word, enum kmes_order_label label) { \
+        kmes_order_tell(label, word, sizeof(*word));                                            \
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                           \
+    static inline __##T kmes_load_acquire_##T(const __##T* word, enum kmes_order_label label) { \
+        return kmes_load_relaxed_##T(word, label);                                              \
+    }                                                                                           \
+    static inline void kmes_store_relaxed_##T(__##T* word, __##T value,                         \
+                                              enum kmes_order_label label) {                    \
+        kmes_order_tell(label, word, sizeof(*word));                                            \
+        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                           \
+    static inline void kmes_store_release_##T(__##T* word, __##T value,                         \
+                                              enum kmes_order_label label) {                    \
+        kmes_store_relaxed_##T(word, value, label);                                             \
+    }
+
+KMES_ORDER_DEFINE_ACCESSORS(u64)
+KMES_ORDER_DEFINE_ACCESSORS(u32)
+KMES_ORDER_DEFINE_ACCESSORS(u16)
+KMES_ORDER_DEFINE_ACCESSORS(u8)
+#undef KMES_ORDER_DEFINE_ACCESSORS
+
+static inline void kmes_fence_release(enum kmes_order_label label) {
+    kmes_order_tell(label, NULL, 0);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void kmes_fence_acquire(enum kmes_order_label label) {
+    kmes_fence_release(label);
+}
+
+static inline void kmes_fence_full(enum kmes_order_label label) {
+    kmes_fence_release(label);
+}
+
+/* The first word ends at the next multiple of eight of the address in the ring, as on hardware. */
+static inline void kmes_order_copy_words(__u8* to, const __u8* from, __u64 bytes,
+                                         const __u8* shared, enum kmes_order_label label) {
+    __u64 done = 0;
+
+    while (done < bytes) {
+        __u64 word = 8 - ((__u64)(shared + done) & 7);
+
+        if (word > bytes - done) word = bytes - done;
+        kmes_order_tell(label, shared + done, word);
+        __builtin_memcpy(to + done, from + done, word);
+        done += word;
+    }
+}
+
+static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, const void* from,
+                                __u64 bytes, enum kmes_order_label label) {
+    __u8* to = data + (pos & (capacity_bytes - 1));
+
+    kmes_order_copy_words(to, (const __u8*)from, bytes, to, label);
+}
+
+static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_bytes, __u64 pos,
+                                 __u64 bytes, enum kmes_order_label label) {
+    const __u8* from = data + (pos & (capacity_bytes - 1));
+
+    kmes_order_copy_words((__u8*)to, from, bytes, from, label);
+}
+
+static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
+                                      enum kmes_order_label label) {
+    (void)pos;
+    kmes_order_tell(label, data, bytes);
+}
+
+static inline void kmes_data_is_fresh(const __u8* data, enum kmes_order_label label) {
+    kmes_order_tell(label, data, 0);
+}
+
+#include "kmes/user/order_local.h"
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * kmes/platform.h for userspace: a table of functions, filled by whoever owns the producer CPU or
+ * the reader (kmes/user/producer.cc, a test, the conformance runner), so that clock and wakes can
+ * be injected. Never included but by kmes/platform.h.
+ */
+#ifndef KMES_USER_PLATFORM_USER_H
+#define KMES_USER_PLATFORM_USER_H
+
+#include "kmes/types.h"
+
+/* Each function as kmes/platform.h says; `context` is handed to all of them. */
+struct kmes_platform {
+    void* context;
+    __u64 (*clock_ns)(void* context);
+    bool (*enter)(void* context); /* NULL: one emitter is promised, nothing to do */
+    void (*exit)(void* context);  /* NULL likewise */
+    void (*queue_wake)(void* context, struct kmes_buffer* buffer);
+    int (*sleep)(void* context, __u32* word, __u32 expected, __u64 timeout_ns);
+};
+
+static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
+    return platform->clock_ns(platform->context);
+}
+
+static inline bool kmes_platform_enter(struct kmes_platform* platform) {
+    return platform->enter ? platform->enter(platform->context) : true;
+}
+
+static inline void kmes_platform_exit(struct kmes_platform* platform) {
+    if (platform->exit) platform->exit(platform->context);
+}
+
+static inline void kmes_platform_queue_wake(struct kmes_platform* platform,
+                                            struct kmes_buffer* buffer) {
+    platform->queue_wake(platform->context, buffer);
+}
+
+static inline int kmes_platform_sleep(struct kmes_platform* platform, __u32* word, __u32 expected,
+                                      __u64 timeout_ns) {
+    return platform->sleep(platform->context, word, expected, timeout_ns);
+}
+
+#endif
