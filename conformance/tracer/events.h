@@ -186,7 +186,7 @@ struct Ended {
     std::string text;  // one line for people
 };
 
-using Event =
+using TracerEvent =
     std::variant<TimedOut, Attached, ForeignAttach, Mapped, FutexWait, FutexWaitEnd, FutexOther,
                  WriteFault, GuardHit, Forked, Executed, OutputLimit, TracerTrouble, Ended>;
 

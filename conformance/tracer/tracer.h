@@ -11,7 +11,7 @@
 //   tracer.set_attach_handler(...);        // is asked at each kmes_attach; may call add_buffer
 //   tracer.start({"./consumer", "arg"});
 //   for (;;) {
-//       Event event = tracer.wait(deadline);   // the thread of the event stands still ...
+//       TracerEvent event = tracer.wait(deadline);   // the thread of the event stands still ...
 //       ...                                    // ... while the runner looks, emits, swaps
 //   }                                          // ... and goes on at the next wait(), unless
 //   hold(tid)
@@ -151,7 +151,7 @@ class Tracer {
 
     // Lets every thread go on that is not held, and gives the next event, or TimedOut. After Ended
     // it gives Ended again.
-    Event wait(TimePoint deadline);
+    TracerEvent wait(TimePoint deadline);
 
     // Keeps the thread of the last event still over further wait() calls, until release().
     // release() of a thread that is not held does nothing. The thread really goes on at the next
