@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiler flags of this tree. Every target takes one of these lists; a warning is an error in both."""
+"""Compiler flags of this tree: every target takes one of these lists; a warning is an error."""
 
 _WARNINGS = [
     "-Wall",

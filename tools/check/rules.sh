@@ -1,0 +1,168 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# The style rules, each a function that prints one line for each violation. They run at the top of
+# the checked tree, with `files` from tools/lib/check.sh; $KMES_SCRATCH/code holds all C and C++
+# code as `file:line:code` without comments and strings. Words that a rule forbids are written here
+# so that it does not find itself.
+
+readonly C_FILES='\.(c|h|cc|cpp)$'
+readonly COMMAND_FILES='(^|/)WORKSPACE$|^tools/kmes$|^\.ci/run$'
+readonly CODE_FILES="\\.(c|h|cc|cpp|py|rs|go|sh|awk|bzl|bazel|bazelrc)\$|$COMMAND_FILES"
+readonly LICENSE_TEXTS='^(LICENSES/|LICENSE$)'
+readonly CORE='^kmes/[^/:]*\.[ch]:'
+readonly SEAM='^kmes/(order|platform)\.h:'
+
+all_rules() {
+    rule_formatted
+    rule_line_length
+    rule_function_length
+    rule_license
+    rule_ordered_access
+    rule_kernel_switch
+    rule_offsets
+    rule_core_includes
+    rule_oracle_includes
+    rule_in_build_file
+    rule_unfinished
+    rule_machine_paths
+}
+
+# code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`; WHERE and NOT_WHERE
+# look at the whole line.
+code() {
+    grep -E -- "$2" "$KMES_SCRATCH/code" | grep -vE -- "${3-^$}" |
+        grep -E -- "^[^:]*:[0-9]*:.*($1)"
+}
+
+# say TEXT: each `file:line:code` of the input becomes `file:line: TEXT: code`.
+say() {
+    sed -E "s|^([^:]*:[0-9]+):[[:space:]]*(.*)$|\1: $1: \2|"
+}
+
+# on_files COMMAND...: with the names on the standard input, whatever is in them.
+on_files() {
+    tr '\n' '\0' | xargs -0 -r "$@"
+}
+
+# text_lines PATTERN: lines of text files that match, as `file:line:text`; license texts are
+# others'.
+text_lines() {
+    files . "$LICENSE_TEXTS" | on_files grep -InHE -e "$1" --
+}
+
+rule_formatted() {
+    if ! command -v "$CLANG_FORMAT" >/dev/null; then
+        echo ".clang-format:1: $CLANG_FORMAT is missing; tools/kmes setup installs it"
+        return
+    fi
+    files "$C_FILES" | on_files "$CLANG_FORMAT" --dry-run --Werror -- 2>&1 |
+        sed -nE 's|^([^:]+:[0-9]+):.*clang-format.*|\1: not formatted; tools/kmes fmt does it|p' |
+        sort -t: -u -k1,1
+}
+
+rule_line_length() {
+    files "$CODE_FILES" '\.bazelrc$' | LC_ALL=C.UTF-8 on_files grep -nHE '^.{101,}$' -- |
+        sed -E 's|^([^:]*:[0-9]+):.*|\1: longer than 100 characters; break it|'
+}
+
+rule_function_length() {
+    LC_ALL=C awk -f "$KMES_ROOT/tools/check/functions.awk" "$KMES_SCRATCH/code"
+}
+
+# The license of a file by its folder (LICENSE), in its first line, or in the second behind `#!` or
+# another line that has to be the first.
+rule_license() {
+    files . "$LICENSE_TEXTS" | on_files awk -v code_files="$CODE_FILES" '
+        function right_one() {
+            if (file ~ /^kmes\//) return "GPL-2.0-only OR MIT"
+            return file ~ /^kmod\// ? "GPL-2.0-only" : "MIT"
+        }
+        function judge() {
+            if (said == "" && file ~ code_files)
+                print file ":1: no license line; SPDX-License-Identifier: " right_one()
+            else if (said != "" && said != right_one())
+                print file ":" said_line ": license \"" said "\"; this folder has: " right_one()
+        }
+        FNR == 1 { if (file != "") judge(); file = FILENAME; said = "" }
+        FNR <= 2 && said == "" && /SPDX-License-Identifier: / {
+            said = $0
+            sub(/.*SPDX-License-Identifier: */, "", said)
+            sub(/ *(\*\/|-->)? *$/, "", said)
+            said_line = FNR
+        }
+        FNR == 2 { nextfile }
+        END { if (file != "") judge() }'
+    # awk sees no first line in an empty file.
+    files "$CODE_FILES" | while IFS= read -r file; do
+        [ -s "$file" ] || echo "$file:1: an empty file; remove it, or write what it is for"
+    done
+}
+
+# Every ordered access goes through a named accessor of kmes/order.h.
+rule_ordered_access() {
+    local words='\<__atomic_|\<__sync_|\<atomic_|<atomic>|<stdatomic\.h>|std::atomic'
+    code "$words|\<(__)?asm(__)?\>|\<(__)?volatile(__)?\>" "$CORE" "$SEAM" |
+        say 'an ordered access in the open; use the accessors of kmes/order.h'
+}
+
+rule_kernel_switch() {
+    code '\<__KERNEL__\>' '^kmes/' '^kmes/(order|platform|types)\.h:' |
+        say 'the core knows no platform; kmes/order.h, platform.h and types.h do'
+}
+
+# The offsets of the metadata page (5.1.6) are kmes/abi.h's alone. Seen are numbers that are added
+# to something and stand for a field or for the data region; tests write bytes by hand and are left
+# out.
+rule_offsets() {
+    local numbers='64|72|80|128|132|133|4096|0x40|0x48|0x50|0x80|0x84|0x85|0x1000'
+    code "\\+ *($numbers)[uUlL]*(\$|[^0-9a-zA-Z.])" '^kmes/' '^kmes/(abi\.h|[^:]*_test\.cc):' |
+        say 'an offset in figures; the name in kmes/abi.h says it'
+}
+
+# Arrows of the tree: the core sees nothing but itself, and the userspace half only through the
+# seam. The kernel half of the seam lies in kmod/, which the module's build puts on the include
+# path.
+rule_core_includes() {
+    local freestanding='stdalign|stdarg|stdbool|stddef|stdint|stdnoreturn|limits'
+    code '# *include *"' '^kmes/' | grep -vE '# *include *"(kmes/|(order|platform)_kernel\.h")' |
+        say 'kmes/ includes nothing from outside of kmes/'
+    code '# *include *"kmes/user/' "$CORE" "$SEAM" |
+        say 'the core does not know the userspace half; only kmes/order.h and platform.h choose it'
+    code '# *include *<' "$CORE" "$SEAM|^kmes/types\\.h:" |
+        grep -vE "# *include *<(($freestanding)\\.h|linux/types\\.h)>" |
+        say 'the core is freestanding; kmes/types.h has what it takes from the system'
+}
+
+# The oracle judges from the specification: a mistake of the core must not be able to hide itself.
+rule_oracle_includes() {
+    local core='producer|swap|consumer|ring|reader|reader_parts|buffer|index|user/[^"]*'
+    code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/oracle/' |
+        say 'the oracle does not use the core; it is written from the specification'
+}
+
+# Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above.
+rule_in_build_file() {
+    local file folder
+    files '\.(c|h|cc|cpp|py|rs|go)$' | while IFS= read -r file; do
+        folder=$(dirname -- "$file")
+        while [ "$folder" != . ] && [ ! -f "$folder/BUILD.bazel" ]; do
+            folder=$(dirname -- "$folder")
+        done
+        if [ "$folder" = . ] && [ "$file" != "${file#*/}" ]; then
+            echo "$file:1: no BUILD.bazel in $(dirname -- "$file"); write one that names it"
+        elif ! grep -qF -- "\"${file#"$folder/"}\"" "$folder/BUILD.bazel" 2>/dev/null; then
+            echo "$file:1: not in $folder/BUILD.bazel; name it there, or remove it"
+        fi
+    done
+}
+
+rule_unfinished() {
+    text_lines '\<(TO''DO|FIX''ME|X''XX)\>' |
+        say 'unfinished; finish it, or say in docs/ what is not done'
+}
+
+rule_machine_paths() {
+    text_lines '(^|[^[:alnum:]_.}])/(work|root|farm|home|tmp)/' |
+        say 'a path of one machine; take it from the environment or the arguments'
+}

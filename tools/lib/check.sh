@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes check` and `fmt`: the style rules (docs/style-rules.md says them in words) over one
+# tree. A rule is a function that prints `file:line: what is wrong, and what would be right`;
+# whatever is printed fails the check. Tested by planting each violation
+# (tools/check/check_test.sh).
+
+readonly CLANG_FORMAT=clang-format-19
+
+fmt_command() {
+    if [ $# -gt 0 ]; then
+        bad_usage "fmt takes no arguments; it formats every C and C++ file of the tree"
+        return
+    fi
+    setup_section required || return
+    (cd -- "$KMES_ROOT" && list_files . | grep -E '\.(c|h|cc|cpp)$' | tr '\n' '\0' |
+        xargs -0 -r "$CLANG_FORMAT" -i --)
+}
+
+check_command() {
+    local root=$KMES_ROOT
+    if [ "${1-}" = --root ] && [ $# -eq 2 ]; then
+        root=$2
+    elif [ $# -gt 0 ]; then
+        bad_usage "check takes no arguments but --root FOLDER"
+        return
+    fi
+    if [ ! -d "$root" ]; then
+        bad_usage "check: '$root' is no folder; --root names the top of a tree to check"
+        return
+    fi
+    setup_section required || return
+    check_tree "$root"
+}
+
+# check_tree FOLDER: 0 and one line when every rule holds; 1 and a line for each violation
+# otherwise.
+check_tree() {
+    make_scratch || return
+    CHECK_ROOT=$1
+    local found=$KMES_SCRATCH/violations
+    list_files "$CHECK_ROOT" >"$KMES_SCRATCH/files"
+    # The code of all C and C++ files without comments and strings, once for all rules.
+    (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp)$' | tr '\n' '\0' |
+        LC_ALL=C xargs -0 -r awk -f "$KMES_ROOT/tools/check/code.awk") >"$KMES_SCRATCH/code"
+    (
+        cd -- "$CHECK_ROOT" || exit
+        source "$KMES_ROOT/tools/check/rules.sh"
+        all_rules
+    ) >"$found" 2>&1
+    if [ -s "$found" ]; then
+        cat -- "$found"
+        printf '%s violations of the style rules (docs/style-rules.md)\n' "$(wc -l <"$found")"
+        return 1
+    fi
+    printf 'style: %s files, no violations\n' "$(wc -l <"$KMES_SCRATCH/files")"
+}
+
+# files PATTERN [NOT_PATTERN]: the names of the tree's files that match.
+files() {
+    grep -E -- "$1" "$KMES_SCRATCH/files" | grep -vE -- "${2-^$}"
+}

@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# What every subcommand of tools/kmes uses: messages, the list of the tree's files, and Bazel called
+# so that it works for any user. Knows no subcommand.
+
+# Exit statuses (README.md): 0 well, 1 failed, 2 bad usage, 3 set-up or build.
+readonly STATUS_BAD_USAGE=2
+readonly STATUS_SETUP=3
+
+say_error() { printf 'tools/kmes: %s\n' "$*" >&2; }
+
+bad_usage() {
+    say_error "$*"
+    return "$STATUS_BAD_USAGE"
+}
+
+# A scratch folder that goes when the command ends; its path is in KMES_SCRATCH.
+make_scratch() {
+    [ -n "${KMES_SCRATCH-}" ] && return 0
+    if ! KMES_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/kmes.XXXXXXXX"); then
+        say_error "no scratch folder: ${TMPDIR:-/tmp} must be writable, or TMPDIR name one that is"
+        return "$STATUS_SETUP"
+    fi
+    trap 'rm -rf -- "$KMES_SCRATCH"' EXIT
+}
+
+# The user's cache folder for this project, made if need be. Nothing printed, status 1: there is
+# none.
+cache_folder() {
+    local base=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+    [ -n "$base" ] && mkdir -p -- "$base/kmes" 2>/dev/null && [ -w "$base/kmes" ] &&
+        printf '%s\n' "$base/kmes"
+}
+
+# Bazel's own state lies under the home folder. Where that cannot be written, it gets a private
+# folder of this user beside the temporary files. Fills BAZEL_STARTUP.
+choose_bazel_state() {
+    BAZEL_STARTUP=()
+    if [ -n "${HOME-}" ] && mkdir -p -- "$HOME/.cache/bazel" 2>/dev/null &&
+        [ -w "$HOME/.cache/bazel" ]; then
+        return 0
+    fi
+    local state
+    state="${TMPDIR:-/tmp}/kmes-bazel-$(id -u)"
+    mkdir -m 700 -- "$state" 2>/dev/null
+    if [ ! -d "$state" ] || [ -L "$state" ] || [ ! -O "$state" ] || [ ! -w "$state" ]; then
+        say_error "nowhere to build: neither the home folder nor $state can be written by this user"
+        return "$STATUS_SETUP"
+    fi
+    BAZEL_STARTUP=("--output_user_root=$state")
+    export HOME="$state"
+}
+
+# Compiled objects of earlier clones, kept by the versions of the packages that they were compiled
+# against (Bazel does not look into system headers). A help, never needed. Fills BAZEL_CACHE.
+choose_disk_cache() {
+    BAZEL_CACHE=()
+    local cache names versions
+    cache=$(cache_folder) || return 0
+    names=$(packages_of required) || return 0
+    # shellcheck disable=SC2086  # names of packages have no spaces
+    versions=$(dpkg-query -W -f='${Package} ${Version}\n' libc6-dev linux-libc-dev $names \
+        2>/dev/null | cksum | cut -d' ' -f1)
+    # Objects of other package versions, and those not used for two weeks, have served their time.
+    find "$cache" -mindepth 1 -maxdepth 1 -name 'objects-*' ! -name "objects-$versions" -mtime +1 \
+        -exec rm -rf -- {} + 2>/dev/null
+    find "$cache/objects-$versions" -type f -mtime +14 -delete 2>/dev/null
+    BAZEL_CACHE=("--disk_cache=$cache/objects-$versions")
+}
+
+# Once before the first call of run_bazel.
+prepare_bazel() {
+    case "$KMES_ROOT" in
+        *[[:space:]]*)
+            say_error "Bazel cannot build in a path with a space; move '$KMES_ROOT' elsewhere"
+            return "$STATUS_SETUP"
+            ;;
+    esac
+    choose_bazel_state || return
+    choose_disk_cache
+}
+
+# run_bazel COMMAND ARGS...: in the tree, output for a log and not for a screen.
+run_bazel() {
+    local command=$1
+    shift
+    local options=(--color=no --curses=no --noshow_progress)
+    case "$command" in
+        build | test) options+=(${BAZEL_CACHE[@]+"${BAZEL_CACHE[@]}"}) ;;
+    esac
+    (cd -- "$KMES_ROOT" &&
+        exec bazel ${BAZEL_STARTUP[@]+"${BAZEL_STARTUP[@]}"} "$command" "${options[@]}" "$@" \
+            </dev/null)
+}
+
+# The files of a tree, relative, one a line: what git knows or would add; every file where there is
+# no git.
+list_files() {
+    local root=$1 top
+    top=$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)
+    if [ -n "$top" ] && [ "$top" = "$(cd -- "$root" && pwd -P)" ]; then
+        # What is deleted but not yet committed is not there to be looked at.
+        (cd -- "$root" && git ls-files -co --exclude-standard | while IFS= read -r file; do
+            [ -f "$file" ] && printf '%s\n' "$file"
+        done | sort -u)
+    else
+        (cd -- "$root" && find . -name .git -prune -o -name 'bazel-*' -prune -o -type f -print |
+            sed 's|^\./||' | sort)
+    fi
+}

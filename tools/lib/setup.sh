@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# Installs what tools/packages.txt lists. Knows apt and that file's form, nothing of what the
+# packages are for.
+
+# packages_of SECTION: the names in one section of tools/packages.txt. A malformed line is named,
+# status 3.
+packages_of() {
+    awk -v wanted="$1" -v file="tools/packages.txt" '
+        function refuse(what) {
+            print "tools/kmes: " file ":" NR ": " what > "/dev/stderr"
+            bad = 1
+            exit
+        }
+        /^[[:space:]]*(#|$)/ { next }
+        /^\[/ {
+            if ($0 !~ /^\[[a-z]+\]$/) refuse("a section is written [name]")
+            section = substr($0, 2, length($0) - 2); seen[section] = 1; next
+        }
+        section == "" { refuse("a package before the first [section]") }
+        $1 !~ /^[a-z0-9][a-z0-9+.-]+$/ { refuse("\"" $1 "\" is no package name") }
+        NF < 2 { refuse("a package needs a reason behind its name: " $1) }
+        section == wanted { print $1 }
+        END {
+            if (!bad && !(wanted in seen)) refuse("no section [" wanted "]")
+            exit bad ? 3 : 0
+        }' "$KMES_ROOT/tools/packages.txt"
+}
+
+# missing_packages NAME...: those that are not installed, one a line.
+missing_packages() {
+    dpkg-query -W -f='${Package} ${db:Status-Status}\n' -- "$@" 2>/dev/null |
+        awk -v names="$*" '
+            $2 == "installed" { have[$1] = 1 }
+            END {
+                count = split(names, wanted, " ")
+                for (i = 1; i <= count; i++) if (!(wanted[i] in have)) print wanted[i]
+            }'
+}
+
+# Without a complaint when the package lists are old or empty: those are fetched, and it is tried
+# again.
+apt_install() {
+    local options=(-y --no-install-recommends -o DPkg::Lock::Timeout=300)
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install "${options[@]}" "$@" </dev/null && return
+    apt-get update </dev/null && apt-get install "${options[@]}" "$@" </dev/null
+}
+
+# setup_section SECTION: everything in it is installed when this returns 0.
+setup_section() {
+    local section=$1 names missing
+    names=$(packages_of "$section") || return "$STATUS_SETUP"
+    if ! command -v dpkg-query >/dev/null; then
+        say_error "this is no Debian: install what tools/packages.txt lists by other means"
+        command -v bazel >/dev/null && return 0
+        return "$STATUS_SETUP"
+    fi
+    # shellcheck disable=SC2086  # names of packages have no spaces
+    missing=$(missing_packages $names | tr '\n' ' ')
+    missing=${missing% }
+    [ -z "$missing" ] && return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        say_error "packages are missing; as root: apt-get install --no-install-recommends $missing"
+        return "$STATUS_SETUP"
+    fi
+    printf 'tools/kmes: installing %s\n' "$missing" >&2
+    make_scratch || return
+    # shellcheck disable=SC2086
+    if ! apt_install $missing >"$KMES_SCRATCH/apt.log" 2>&1; then
+        tail -n 20 -- "$KMES_SCRATCH/apt.log" >&2
+        say_error "apt could not install [$section] of tools/packages.txt: $missing"
+        return "$STATUS_SETUP"
+    fi
+}
+
+setup_command() {
+    local section status=0
+    for section in "$@"; do
+        case "$section" in
+            required | testees | optional) ;;
+            *)
+                bad_usage "setup: unknown section '$section'; one of: required testees optional"
+                return
+                ;;
+        esac
+    done
+    for section in "${@:-required}"; do
+        setup_section "$section" || status=$STATUS_SETUP
+    done
+    return "$status"
+}

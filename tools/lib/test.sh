@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
+# the count. Reads Bazel's summary; knows no test.
+
+readonly TEST_PARTS=(check default asan ubsan tsan)
+
+test_command() {
+    local part
+    for part in "$@"; do
+        case " ${TEST_PARTS[*]} " in
+            *" $part "*) ;;
+            *)
+                bad_usage "test: unknown part '$part'; any of: ${TEST_PARTS[*]}"
+                return
+                ;;
+        esac
+    done
+    [ $# -gt 0 ] || set -- "${TEST_PARTS[@]}"
+    TESTS_PASSED=0
+    TESTS_FAILED=0
+    run_parts "$@"
+    printf '%s passed, %s failed\n' "$TESTS_PASSED" "$TESTS_FAILED"
+    [ "$TESTS_FAILED" -eq 0 ] && [ "$TESTS_PASSED" -gt 0 ]
+}
+
+run_parts() {
+    make_scratch || { report_test FAIL setup scratch-folder "" && return; }
+    if ! { setup_section required && prepare_bazel; } 2>"$KMES_SCRATCH/setup.log"; then
+        report_test FAIL setup packages ""
+        show_log "$KMES_SCRATCH/setup.log"
+        return
+    fi
+    local part
+    for part in "$@"; do
+        if [ "$part" = check ]; then run_check_part; else run_bazel_part "$part"; fi
+    done
+}
+
+# report_test PASS|FAIL PART NAME SECONDS: the one line, and the count.
+report_test() {
+    case "$1" in
+        PASS) TESTS_PASSED=$((TESTS_PASSED + 1)) ;;
+        *) TESTS_FAILED=$((TESTS_FAILED + 1)) ;;
+    esac
+    printf '%s %s %s%s\n' "$1" "$2" "$3" "${4:+ $4}"
+}
+
+show_log() {
+    sed 's/^/    /' -- "$1"
+}
+
+run_check_part() {
+    local log=$KMES_SCRATCH/check.log start=$SECONDS verdict=PASS
+    check_tree "$KMES_ROOT" >"$log" 2>&1 || verdict=FAIL
+    report_test "$verdict" check style "$((SECONDS - start))s"
+    [ "$verdict" = PASS ] || show_log "$log"
+}
+
+# Builds and tests everything under one configuration. Tests run again though nothing has changed: a
+# pass that is only remembered shows no flake.
+run_bazel_part() {
+    local part=$1 log=$KMES_SCRATCH/$1.log status=0 start=$SECONDS
+    local options=(--keep_going --nocache_test_results --test_output=summary --test_summary=short)
+    [ "$part" = default ] || options+=("--config=$part")
+    printf '# %s: building and testing\n' "$part"
+    run_bazel test "${options[@]}" //... >"$log" 2>&1 || status=$?
+    # Bazel: 0 all passed, 3 built but a test failed; anything else, and something was not built or
+    # not run.
+    case "$status" in
+        0 | 3) ;;
+        4) report_test FAIL "$part" "no test was found" "" ;;
+        *)
+            report_test FAIL "$part" build "$((SECONDS - start))s"
+            show_log "$log"
+            ;;
+    esac
+    report_summary "$part" "$log"
+}
+
+# report_summary PART LOG: a line for each test in Bazel's summary, with the log of those that
+# failed. What is not plainly a pass is a failure, and so is a number of lines other than the number
+# of tests Bazel says.
+report_summary() {
+    local part=$1 log=$2 line name said seconds seen=0 counted
+    local verdicts='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
+    local pattern="^(//[^ ]+) +(\\(cached\\) )?($verdicts)(.*)\$"
+    while IFS= read -r line; do
+        [[ $line =~ $pattern ]] || continue
+        name=${BASH_REMATCH[1]}
+        said="${BASH_REMATCH[3]}${BASH_REMATCH[4]}"
+        seen=$((seen + 1))
+        seconds=
+        [[ $said =~ in\ ([0-9.]+s)$ ]] && seconds=${BASH_REMATCH[1]}
+        if [[ $said == "PASSED in "* ]]; then
+            report_test PASS "$part" "$name" "$seconds"
+        else
+            report_test FAIL "$part" "$name" "${seconds:-"(${said,,})"}"
+            show_test_log "$name" "$log"
+        fi
+    done <"$log"
+    counted=$(sed -nE 's/^Executed [0-9]+ out of ([0-9]+) tests?:.*/\1/p' "$log" | tail -n 1)
+    if [ "$seen" -ne "${counted:-0}" ]; then
+        report_test FAIL "$part" "summary: Bazel counts ${counted:-0} tests, shows $seen" ""
+    fi
+}
+
+# The logs of one test are the indented paths that follow its line in the summary.
+show_test_log() {
+    local path
+    awk -v name="$1" '
+        index($0, name " ") == 1 { on = 1; next }
+        on && /^  +\// { sub(/^ +/, ""); print; next }
+        { on = 0 }' "$2" |
+        while IFS= read -r path; do
+            printf '    --- %s %s\n' "$1" "$path"
+            [ -f "$path" ] && show_log "$path"
+        done
+}
