@@ -73,9 +73,15 @@ TEST(Configuration, HasTheSanitizerItWasAskedFor) {
 }
 
 TEST_F(ConfigurationDeathTest, APlantedBugIsReported) {
-    if (kAsked == Configuration::kAsan) EXPECT_DEATH(use_after_free(), "heap-use-after-free");
-    if (kAsked == Configuration::kUbsan) EXPECT_DEATH(overflow(), "signed integer overflow");
-    if (kAsked == Configuration::kTsan) EXPECT_DEATH(race(), "data race");
+    if (kAsked == Configuration::kAsan) {
+        EXPECT_DEATH(use_after_free(), "heap-use-after-free");
+    }
+    if (kAsked == Configuration::kUbsan) {
+        EXPECT_DEATH(overflow(), "signed integer overflow");
+    }
+    if (kAsked == Configuration::kTsan) {
+        EXPECT_DEATH(race(), "data race");
+    }
 }
 
 }  // namespace
