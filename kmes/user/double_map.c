@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Mapping metadata and data as 5.1.5 lays them out. See double_map.h for the picture.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "kmes/user/double_map.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+bool kmes_double_map_capacity_is_valid(__u64 capacity_bytes) {
+    return kmes_capacity_is_valid(capacity_bytes) && capacity_bytes >= KMES_USER_CAPACITY_MIN_BYTES;
+}
+
+/* A page of a mapping that lies beyond the end of its file is SIGBUS to whoever touches it. */
+static int check_length(int fd, __u64 bytes) {
+    struct stat status;
+
+    if (fstat(fd, &status) != 0) return -errno;
+    return status.st_size >= 0 && (__u64)status.st_size >= bytes ? 0 : -EINVAL;
+}
+
+static int place(__u8* at, __u64 bytes, int protection, int fd) {
+    void* placed = mmap(at, bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0);
+
+    return placed == MAP_FAILED ? -errno : 0;
+}
+
+static int place_all(__u8* base, int metadata_fd, int data_fd, __u64 capacity_bytes,
+                     int data_protection) {
+    __u8* data = base + kmes_data_offset_bytes(KMES_VERSION_1);
+    int error = place(base, KMES_METADATA_BYTES, PROT_READ | PROT_WRITE, metadata_fd);
+
+    if (!error) error = place(data, capacity_bytes, data_protection, data_fd);
+    if (!error) error = place(data + capacity_bytes, capacity_bytes, data_protection, data_fd);
+    return error;
+}
+
+int kmes_double_map(int metadata_fd, int data_fd, __u64 capacity_bytes, bool data_is_writable,
+                    void** base) {
+    __u64 bytes = kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes);
+    void* range;
+    int error;
+
+    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
+    error = check_length(metadata_fd, KMES_METADATA_BYTES);
+    if (!error) error = check_length(data_fd, capacity_bytes);
+    if (error) return error;
+    /* Reserved first, so that nothing of another thread can come to lie in between. */
+    range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return -errno;
+    error = place_all((__u8*)range, metadata_fd, data_fd, capacity_bytes,
+                      data_is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
+    if (error) {
+        munmap(range, bytes);
+        return error;
+    }
+    *base = range;
+    return 0;
+}
+
+int kmes_double_unmap(void* base, __u64 capacity_bytes) {
+    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
+    return munmap(base, kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes)) ? -errno : 0;
+}
