@@ -11,7 +11,7 @@ packages_of() {
         function refuse(what) {
             print "tools/kmes: " file ":" NR ": " what > "/dev/stderr"
             bad = 1
-            exit
+            exit 3
         }
         /^[[:space:]]*(#|$)/ { next }
         /^\[/ {

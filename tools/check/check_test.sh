@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Plants each violation of the style rules in a small tree and expects `tools/kmes check` to name it
+# by file, line and words; and plants what only looks like one, and expects silence.
+set -uo pipefail
+
+readonly KMES=$PWD/tools/kmes
+readonly CLEAN=$TEST_TMPDIR/clean
+readonly TREE=$TEST_TMPDIR/tree
+readonly OUT=$TEST_TMPDIR/out
+readonly BOTH_LICENSES='/* SPDX-License-Identifier: GPL-2.0-only OR MIT */'
+readonly MIT='// SPDX-License-Identifier: MIT'
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# A tree that breaks no rule; each case starts from a copy.
+make_clean_tree() {
+    mkdir -p "$CLEAN/kmes/user" "$CLEAN/conformance/oracle" "$CLEAN/kmod"
+    cp "$PWD/.clang-format" "$CLEAN/"
+    printf '%s\nint abi(int base);\n' "$BOTH_LICENSES" >"$CLEAN/kmes/abi.h"
+    printf '%s\n#include "kmes/user/order_user.h"\n' "$BOTH_LICENSES" >"$CLEAN/kmes/order.h"
+    printf '%s\nstatic volatile int order;\n' "$BOTH_LICENSES" >"$CLEAN/kmes/user/order_user.h"
+    printf '%s\n#include "kmes/abi.h"\n' "$BOTH_LICENSES" >"$CLEAN/kmes/ring.c"
+    printf '%s\nint oracle();\n' "$MIT" >"$CLEAN/conformance/oracle/oracle.h"
+    build_file kmes "abi.h order.h ring.c user/order_user.h"
+    build_file conformance/oracle oracle.h
+}
+
+# build_file FOLDER "NAMES": a BUILD.bazel that names them.
+build_file() {
+    local license=MIT
+    [ "$1" = kmes ] && license="GPL-2.0-only OR MIT"
+    {
+        echo "# SPDX-License-Identifier: $license"
+        # shellcheck disable=SC2086  # a list of names
+        printf 'exports_files(["%s"])\n' $2
+    } >"$CLEAN/$1/BUILD.bazel"
+}
+
+fresh_tree() {
+    rm -rf "$TREE"
+    cp -r "$CLEAN" "$TREE"
+}
+
+check() {
+    "$KMES" check --root "$TREE" >"$OUT" 2>&1
+}
+
+# expect_one NAME PATTERN: the check fails with one violation, and its line matches.
+expect_one() {
+    check
+    local status=$?
+    [ "$status" -eq 1 ] || fail "$1: exit status $status, not 1"
+    grep -qE -- "$2" "$OUT" || fail "$1: no line like: $2"
+    grep -q '^1 violations' "$OUT" || fail "$1: not exactly one violation"
+    [ "$failures" -eq "${reported:-0}" ] || cat "$OUT"
+    reported=$failures
+}
+
+# expect_silence NAME: the check passes.
+expect_silence() {
+    check || { fail "$1: reported, but it is right" && cat "$OUT"; }
+    reported=$failures
+}
+
+# plant NAME FILE TEXT PATTERN: TEXT at the end of FILE is one violation.
+plant() {
+    fresh_tree
+    printf '%s\n' "$3" >>"$TREE/$2"
+    expect_one "$1" "$4"
+}
+
+# allow NAME FILE TEXT: TEXT at the end of FILE is none.
+allow() {
+    fresh_tree
+    printf '%s\n' "$3" >>"$TREE/$2"
+    expect_silence "$1"
+}
+
+# function_of LINES NAME: a function of so many lines, braces included.
+function_of() {
+    echo "void $2() {"
+    for ((i = 0; i < $1 - 2; ++i)); do echo "    f($i);"; done
+    echo "}"
+}
+
+repeat() {
+    printf "%*s" "$2" "" | sed "s/ /$1/g"
+}
+
+test_text_rules() {
+    plant "unformatted" kmes/ring.c 'int  two_spaces;' '^kmes/ring.c:3: not formatted'
+    plant "long line" conformance/oracle/oracle.h "// $(repeat a 98)" \
+        '^conformance/oracle/oracle.h:3: longer than 100'
+    allow "100 characters, not bytes" conformance/oracle/oracle.h "// $(repeat é 97)"
+    plant "unfinished" kmes/ring.c "// TO""DO: later" '^kmes/ring.c:3: unfinished'
+    plant "unfinished in a document" README.md "FIX""ME" '^README.md:1: unfinished'
+    allow "a longer word" README.md "mktemp XX""XX"
+    plant "machine path" README.md "see /ro""ot/notes" '^README.md:1: a path of one machine'
+    plant "machine path in a string" conformance/oracle/oracle.h "const char* p = \"/t""mp/x\";" \
+        '^conformance/oracle/oracle.h:3: a path of one machine'
+    # shellcheck disable=SC2016  # the text is planted as it stands
+    allow "the folder for temporary files" README.md '${TMPDIR:-/t''mp}'
+}
+
+test_function_length() {
+    local text lines
+    for text in "$(function_of 71 longest)" \
+        "$(function_of 71 'Foo::operator==')" \
+        "namespace n {
+$(function_of 71 inner)
+}  // namespace n" \
+        "Foo::Foo(int a) : a_{a}, b_(a)$(function_of 71 '' | sed '1s/.*/ {/')" \
+        "auto pair() -> std::pair<int, int>$(function_of 71 '' | sed '1s/.*/ {/')"; do
+        lines=$(head -n 1 <<<"$text")
+        plant "a long function: $lines" conformance/oracle/oracle.h "$text" \
+            '^conformance/oracle/oracle.h:[34]: a function of 71 lines'
+    done
+    allow "70 lines" conformance/oracle/oracle.h "$(function_of 70 just_right)"
+    allow "two functions" conformance/oracle/oracle.h "$(function_of 60 one)
+$(function_of 60 two)"
+    allow "a long table is no function" conformance/oracle/oracle.h "const int table[] = {
+$(for ((i = 0; i < 90; ++i)); do echo "    $((i + 1000)),  //"; done)
+};"
+    allow "braces in strings" conformance/oracle/oracle.h 'const char* s = "void f() {";
+const char c = '"'{'"';
+const int big = 1'"'"'000'"'"'000;
+const char* raw = R"(x() { " {)";
+'"$(function_of 69 after)"
+}
+
+test_license_rule() {
+    fresh_tree
+    sed -i 1d "$TREE/kmes/ring.c"
+    expect_one "no license line" '^kmes/ring.c:1: no license line; .* GPL-2.0-only OR MIT'
+    fresh_tree
+    sed -i '1s/ OR MIT//' "$TREE/kmes/abi.h"
+    expect_one "license of another folder" '^kmes/abi.h:1: license "GPL-2.0-only"; .*OR MIT'
+    fresh_tree
+    printf '%s\nobj-m := kmes.o\n' '# SPDX-License-Identifier: MIT' >"$TREE/kmod/Kbuild"
+    expect_one "license of the module" '^kmod/Kbuild:1: license "MIT"; .*GPL-2.0-only$'
+    fresh_tree
+    : >"$TREE/kmes/empty.bzl"
+    expect_one "empty file" '^kmes/empty.bzl:1: an empty file'
+    fresh_tree
+    printf '#!/bin/sh\n# SPDX-License-Identifier: MIT\n' >"$TREE/run.sh"
+    expect_silence "license behind the interpreter"
+}
+
+test_core_rules() {
+    local word
+    for word in 'int a = __atomic_load_n(&x, 5);' 'void f(void) { __sync_synchronize(); }' \
+        'atomic_int a;' '#include <stdatomic.h>' 'void f(void) { __asm__(""); }' \
+        'volatile int a;'; do
+        fresh_tree
+        printf '%s\n' "$word" >>"$TREE/kmes/ring.c"
+        check
+        grep -q '^kmes/ring.c:3: an ordered access in the open' "$OUT" ||
+            { fail "not seen: $word" && cat "$OUT"; }
+        reported=$failures
+    done
+    allow "atomics in the seam" kmes/order.h 'static volatile int seam;'
+    allow "atomics in a comment" kmes/ring.c '// volatile, atomic_load and asm are words here'
+    plant "platform switch" kmes/ring.c '#ifdef __KERNEL__
+#endif' '^kmes/ring.c:3: the core knows no platform'
+    plant "offset in figures" kmes/ring.c 'int sum = base + 132;' \
+        '^kmes/ring.c:3: an offset in figures'
+    plant "offset in hex" kmes/user/order_user.h 'int sum = base + 0x80u;' \
+        '^kmes/user/order_user.h:3: an offset in figures'
+    allow "other figures" kmes/ring.c 'int sum = base + 1280 + 6;'
+}
+
+test_arrows() {
+    plant "core includes a neighbour" kmes/ring.c '
+#include "conformance/oracle/oracle.h"' \
+        '^kmes/ring.c:4: kmes/ includes nothing from outside'
+    plant "core includes the userspace half" kmes/ring.c '
+#include "kmes/user/order_user.h"' \
+        '^kmes/ring.c:4: the core does not know the userspace half'
+    plant "core includes the system" kmes/ring.c '
+#include <stdio.h>' \
+        '^kmes/ring.c:4: the core is freestanding'
+    allow "core includes what is freestanding" kmes/ring.c '
+#include <stddef.h>'
+    plant "oracle includes the reader" conformance/oracle/oracle.h '
+#include "kmes/reader.h"' \
+        '^conformance/oracle/oracle.h:4: the oracle does not use the core'
+    allow "oracle includes the format" conformance/oracle/oracle.h '
+#include "kmes/abi.h"'
+}
+
+test_build_rule() {
+    fresh_tree
+    printf '%s\n' "$BOTH_LICENSES" >"$TREE/kmes/dead.c"
+    expect_one "dead file" '^kmes/dead.c:1: not in kmes/BUILD.bazel'
+    fresh_tree
+    mkdir "$TREE/props"
+    printf '%s\n' "$MIT" >"$TREE/props/dead.cc"
+    expect_one "folder without BUILD" '^props/dead.cc:1: no BUILD.bazel in props'
+}
+
+test_usage() {
+    "$KMES" check --root "$TREE/none" >"$OUT" 2>&1
+    [ $? -eq 2 ] || fail "a root that is not there: not status 2"
+    "$KMES" check surplus >"$OUT" 2>&1
+    [ $? -eq 2 ] || fail "an argument too many: not status 2"
+}
+
+make_clean_tree
+fresh_tree
+expect_silence "the clean tree"
+test_text_rules
+test_function_length
+test_license_rule
+test_core_rules
+test_arrows
+test_build_rule
+test_usage
+echo "$failures failures"
+[ "$failures" -eq 0 ]

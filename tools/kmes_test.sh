@@ -1,0 +1,316 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# tools/kmes through its command line, in a copy of its own, with a false bazel, apt-get, dpkg-query
+# and id that write down how they were called: arguments, packages, set-up, exit statuses, counts.
+set -uo pipefail
+
+readonly CLONE=$TEST_TMPDIR/clone
+readonly BIN=$TEST_TMPDIR/bin
+readonly CALLS=$TEST_TMPDIR/calls
+readonly OUT=$TEST_TMPDIR/out
+readonly ERR=$TEST_TMPDIR/err
+failures=0
+
+# --- the false commands ---
+
+false_command() {
+    { echo '#!/usr/bin/env bash' && cat; } >"$BIN/$1"
+    chmod +x "$BIN/$1"
+}
+
+make_clone() {
+    mkdir -p "$BIN" "$CLONE" "$CLONE/out/conformance/testees" "$TEST_TMPDIR/home"
+    cp -rL "$PWD/tools" "$CLONE/"
+    # Everything is installed but what FAKE_MISSING names.
+    false_command dpkg-query <<'E2'
+for name in "$@"; do
+    case "$name" in -*) continue ;; esac
+    [ "$name" = "${FAKE_MISSING-}" ] || echo "$name installed"
+done
+E2
+    false_command apt-get <<'E2'
+echo "apt-get $*" >>"$CALLS"
+echo "words of apt"
+if [ "$1" = install ] && rm "$TEST_TMPDIR/apt-fails" 2>/dev/null; then exit 100; fi
+[ "${FAKE_APT-}" != down ]
+E2
+    false_command id <<'E2'
+echo "${FAKE_UID:-0}"
+E2
+    # Says what the files of this test tell it to say.
+    false_command bazel <<'E2'
+echo "bazel $*" >>"$CALLS"
+while [ "${1#--}" != "$1" ]; do shift; done
+case "$1" in
+    info) echo "$CLONE/out" ;;
+    *)
+        cat "$TEST_TMPDIR/bazel-says" 2>/dev/null
+        exit "$(cat "$TEST_TMPDIR/bazel-status" 2>/dev/null || echo 0)"
+        ;;
+esac
+E2
+    cat >"$CLONE/out/conformance/kmes-conformance" <<'E2'
+#!/usr/bin/env bash
+echo "in $PWD"
+printf 'argument <%s>\n' "$@"
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/conformance/kmes-conformance"
+    export CALLS CLONE TEST_TMPDIR
+}
+
+# --- how a case is written ---
+
+# kmes STATUS ARGUMENTS...: runs the command, expects that exit status; output in OUT and ERR.
+kmes() {
+    local expected=$1 status
+    shift
+    : >"$CALLS"
+    PATH="$BIN:$PATH" HOME="${FAKE_HOME-$TEST_TMPDIR/home}" TMPDIR=$TEST_TMPDIR XDG_CACHE_HOME='' \
+        "${KMES-$CLONE/tools/kmes}" "$@" >"$OUT" 2>"$ERR"
+    status=$?
+    [ "$status" -eq "$expected" ] || fail "kmes $*: status $status, not $expected"
+}
+
+fail() {
+    echo "FAIL: $*"
+    sed 's/^/    /' "$OUT" "$ERR" "$CALLS"
+    failures=$((failures + 1))
+}
+
+# has FILE LINE / has_not FILE LINE: a whole line, as it stands.
+has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in ${1##*/}"; }
+has_not() { ! grep -qF -- "$2" "$1" || fail "'$2' is in ${1##*/}"; }
+like() { grep -qE -- "$2" "$1" || fail "no line like '$2' in ${1##*/}"; }
+last() { [ "$(tail -n 1 "$1")" = "$2" ] || fail "the last line is not '$2'"; }
+lines() { [ "$(wc -l <"$1")" -eq "$2" ] || fail "not $2 lines in ${1##*/}"; }
+
+bazel_says() {
+    echo "$1" >"$TEST_TMPDIR/bazel-status"
+    cat >"$TEST_TMPDIR/bazel-says"
+}
+
+# --- cases ---
+
+test_usage() {
+    kmes 0 help
+    like "$OUT" '^usage: tools/kmes'
+    kmes 2
+    like "$ERR" '^usage: tools/kmes'
+    kmes 2 conform
+    has "$ERR" "tools/kmes: unknown command 'conform'; one of: conformance test setup check fmt help"
+    lines "$ERR" 1
+    kmes 2 setup everything
+    like "$ERR" "setup: unknown section 'everything'; one of: required testees optional$"
+    kmes 2 test msan
+    has "$ERR" "tools/kmes: test: unknown part 'msan'; any of: check default asan ubsan tsan"
+    kmes 2 fmt one.c
+    lines "$ERR" 1
+}
+
+test_setup() {
+    kmes 0 setup
+    lines "$CALLS" 0
+    FAKE_MISSING=libfmt-dev kmes 0 setup
+    lines "$CALLS" 1
+    like "$CALLS" '^apt-get install -y .* libfmt-dev$'
+    has_not "$CALLS" rustc
+    FAKE_MISSING=rustc kmes 0 setup
+    lines "$CALLS" 0
+    FAKE_MISSING=rustc kmes 0 setup required testees
+    like "$CALLS" '^apt-get install -y .* rustc$'
+    # Not root: one line says what to do, and nothing is done.
+    FAKE_UID=1000 FAKE_MISSING=libfmt-dev kmes 3 setup
+    lines "$CALLS" 0
+    lines "$ERR" 1
+    like "$ERR" 'as root: apt-get install --no-install-recommends libfmt-dev$'
+    # Old package lists: they are fetched, and it is tried once more.
+    touch "$TEST_TMPDIR/apt-fails"
+    FAKE_MISSING=libfmt-dev kmes 0 setup
+    lines "$CALLS" 3
+    like "$CALLS" '^apt-get update$'
+    FAKE_APT=down FAKE_MISSING=libfmt-dev kmes 3 setup
+    like "$ERR" '^words of apt$'
+    like "$ERR" 'could not install \[required\] of tools/packages.txt: libfmt-dev$'
+}
+
+# broken_list TEXT LINE_NUMBER WORDS: TEXT behind the package list is refused with its line.
+broken_list() {
+    local list=$CLONE/tools/packages.txt kept=$TEST_TMPDIR/kept
+    cp "$list" "$kept"
+    printf '%s\n' "$1" >>"$list"
+    kmes 3 setup
+    like "$ERR" "^tools/kmes: tools/packages.txt:$(wc -l <"$list"): $2"
+    cp "$kept" "$list"
+}
+
+test_packages_file() {
+    broken_list '[Two words]' 'a section is written'
+    broken_list 'name-alone' 'a package needs a reason'
+    broken_list 'Bad_Name why' '"Bad_Name" is no package name'
+    local kept=$TEST_TMPDIR/kept list=$CLONE/tools/packages.txt
+    cp "$list" "$kept"
+    grep -v '^\[' "$kept" >"$list"
+    kmes 3 setup
+    like "$ERR" 'a package before the first \[section\]'
+    sed 's/^\[required\]/[needed]/' "$kept" >"$list"
+    kmes 3 setup
+    like "$ERR" 'no section \[required\]'
+    cp "$kept" "$list"
+}
+
+test_conformance() {
+    bazel_says 0 </dev/null
+    # Without a program: the reference, behind the options.
+    kmes 0 conformance --cpus 4
+    lines "$OUT" 5
+    has "$OUT" 'argument <-->'
+    has "$OUT" "argument <$CLONE/out/conformance/testees/reference>"
+    like "$CALLS" ' //conformance:kmes-conformance //conformance/testees:reference$'
+    # With one: every argument as it was written, in the caller's folder.
+    mkdir -p "$TEST_TMPDIR/else where"
+    cd "$TEST_TMPDIR/else where" || exit 3
+    kmes 0 conformance --filter '5.*' -- ./my-consumer 'two words' '' --flag
+    cd "$OLDPWD" || exit 3
+    has "$OUT" "in $TEST_TMPDIR/else where"
+    has "$OUT" 'argument <5.*>'
+    has "$OUT" 'argument <./my-consumer>'
+    has "$OUT" 'argument <two words>'
+    has "$OUT" 'argument <>'
+    lines "$OUT" 8
+    local status
+    for status in 0 1 2 3 4; do
+        FAKE_VERDICT=$status kmes "$status" conformance -- ./my-consumer
+    done
+    # A build that fails is the suite's fault, and shown whole.
+    bazel_says 1 <<<"ERROR: words of the compiler"
+    kmes 3 conformance
+    has "$ERR" "ERROR: words of the compiler"
+    lines "$OUT" 0
+    FAKE_UID=1000 FAKE_MISSING=clang-19 kmes 3 conformance -- ./my-consumer
+    has_not "$CALLS" bazel
+}
+
+test_all_pass() {
+    bazel_says 0 <<'E2'
+INFO: Build completed successfully, 11 total actions
+//kmes:event_test                                                        PASSED in 1.3s
+//a/very/long/folder/name/that/goes/on/and/on:a_test_with_a_long_name_too PASSED in 0.1s
+//conformance/oracle:judge_test                                 (cached) PASSED in 12.0s
+
+Executed 2 out of 3 tests: 3 tests pass.
+E2
+    kmes 0 test default asan
+    has "$OUT" 'PASS default //kmes:event_test 1.3s'
+    has "$OUT" 'PASS asan //conformance/oracle:judge_test 12.0s'
+    last "$OUT" '6 passed, 0 failed'
+    lines "$CALLS" 2
+    like "$CALLS" '^bazel test .*--config=asan //\.\.\.$'
+}
+
+test_failures_count() {
+    echo "words of the test" >"$TEST_TMPDIR/test.log"
+    bazel_says 3 <<E2
+//kmes:good_test                                                         PASSED in 1.3s
+//kmes:bad_test                                                          FAILED in 0.1s
+  $TEST_TMPDIR/test.log
+//kmes:slow_test                                                        TIMEOUT in 60.1s
+//kmes:flaky_test                          FLAKY, failed in 1 out of 2 in 0.2s
+//kmes:lost_test                                                      NO STATUS
+
+Executed 5 out of 5 tests: 1 test passes and 4 fail locally.
+E2
+    kmes 1 test tsan
+    has "$OUT" 'PASS tsan //kmes:good_test 1.3s'
+    has "$OUT" 'FAIL tsan //kmes:bad_test 0.1s'
+    has "$OUT" '    words of the test'
+    has "$OUT" 'FAIL tsan //kmes:slow_test 60.1s'
+    like "$OUT" '^FAIL tsan //kmes:flaky_test'
+    has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'
+    last "$OUT" '1 passed, 4 failed'
+}
+
+test_broken_builds_count() {
+    bazel_says 1 <<'E2'
+ERROR: words of the compiler
+//kmes:good_test                                                         PASSED in 1.3s
+//kmes:bad_test                                                 FAILED TO BUILD
+
+Executed 1 out of 2 tests: 1 test passes and 1 fails to build.
+E2
+    kmes 1 test ubsan
+    like "$OUT" '^FAIL ubsan build '
+    has "$OUT" '    ERROR: words of the compiler'
+    has "$OUT" 'FAIL ubsan //kmes:bad_test (failed to build)'
+    last "$OUT" '1 passed, 2 failed'
+    # All tests pass, but something that no test needs does not build.
+    bazel_says 1 <<'E2'
+//kmes:good_test                                                         PASSED in 1.3s
+
+Executed 1 out of 1 test: 1 test passes.
+E2
+    kmes 1 test default
+    last "$OUT" '1 passed, 1 failed'
+    bazel_says 37 <<<"the server died"
+    kmes 1 test default
+    last "$OUT" '0 passed, 1 failed'
+}
+
+test_nothing_is_no_pass() {
+    bazel_says 4 <<<"ERROR: No test targets were found"
+    kmes 1 test default
+    last "$OUT" '0 passed, 1 failed'
+    # Fewer lines than tests: what is not seen has not passed.
+    bazel_says 0 <<'E2'
+//kmes:good_test                                                         PASSED in 1.3s
+
+Executed 1 out of 2 tests: 2 tests pass.
+E2
+    kmes 1 test default
+    last "$OUT" '1 passed, 1 failed'
+    FAKE_UID=1000 FAKE_MISSING=clang-19 kmes 1 test default
+    like "$OUT" '^FAIL setup '
+    like "$OUT" 'as root: apt-get install'
+    last "$OUT" '0 passed, 1 failed'
+}
+
+test_places() {
+    bazel_says 0 </dev/null
+    cp -r "$CLONE" "$TEST_TMPDIR/a clone"
+    KMES="$TEST_TMPDIR/a clone/tools/kmes" kmes 3 conformance
+    lines "$ERR" 1
+    like "$ERR" 'Bazel cannot build in a path with a space'
+    # Called through a link from somewhere else.
+    ln -sf "$CLONE/tools/kmes" "$TEST_TMPDIR/link"
+    KMES=$TEST_TMPDIR/link kmes 0 conformance
+    # A home that can be written: Bazel's own place, and objects are kept for the next clone.
+    kmes 0 conformance
+    has_not "$CALLS" --output_user_root
+    like "$CALLS" "--disk_cache=$TEST_TMPDIR/home/.cache/kmes/objects-[0-9]+ "
+    # A home that cannot: a private folder beside the temporary files.
+    FAKE_HOME=/proc/none kmes 0 conformance
+    like "$CALLS" "^bazel --output_user_root=$TEST_TMPDIR/kmes-bazel-0 build"
+    [ "$(stat -c %a "$TEST_TMPDIR/kmes-bazel-0")" = 700 ] || fail "the folder is not private"
+    rm -rf "$TEST_TMPDIR/kmes-bazel-0"
+    ln -s "$TEST_TMPDIR/home" "$TEST_TMPDIR/kmes-bazel-0"
+    FAKE_HOME=/proc/none kmes 3 conformance
+    lines "$ERR" 1
+    like "$ERR" 'nowhere to build'
+    has_not "$CALLS" bazel
+    # Nothing is left behind.
+    [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "scratch folders are left"
+}
+
+make_clone
+test_usage
+test_setup
+test_packages_file
+test_conformance
+test_all_pass
+test_failures_count
+test_broken_builds_count
+test_nothing_is_no_pass
+test_places
+echo "$failures failures"
+[ "$failures" -eq 0 ]
