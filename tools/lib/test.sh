@@ -106,7 +106,8 @@ report_summary() {
     fi
 }
 
-# show_test_log NAME LOG: the logs of one test are the indented paths that follow its line in the summary.
+# show_test_log NAME LOG: the logs of one test, which are the indented paths that follow its line in
+# the summary.
 show_test_log() {
     local path
     awk -v name="$1" '
