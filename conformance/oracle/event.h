@@ -27,7 +27,12 @@ struct EventSpec {
     std::string extra_header;
 };
 
-// 64-bit FNV-1a, as the contract's <digest>.
+// 64-bit FNV-1a, as the contract's <digest>; and one byte of it.
+inline constexpr std::uint64_t kFnvOffsetBasis = 0xcbf29ce484222325;
+inline constexpr std::uint64_t kFnvPrime = 0x100000001b3;
+constexpr std::uint64_t fnv1a_step(std::uint64_t hash, std::uint8_t byte) {
+    return (hash ^ byte) * kFnvPrime;
+}
 std::uint64_t fnv1a(std::string_view bytes);
 
 // Header and payload in bytes, and the header alone.

@@ -124,6 +124,12 @@ struct GenerationValue {
     std::uint64_t from_report_bytes = 0;
 };
 
+// The consumer was seen asleep: see History::checkpoint_idle.
+struct Checkpoint {
+    BufferIndex buffer = 0;
+    std::uint64_t report_bytes = 0;
+};
+
 struct Buffer {
     std::uint32_t cpu = 0;
     std::uint64_t capacity = 0;
@@ -149,8 +155,7 @@ struct Buffer {
     std::uint32_t futex_counter_highest = 0;
     // Of the testee:
     std::uint64_t attached_operation = kNever;  // first time that it got an fd
-    bool draining = false;                      // proven to read it
-    std::uint64_t draining_operation = kNever;  // since when at the latest
+    std::uint64_t draining_operation = kNever;  // proven to read events from it
 
     std::uint64_t generation() const { return generations.back().value; }
     bool attached() const { return attached_operation != kNever; }
@@ -178,8 +183,7 @@ class History {
     // ignored.
     void set_report_bytes(std::uint64_t report_bytes);
 
-    // --- The producer
-    // -------------------------------------------------------------------------------------------
+    // --- The producer ---
 
     // One event (5.1.7). While a batch is pending on this CPU: an emission that interrupts it; it
     // appends behind what the batch has written and publishes all of it (E16).
@@ -219,11 +223,10 @@ class History {
     // right (level robust).
     void tolerate(std::uint32_t cpu);
 
-    // --- The testee
-    // ---------------------------------------------------------------------------------------------
+    // --- The testee ---
 
-    // It got an fd of this buffer (or: of the present buffer of every CPU). From here on it may
-    // read it.
+    // It gets an fd of this buffer (or: of the present buffer of every CPU); told before its call
+    // returns. From here on it may read it.
     void note_attached(BufferIndex buffer);
     void note_attached_all();
 
@@ -238,8 +241,7 @@ class History {
     // it began after the last publication. All that survives here is owed in the report by now.
     void checkpoint_idle(std::uint32_t cpu, BufferIndex buffer, std::uint64_t report_bytes);
 
-    // --- What is so
-    // ---------------------------------------------------------------------------------------------
+    // --- What is so ---
 
     std::uint32_t cpus() const { return static_cast<std::uint32_t>(lanes_.size()); }
     std::uint64_t report_bytes() const { return report_bytes_; }
@@ -257,6 +259,8 @@ class History {
     const std::vector<Event>& events_of(std::uint32_t cpu) const;
     // nullptr: this event was never in that buffer.
     const Placement* find_placement(BufferIndex buffer, std::uint64_t sequence) const;
+    // In the order in which they were told.
+    const std::vector<Checkpoint>& checkpoints_of(std::uint32_t cpu) const;
     bool tolerated(std::uint32_t cpu) const;
     bool batch_pending(std::uint32_t cpu) const;
 
@@ -276,7 +280,7 @@ class History {
     struct Lane {
         std::vector<Event> events;
         std::vector<BufferIndex> buffers;
-        std::uint64_t first_sequence = 1;
+        std::vector<Checkpoint> checkpoints;
         bool batch_pending = false;
         bool tolerated = false;
         std::size_t released_count = 0;

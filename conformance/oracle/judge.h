@@ -23,6 +23,9 @@ namespace kmes::conformance {
 struct JudgeOptions {
     // The testee exited by itself with status 0: every CPU must have ended (contract 4).
     bool exited_with_zero = false;
+    // The driver ended the run before a right testee must have been done: what would still have
+    // come is not missed.
+    bool cut_short = false;
     // Of one code; what is beyond is summed up in one more finding ("and 311 more of this kind").
     std::size_t maximum_findings_per_code = 8;
 };
@@ -47,9 +50,10 @@ class Progress {
     std::uint64_t last_sequence(std::uint32_t cpu) const;
     std::uint64_t delivered_count(std::uint32_t cpu) const;
 
-    // The oldest event that is published, survives in a buffer that the testee holds (in the newest
-    // of them, or in a retired one that it drains), and is newer than all that it delivered on this
-    // CPU. nullptr: it owes nothing now.
+    // The oldest event that is published, survives in the present buffer of this CPU, and is newer
+    // than all that was delivered. A testee that holds any buffer of this CPU owes it, sooner or
+    // later: a consumer on a retired buffer was woken by the swap (E3). nullptr: nothing is owed
+    // now.
     const Event* first_undelivered(std::uint32_t cpu) const;
 
   private:

@@ -53,8 +53,8 @@ struct MalformedLine {
 // Limits of a report. An honest testee never meets them; a flood ends at them with one malformed
 // line that says so.
 struct RecordLimits {
-    std::uint64_t maximum_report_bytes = std::uint64_t{1} << 30;
-    std::size_t maximum_records = 8'000'000;
+    std::uint64_t maximum_report_bytes = std::uint64_t{1} << 28;
+    std::size_t maximum_records = 2'000'000;
     std::size_t maximum_malformed_kept = 16;  // the rest is counted
     std::size_t maximum_comments_kept = 1000;
 };
@@ -91,10 +91,10 @@ class RecordParser {
     bool flooded() const { return flooded_; }
 
   private:
-    void take_piece(std::string_view piece);
-    void end_line(std::uint64_t end_offset);
-    void add_malformed(std::string message);
-    void stop_flood(const std::string& what);
+    void keep_partial(std::string_view piece);
+    void take_line(std::string_view line, std::uint64_t end_offset);
+    void add_malformed(std::string_view message, std::string_view line);
+    void stop_flood(std::string_view what);
 
     RecordLimits limits_;
     std::vector<Record> records_;

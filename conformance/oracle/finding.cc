@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+//
+// Messages of what the driver finds. Knows no process: it is told.
+#include "conformance/oracle/finding.h"
+
+#include "conformance/oracle/record.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::uint64_t kFutexCounterOffset = 128;
+constexpr std::uint64_t kNeedWakeOffset = 132;
+constexpr std::uint64_t kDataOffset = 4096;
+
+Finding make(FindingCode code, std::string clause, std::string message) {
+    Finding finding;
+    finding.code = code;
+    finding.clause = std::move(clause);
+    finding.message = std::move(message);
+    return finding;
+}
+
+std::string cpu_text(std::uint32_t cpu) {
+    return "CPU " + std::to_string(cpu) + ": ";
+}
+
+std::string at_instruction(std::string_view instruction) {
+    return instruction.empty() ? std::string() : " by " + std::string(instruction);
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes";
+}
+
+std::string region_text(std::uint64_t mapping_offset) {
+    if (mapping_offset < kDataOffset) return "metadata";
+    return "data";
+}
+
+// The clause that a sleeper breaks, and the words for it.
+std::string wait_clause(const WaitDescription& wait) {
+    if (!wait.on_futex) return "5.1.8.2";
+    if (wait.is_private) return "E17";
+    if (!wait.cpu || wait.mapping_offset != kFutexCounterOffset) return "5.1.8.2-5";
+    if (wait.retired_buffer) return "E3";
+    return "5.1.8.2-2";
+}
+
+std::string wait_text(const WaitDescription& wait) {
+    const std::string thread = "thread " + std::to_string(wait.thread);
+    if (!wait.on_futex) {
+        return thread + " is blocked in " + (wait.where.empty() ? "a system call" : wait.where);
+    }
+    std::string text = thread + " waits on ";
+    text += wait.is_private ? "a private futex (no other process can wake it)" : "a shared futex";
+    if (wait.cpu) {
+        text += " at byte " + std::to_string(wait.mapping_offset) + " of the " +
+                (wait.retired_buffer ? "retired " : "") + "buffer of CPU " +
+                std::to_string(*wait.cpu);
+        if (wait.mapping_offset != kFutexCounterOffset) text += " (futex_counter is byte 128)";
+    } else {
+        text += " outside every buffer";
+    }
+    return text + ", expecting " + std::to_string(wait.expected) + ", where " +
+           std::to_string(wait.present) + " stands now";
+}
+
+}  // namespace
+
+std::string_view finding_name(FindingCode code) {
+    switch (code) {
+        case FindingCode::malformed_record:
+            return "malformed-record";
+        case FindingCode::unknown_cpu:
+            return "unknown-cpu";
+        case FindingCode::invented_event:
+            return "invented-event";
+        case FindingCode::early_event:
+            return "early-event";
+        case FindingCode::torn_event:
+            return "torn-event";
+        case FindingCode::wrong_cpu:
+            return "wrong-cpu";
+        case FindingCode::doubled_event:
+            return "doubled-event";
+        case FindingCode::reordered_event:
+            return "reordered-event";
+        case FindingCode::missing_event:
+            return "missing-event";
+        case FindingCode::late_event:
+            return "late-event";
+        case FindingCode::wrong_loss_count:
+            return "wrong-loss-count";
+        case FindingCode::missing_loss:
+            return "missing-loss";
+        case FindingCode::wrong_generation:
+            return "wrong-generation";
+        case FindingCode::missing_generation:
+            return "missing-generation";
+        case FindingCode::refused_without_reason:
+            return "refused-without-reason";
+        case FindingCode::not_refused:
+            return "not-refused";
+        case FindingCode::delivered_from_refused:
+            return "delivered-from-refused";
+        case FindingCode::after_end:
+            return "after-end";
+        case FindingCode::after_refusal:
+            return "after-refusal";
+        case FindingCode::ended_too_early:
+            return "ended-too-early";
+        case FindingCode::lost_wake_up:
+            return "lost-wake-up";
+        case FindingCode::never_ended:
+            return "never-ended";
+        case FindingCode::crash:
+            return "crash";
+        case FindingCode::wrong_exit_status:
+            return "wrong-exit-status";
+        case FindingCode::write_outside:
+            return "write-outside";
+        case FindingCode::wrong_need_wake:
+            return "wrong-need-wake";
+        case FindingCode::read_outside:
+            return "read-outside";
+        case FindingCode::wrong_mapping:
+            return "wrong-mapping";
+        case FindingCode::contract:
+            return "contract";
+    }
+    return "contract";
+}
+
+Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
+                     const WaitDescription& wait) {
+    Finding finding = make(FindingCode::lost_wake_up, wait_clause(wait),
+                           cpu_text(cpu) + "asleep although event " + std::to_string(sequence) +
+                               " (type " + quote_bytes(type, 40) +
+                               ") is published and was not delivered: " + wait_text(wait));
+    finding.cpu = cpu;
+    finding.sequence = sequence;
+    return finding;
+}
+
+Finding never_ended(std::string_view state, std::uint64_t waited_ms) {
+    return make(FindingCode::never_ended, "contract-4",
+                "it did not exit within " + std::to_string(waited_ms) +
+                    " ms after it had delivered everything: " + std::string(state));
+}
+
+Finding ended_too_early(int exit_status, std::string_view missing) {
+    return make(FindingCode::ended_too_early, "contract-4",
+                "it exited with status " + std::to_string(exit_status) +
+                    " before it had delivered the end event of " + std::string(missing));
+}
+
+Finding wrong_exit_status(int exit_status) {
+    return make(FindingCode::wrong_exit_status, "contract-4",
+                "it exited with status " + std::to_string(exit_status) +
+                    "; 0 is right when all CPUs have ended");
+}
+
+Finding crash(int signal, std::string_view signal_name, std::string_view where) {
+    std::string message = "it was killed by signal " + std::to_string(signal);
+    if (!signal_name.empty()) message += " (" + std::string(signal_name) + ")";
+    if (!where.empty()) message += " at " + std::string(where);
+    return make(FindingCode::crash, "contract", std::move(message));
+}
+
+Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
+                      std::string_view instruction) {
+    Finding finding = make(FindingCode::write_outside, "contract",
+                           cpu_text(cpu) + "wrote " + bytes_text(bytes) + " at byte " +
+                               std::to_string(mapping_offset) + " of the mapping (" +
+                               region_text(mapping_offset) + ")" + at_instruction(instruction) +
+                               "; a consumer may write need_wake (byte 132) and nothing else");
+    finding.cpu = cpu;
+    return finding;
+}
+
+Finding read_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
+                     std::string_view instruction) {
+    Finding finding = make(FindingCode::read_outside, "5.1.5",
+                           cpu_text(cpu) + "read " + bytes_text(bytes) + " at byte " +
+                               std::to_string(mapping_offset) + ", outside the mapping" +
+                               at_instruction(instruction) + "; its length is 4096 + 2 x capacity");
+    finding.cpu = cpu;
+    return finding;
+}
+
+std::optional<Finding> judge_store(std::uint32_t cpu, std::uint64_t mapping_offset,
+                                   std::uint32_t bytes, std::uint64_t value,
+                                   std::string_view instruction) {
+    if (mapping_offset != kNeedWakeOffset || (bytes != 1 && bytes != 4)) {
+        return write_outside(cpu, mapping_offset, bytes, instruction);
+    }
+    if (value <= 1) return std::nullopt;
+    Finding finding = make(FindingCode::wrong_need_wake, "5.1.6.3",
+                           cpu_text(cpu) + "stored " + std::to_string(value) + " (" +
+                               bytes_text(bytes) + ") to need_wake" + at_instruction(instruction) +
+                               "; 0 or 1 is right, in one byte or in 32 bits");
+    finding.cpu = cpu;
+    return finding;
+}
+
+std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8_t bytes[4]) {
+    if (bytes[0] <= 1 && bytes[1] == 0 && bytes[2] == 0 && bytes[3] == 0) return std::nullopt;
+    std::string found;
+    for (int i = 0; i < 4; ++i) found += (i == 0 ? "" : " ") + std::to_string(bytes[i]);
+    const bool beyond = bytes[1] != 0 || bytes[2] != 0 || bytes[3] != 0;
+    Finding finding = make(beyond ? FindingCode::write_outside : FindingCode::wrong_need_wake,
+                           beyond ? "contract" : "5.1.6.3",
+                           cpu_text(cpu) + "bytes 132 to 135 hold " + found +
+                               "; need_wake (132) is 0 or 1, and 133 to 135 are zero");
+    finding.cpu = cpu;
+    return finding;
+}
+
+Finding wrong_mapping(std::string_view what) {
+    return make(FindingCode::wrong_mapping, "contract-2", std::string(what));
+}
+
+Finding contract_finding(std::string_view message) {
+    return make(FindingCode::contract, "contract", std::string(message));
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the messages of what the driver finds.
+#include "conformance/oracle/finding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+
+WaitDescription futex_wait_on(std::uint32_t cpu) {
+    WaitDescription wait;
+    wait.thread = 4711;
+    wait.on_futex = true;
+    wait.cpu = cpu;
+    wait.mapping_offset = 128;
+    wait.expected = 5;
+    wait.present = 5;
+    return wait;
+}
+
+TEST(FindingName, IsUniqueForEachCode) {
+    std::set<std::string_view> names;
+    const int count = static_cast<int>(FindingCode::contract) + 1;
+    for (int i = 0; i < count; ++i) names.insert(finding_name(static_cast<FindingCode>(i)));
+    EXPECT_EQ(names.size(), static_cast<std::size_t>(count));
+}
+
+TEST(LostWakeUp, SaysWhatTheThreadWaitsOn) {
+    const Finding finding = lost_wake_up(2, 17, "x", futex_wait_on(2));
+    EXPECT_EQ(finding.code, FindingCode::lost_wake_up);
+    EXPECT_EQ(finding.clause, "5.1.8.2-2");
+    EXPECT_EQ(finding.message,
+              "CPU 2: asleep although event 17 (type \"x\") is published and was not delivered: "
+              "thread 4711 waits on a shared futex at byte 128 of the buffer of CPU 2, expecting "
+              "5, where 5 stands now");
+}
+
+TEST(LostWakeUp, PicksTheClauseByTheWait) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.is_private = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E17");
+    wait = futex_wait_on(2);
+    wait.retired_buffer = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E3");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("retired buffer"));
+    wait = futex_wait_on(2);
+    wait.mapping_offset = 132;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("futex_counter is byte 128"));
+    wait.cpu.reset();
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
+    wait.on_futex = false;
+    wait.where = "nanosleep";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("blocked in nanosleep"));
+}
+
+TEST(JudgeStore, AllowsNeedWakeInOneByteOrFour) {
+    EXPECT_FALSE(judge_store(0, 132, 1, 0, ""));
+    EXPECT_FALSE(judge_store(0, 132, 1, 1, ""));
+    EXPECT_FALSE(judge_store(0, 132, 4, 0, ""));
+    EXPECT_FALSE(judge_store(0, 132, 4, 1, ""));
+}
+
+TEST(JudgeStore, FindsEverythingElse) {
+    EXPECT_EQ(judge_store(0, 132, 1, 2, "")->code, FindingCode::wrong_need_wake);
+    EXPECT_EQ(judge_store(0, 132, 4, 0x100, "")->code, FindingCode::wrong_need_wake);
+    EXPECT_EQ(judge_store(0, 132, 8, 1, "")->code, FindingCode::write_outside);
+    EXPECT_EQ(judge_store(0, 132, 2, 1, "")->code, FindingCode::write_outside);
+    EXPECT_EQ(judge_store(0, 128, 8, 1, "")->code, FindingCode::write_outside);
+    EXPECT_EQ(judge_store(0, 128, 4, 1, "")->code, FindingCode::write_outside);
+    EXPECT_EQ(judge_store(0, 133, 1, 0, "")->code, FindingCode::write_outside);
+    const auto finding = judge_store(3, 5000, 8, 1, "mov qword ptr [rax], rcx");
+    EXPECT_EQ(finding->message,
+              "CPU 3: wrote 8 bytes at byte 5000 of the mapping (data) by mov qword ptr [rax], "
+              "rcx; a consumer may write need_wake (byte 132) and nothing else");
+}
+
+TEST(JudgeNeedWakeBytes, WantsZeroOrOneAndZeros) {
+    const std::uint8_t clear[4] = {0, 0, 0, 0};
+    const std::uint8_t set[4] = {1, 0, 0, 0};
+    const std::uint8_t two[4] = {2, 0, 0, 0};
+    const std::uint8_t beyond[4] = {1, 0, 7, 0};
+    EXPECT_FALSE(judge_need_wake_bytes(0, clear));
+    EXPECT_FALSE(judge_need_wake_bytes(0, set));
+    EXPECT_EQ(judge_need_wake_bytes(0, two)->code, FindingCode::wrong_need_wake);
+    EXPECT_EQ(judge_need_wake_bytes(0, beyond)->code, FindingCode::write_outside);
+    EXPECT_THAT(judge_need_wake_bytes(0, beyond)->message, HasSubstr("hold 1 0 7 0"));
+}
+
+TEST(ProcessFindings, NameSignalStatusAndState) {
+    EXPECT_EQ(crash(11, "SIGSEGV", "0x401000").message,
+              "it was killed by signal 11 (SIGSEGV) at 0x401000");
+    EXPECT_EQ(wrong_exit_status(3).message,
+              "it exited with status 3; 0 is right when all CPUs have ended");
+    EXPECT_EQ(ended_too_early(0, "CPU 1").message,
+              "it exited with status 0 before it had delivered the end event of CPU 1");
+    EXPECT_EQ(never_ended("1 thread: running", 500).message,
+              "it did not exit within 500 ms after it had delivered everything: 1 thread: running");
+    EXPECT_THAT(read_outside(0, 9000, 1, "").message, HasSubstr("read 1 byte at byte 9000"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance

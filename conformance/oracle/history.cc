@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT
+//
+// The model of the producer's side, straight from 5.1.7, 5.1.8.3, 5.1.8.4 and the errata. Knows no
+// core and no memory.
+#include "conformance/oracle/history.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::uint64_t kSmallestCapacity = 64;
+constexpr std::size_t kMaximumTypeBytes = 65535;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(std::string("history: ") + what);
+}
+
+void require_capacity(std::uint64_t capacity) {
+    require(std::has_single_bit(capacity) && capacity >= kSmallestCapacity,
+            "a capacity is a power of two from 64 bytes on");
+}
+
+void require_event(const EventSpec& spec) {
+    require(!spec.type.empty() && spec.type.size() <= kMaximumTypeBytes,
+            "a type has 1 to 65535 bytes");
+    require(encoded_bytes(spec) <= std::numeric_limits<std::uint32_t>::max(),
+            "an event has less than 4 GiB");
+}
+
+EventSpec spec_of(const Event& event) {
+    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header};
+}
+
+// How many of the survivors, counted from the newest, fit into `capacity` (E10).
+std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = buffer.placements.size(); i > buffer.tail_index; --i) {
+        bytes += buffer.placements[i - 1].bytes;
+        if (bytes > capacity) break;
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+bool must_refuse(BufferFault fault) {
+    switch (fault) {
+        case BufferFault::magic:
+        case BufferFault::version:
+        case BufferFault::capacity:
+        case BufferFault::data_offset:
+            return true;
+        case BufferFault::none:
+        case BufferFault::corrupt_content:
+        case BufferFault::reserved_not_zero:
+            return false;
+    }
+    return false;
+}
+
+bool may_refuse(BufferFault fault) {
+    return must_refuse(fault) || fault == BufferFault::corrupt_content;
+}
+
+History::History(const HistorySettings& settings) : settings_(settings) {
+    require(settings.cpus > 0, "a run has at least one CPU");
+    require(settings.first_sequence > 0, "sequence 0 is never assigned");
+    require_capacity(settings.capacity_bytes);
+    if (settings.boot_capacity_bytes) require_capacity(*settings.boot_capacity_bytes);
+    lanes_.resize(settings.cpus);
+    for (std::uint32_t cpu = 0; cpu < settings.cpus; ++cpu) {
+        const bool boot = settings.boot_capacity_bytes.has_value();
+        const std::uint64_t capacity =
+            boot ? *settings.boot_capacity_bytes : settings.capacity_bytes;
+        Buffer& buffer = add_buffer(cpu, capacity, boot ? 0 : settings.first_generation);
+        buffer.boot = boot;
+        buffer.futex_counter_lowest = settings.first_futex_counter;
+        buffer.futex_counter_highest = settings.first_futex_counter;
+        if (cpu < settings.start_positions.size()) {
+            const std::uint64_t start = settings.start_positions[cpu];
+            buffer.start_position = buffer.write_pos = buffer.write_frontier = buffer.tail_pos =
+                start;
+        }
+    }
+}
+
+void History::set_report_bytes(std::uint64_t report_bytes) {
+    report_bytes_ = std::max(report_bytes_, report_bytes);
+}
+
+Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
+    Emitted emitted = append(cpu, spec, style);
+    // Of its own, and in an interrupt inside a batch too (E16), it is published at once.
+    if (emitted.outcome == EmitOutcome::written) {
+        publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
+        emitted.published = true;
+    }
+    return emitted;
+}
+
+std::uint64_t History::drop(std::uint32_t cpu) {
+    ++operations_;
+    Lane& lane = this->lane(cpu);
+    Event event;
+    event.sequence = settings_.first_sequence + lane.events.size();
+    event.dropped = true;
+    lane.events.push_back(std::move(event));
+    return lane.events.back().sequence;
+}
+
+void History::batch_begin(std::uint32_t cpu) {
+    require(!lane(cpu).batch_pending, "a batch is pending on this CPU already");
+    lane(cpu).batch_pending = true;
+}
+
+Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
+    require(lane(cpu).batch_pending, "no batch is pending on this CPU");
+    return append(cpu, spec, style);
+}
+
+void History::batch_end(std::uint32_t cpu) {
+    require(lane(cpu).batch_pending, "no batch is pending on this CPU");
+    ++operations_;
+    lane(cpu).batch_pending = false;
+    publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
+}
+
+BufferIndex History::swap(std::uint32_t cpu, const SwapSpec& spec) {
+    const Buffer& old = buffer(present_buffer(cpu));
+    require(!old.boot, "a boot buffer is handed over, not swapped");
+    return replace(cpu, spec, old.generation() + 1);
+}
+
+BufferIndex History::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
+    require(buffer(present_buffer(cpu)).boot, "only a boot buffer is handed over");
+    return replace(cpu, spec, settings_.first_generation);
+}
+
+void History::nudge(BufferIndex index) {
+    ++operations_;
+    Buffer& buffer = mutable_buffer(index);
+    buffer.generations.push_back({buffer.generation() + 1, operations_, report_bytes_});
+    ++buffer.futex_counter_lowest;
+    ++buffer.futex_counter_highest;
+}
+
+void History::spurious_wake(BufferIndex index) {
+    ++operations_;
+    ++mutable_buffer(index).futex_counter_highest;
+}
+
+void History::set_fault(BufferIndex index, BufferFault fault, std::string_view detail) {
+    ++operations_;
+    Buffer& buffer = mutable_buffer(index);
+    buffer.fault = fault;
+    buffer.fault_detail = detail;
+}
+
+void History::tolerate(std::uint32_t cpu) {
+    lane(cpu).tolerated = true;
+}
+
+void History::note_attached(BufferIndex index) {
+    ++operations_;
+    Buffer& buffer = mutable_buffer(index);
+    require(!buffer.boot, "a boot buffer is not visible to consumers (5.1.2)");
+    if (!buffer.attached()) buffer.attached_operation = operations_;
+}
+
+void History::note_attached_all() {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) note_attached(present_buffer(cpu));
+}
+
+void History::note_draining(BufferIndex index) {
+    ++operations_;
+    Buffer& buffer = mutable_buffer(index);
+    require(buffer.attached(), "a buffer that nobody got is not drained");
+    if (buffer.draining_operation == kNever) buffer.draining_operation = operations_;
+}
+
+void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_t report_bytes) {
+    require(buffer(index).cpu == cpu, "the buffer is of another CPU");
+    note_draining(index);
+    Lane& lane = this->lane(cpu);
+    lane.checkpoints.push_back({index, report_bytes});
+    Buffer& buffer = mutable_buffer(index);
+    for (std::size_t i = std::max(buffer.owed_count, buffer.tail_index); i < buffer.published_count;
+         ++i) {
+        Event& event = event_at(lane, buffer.placements[i].sequence);
+        if (event.owed_by <= report_bytes) continue;
+        event.owed_by = report_bytes;
+        event.owed_buffer = index;
+    }
+    buffer.owed_count = buffer.published_count;
+}
+
+BufferIndex History::present_buffer(std::uint32_t cpu) const {
+    return lane(cpu).buffers.back();
+}
+
+const std::vector<BufferIndex>& History::buffers_of(std::uint32_t cpu) const {
+    return lane(cpu).buffers;
+}
+
+const Buffer& History::buffer(BufferIndex index) const {
+    require(index < buffers_.size(), "there is no such buffer");
+    return buffers_[index];
+}
+
+const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
+    const Lane& lane = this->lane(cpu);
+    if (sequence < settings_.first_sequence) return nullptr;
+    const std::uint64_t index = sequence - settings_.first_sequence;
+    return index < lane.events.size() ? &lane.events[index] : nullptr;
+}
+
+const std::vector<Event>& History::events_of(std::uint32_t cpu) const {
+    return lane(cpu).events;
+}
+
+const Placement* History::find_placement(BufferIndex index, std::uint64_t sequence) const {
+    const std::vector<Placement>& placements = buffer(index).placements;
+    const auto found = std::lower_bound(placements.begin(), placements.end(), sequence,
+                                        [](const Placement& placement, std::uint64_t wanted) {
+                                            return placement.sequence < wanted;
+                                        });
+    return found != placements.end() && found->sequence == sequence ? &*found : nullptr;
+}
+
+const std::vector<Checkpoint>& History::checkpoints_of(std::uint32_t cpu) const {
+    return lane(cpu).checkpoints;
+}
+
+bool History::tolerated(std::uint32_t cpu) const {
+    return lane(cpu).tolerated;
+}
+
+bool History::batch_pending(std::uint32_t cpu) const {
+    return lane(cpu).batch_pending;
+}
+
+ExpectedMetadata History::expected_metadata(BufferIndex index) const {
+    const Buffer& buffer = this->buffer(index);
+    ExpectedMetadata expected;
+    expected.cpu_id = static_cast<std::uint16_t>(buffer.cpu);
+    expected.capacity = buffer.capacity;
+    expected.generation = buffer.generation();
+    expected.write_pos = buffer.write_pos;
+    expected.tail_pos = buffer.tail_pos;
+    expected.futex_counter_lowest = buffer.futex_counter_lowest;
+    expected.futex_counter_highest = buffer.futex_counter_highest;
+    return expected;
+}
+
+std::string History::expected_bytes(BufferIndex index, const Placement& placement) const {
+    const std::uint32_t cpu = buffer(index).cpu;
+    const Event* event = find(cpu, placement.sequence);
+    require(event != nullptr && event->payload_kept, "the payload is no longer kept");
+    return encode_event(spec_of(*event), event->sequence, static_cast<std::uint16_t>(cpu));
+}
+
+std::string History::compare_data(BufferIndex index, std::span<const std::uint8_t> data) const {
+    const Buffer& buffer = this->buffer(index);
+    require(data.size() >= buffer.capacity, "the data region is shorter than the capacity");
+    for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i) {
+        const Placement& placement = buffer.placements[i];
+        if (!find(buffer.cpu, placement.sequence)->payload_kept) continue;
+        const std::string expected = expected_bytes(index, placement);
+        for (std::size_t byte = 0; byte < expected.size(); ++byte) {
+            const std::uint64_t offset = (placement.position + byte) & (buffer.capacity - 1);
+            const unsigned right = static_cast<std::uint8_t>(expected[byte]);
+            if (data[offset] == right) continue;
+            return "CPU " + std::to_string(buffer.cpu) + ": event " +
+                   std::to_string(placement.sequence) + " at position " +
+                   std::to_string(placement.position) + ": its byte " + std::to_string(byte) +
+                   " (data offset " + std::to_string(offset) + ") is " +
+                   std::to_string(data[offset]) + ", not " + std::to_string(right);
+        }
+    }
+    return {};
+}
+
+History::Lane& History::lane(std::uint32_t cpu) {
+    require(cpu < lanes_.size(), "there is no such CPU");
+    return lanes_[cpu];
+}
+
+const History::Lane& History::lane(std::uint32_t cpu) const {
+    require(cpu < lanes_.size(), "there is no such CPU");
+    return lanes_[cpu];
+}
+
+Buffer& History::mutable_buffer(BufferIndex index) {
+    require(index < buffers_.size(), "there is no such buffer");
+    return buffers_[index];
+}
+
+Event& History::event_at(Lane& lane, std::uint64_t sequence) {
+    return lane.events.at(sequence - settings_.first_sequence);
+}
+
+Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation) {
+    lane(cpu).buffers.push_back(buffers_.size());
+    Buffer& buffer = buffers_.emplace_back();
+    buffer.cpu = cpu;
+    buffer.capacity = capacity;
+    buffer.generations.push_back({generation, operations_, report_bytes_});
+    return buffer;
+}
+
+Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
+    require_event(spec);
+    ++operations_;
+    Lane& lane = this->lane(cpu);
+    Buffer& buffer = mutable_buffer(lane.buffers.back());
+    Emitted emitted;
+    emitted.bytes = encoded_bytes(spec);
+    const bool too_large = emitted.bytes > buffer.capacity / 2;  // 5.1.7 step 5: exactly 50 % fits
+    if (style == EmitStyle::call &&
+        (too_large || emitted.bytes > settings_.maximum_call_event_bytes)) {
+        emitted.outcome = EmitOutcome::refused;
+        return emitted;
+    }
+    Event event;
+    event.sequence = settings_.first_sequence + lane.events.size();  // 5.1.7 step 2
+    event.timestamp = spec.timestamp;
+    event.origin = spec.origin;
+    event.type = spec.type;
+    event.length = spec.payload.size();
+    event.digest = fnv1a(spec.payload);
+    event.bytes = emitted.bytes;
+    event.dropped = too_large;
+    emitted.sequence = event.sequence;
+    if (too_large) {
+        emitted.outcome = EmitOutcome::dropped;
+        event.payload_kept = false;
+        lane.events.push_back(std::move(event));
+        return emitted;
+    }
+    event.extra_header = spec.extra_header;
+    event.payload = spec.payload;
+    lane.events.push_back(std::move(event));
+    kept_payload_bytes_ += spec.payload.size();
+
+    emitted.overwritten = make_room(lane, buffer, emitted.bytes);
+    emitted.position = buffer.write_frontier;
+    buffer.placements.push_back(
+        {emitted.sequence, buffer.write_frontier, emitted.bytes, kNever});  // 5.1.7 step 7
+    buffer.write_frontier += emitted.bytes;
+    release_payloads(lane);
+    return emitted;
+}
+
+// 5.1.7 step 6 with E8. Returns how many events were given up.
+std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes) {
+    std::uint64_t tail_pos = buffer.tail_pos;
+    std::size_t tail_index = buffer.tail_index;
+    while (buffer.write_frontier + bytes - tail_pos > buffer.capacity) {
+        tail_pos += buffer.placements.at(tail_index).bytes;
+        ++tail_index;
+    }
+    const std::uint64_t overwritten = tail_index - buffer.tail_index;
+    // E8: the tail never reaches the published write_pos while a batch is pending.
+    if (overwritten > 0 && tail_index >= buffer.published_count) publish(lane, buffer);
+    for (std::size_t i = buffer.tail_index; i < tail_index; ++i) {
+        buffer.placements[i].overwritten_after = report_bytes_;
+    }
+    buffer.tail_pos = tail_pos;
+    buffer.tail_index = tail_index;
+    return overwritten;
+}
+
+// 5.1.7 steps 8 and 9: everything that was written is visible.
+void History::publish(Lane& lane, Buffer& buffer) {
+    if (buffer.published_count == buffer.placements.size()) return;
+    for (std::size_t i = buffer.published_count; i < buffer.placements.size(); ++i) {
+        Event& event = event_at(lane, buffer.placements[i].sequence);
+        event.published = true;
+        event.published_after = report_bytes_;
+    }
+    buffer.published_count = buffer.placements.size();
+    buffer.write_pos = buffer.write_frontier;
+    ++buffer.futex_counter_highest;
+}
+
+BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
+                             std::uint64_t new_generation) {
+    require_capacity(spec.capacity_bytes);
+    ++operations_;
+    const BufferIndex old_index = present_buffer(cpu);
+    publish(lane(cpu), mutable_buffer(old_index));
+    add_buffer(cpu, spec.capacity_bytes, new_generation);
+    Buffer& old = buffers_[old_index];
+    copy_survivors(old, buffers_.back(), spec);
+    old.retired = true;
+    old.retired_after = report_bytes_;
+    old.retired_operation = operations_;
+    // 5.1.8.4 step 4, and E3: counter plus one and wake, whatever need_wake says.
+    old.generations.push_back({old.generation() + 1, operations_, report_bytes_});
+    ++old.futex_counter_lowest;
+    ++old.futex_counter_highest;
+    return buffers_.size() - 1;
+}
+
+// E10: the longest suffix of whole events that fits; E11: positions by the rule.
+void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spec) {
+    const std::size_t count = count_fitting(from, to.capacity);
+    const std::size_t first = from.placements.size() - count;
+    const std::uint64_t old_tail = count > 0 ? from.placements[first].position : from.write_pos;
+    std::uint64_t position = old_tail;
+    if (spec.rule == PositionRule::tail_at) position = spec.position;
+    if (spec.rule == PositionRule::shift) position = old_tail + spec.position;
+    to.start_position = position;
+    to.tail_pos = position;
+    for (std::size_t i = first; i < from.placements.size(); ++i) {
+        const Placement& placement = from.placements[i];
+        to.placements.push_back({placement.sequence, position, placement.bytes, kNever});
+        position += placement.bytes;
+    }
+    to.published_count = to.placements.size();
+    to.write_pos = position;
+    to.write_frontier = position;
+}
+
+// Keeps the memory bounded: payloads of the oldest events that no present buffer holds any more.
+void History::release_payloads(Lane& lane) {
+    if (kept_payload_bytes_ <= kept_payload_limit_) return;
+    const Buffer& present = buffers_[lane.buffers.back()];
+    std::uint64_t oldest = settings_.first_sequence + lane.events.size();
+    if (present.tail_index < present.placements.size()) {
+        oldest = present.placements[present.tail_index].sequence;
+    }
+    while (lane.released_count < oldest - settings_.first_sequence &&
+           kept_payload_bytes_ > kept_payload_limit_) {
+        Event& event = lane.events[lane.released_count];
+        kept_payload_bytes_ -= event.payload.size();
+        event.payload = std::string();
+        event.payload_kept = false;
+        ++lane.released_count;
+    }
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+//
+// Judges L, G and R records. Knows nothing of contents.
+#include <algorithm>
+#include <map>
+
+#include "conformance/oracle/judge_internal.h"
+
+namespace kmes::conformance::internal {
+namespace {
+
+// What L records said since the last E record.
+struct Announced {
+    bool any = false;
+    std::uint64_t count = 0;
+    std::uint64_t line = 0;
+
+    void add(const Record& record) {
+        any = true;
+        // Saturates: a hostile sum must not wrap to a right one.
+        count = record.count > UINT64_MAX - count ? UINT64_MAX : count + record.count;
+        line = record.line;
+    }
+};
+
+void judge_gap(Context& context, const CpuView& view, const Announced& announced,
+               std::uint64_t previous, const Record& next) {
+    const std::uint64_t gap = previous == 0 ? 0 : next.sequence - previous - 1;
+    const auto between = [&] {
+        return "between event " + std::to_string(previous) + " and event " +
+               std::to_string(next.sequence);
+    };
+    if (announced.any && announced.count != gap) {
+        const auto message = [&] {
+            return plural(announced.count, "lost event") + " reported; " +
+                   (previous == 0 ? "what was lost before the first delivered event is not counted"
+                                  : between() + " there are " + std::to_string(gap)) +
+                   " (line " + std::to_string(announced.line) + " of the report)";
+        };
+        context.findings.add(FindingCode::wrong_loss_count, "5.1.9", view.cpu, message,
+                             next.sequence, announced.line);
+    } else if (!announced.any && gap > 0 && context.writes_loss_records) {
+        const auto message = [&] {
+            return plural(gap, "event") + " " + between() +
+                   " were lost and no L record says so, although the testee writes them" +
+                   said_in(next);
+        };
+        context.findings.add(FindingCode::missing_loss, "5.1.9", view.cpu, message, next.sequence,
+                             next.line);
+    }
+}
+
+// The values that a generation field of this CPU held while the testee could read it, each with the
+// smallest report size at which it came.
+std::map<std::uint64_t, std::uint64_t> readable_generations(const History& history,
+                                                            std::uint32_t cpu) {
+    std::map<std::uint64_t, std::uint64_t> values;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        const Buffer& buffer = history.buffer(index);
+        if (!buffer.attached()) continue;
+        for (std::size_t i = 0; i < buffer.generations.size(); ++i) {
+            const bool last = i + 1 == buffer.generations.size();
+            if (!last && buffer.generations[i + 1].from_operation <= buffer.attached_operation) {
+                continue;  // gone before the testee had the buffer
+            }
+            const GenerationValue& held = buffer.generations[i];
+            const auto [entry, is_new] = values.emplace(held.value, held.from_report_bytes);
+            if (!is_new) entry->second = std::min(entry->second, held.from_report_bytes);
+        }
+    }
+    return values;
+}
+
+std::string list_values(const std::map<std::uint64_t, std::uint64_t>& values) {
+    if (values.empty()) return "none: the testee held no buffer of it";
+    std::string text;
+    for (const auto& [value, from_report_bytes] : values) {
+        if (text.size() > 100) return text + ", ...";
+        text += (text.empty() ? "" : ", ") + std::to_string(value);
+    }
+    return text;
+}
+
+// A moment at which the consumer is known to read one of some buffers.
+struct Sighting {
+    std::uint64_t offset = 0;
+    std::vector<BufferIndex> buffers;  // ascending
+};
+
+std::vector<Sighting> collect_sightings(const History& history, const CpuView& view) {
+    std::vector<Sighting> sightings;
+    for (const Delivery& delivery : view.deliveries) {
+        if (delivery.event == nullptr || !delivery.in_order) continue;
+        Sighting sighting{delivery.record->end_offset, {}};
+        for (const BufferIndex index : history.buffers_of(view.cpu)) {
+            if (can_come_from(history, index, delivery.event->sequence,
+                              delivery.record->end_offset)) {
+                sighting.buffers.push_back(index);
+            }
+        }
+        if (!sighting.buffers.empty()) sightings.push_back(std::move(sighting));
+    }
+    for (const Checkpoint& checkpoint : history.checkpoints_of(view.cpu)) {
+        sightings.push_back({checkpoint.report_bytes, {checkpoint.buffer}});
+    }
+    std::stable_sort(sightings.begin(), sightings.end(),
+                     [](const Sighting& a, const Sighting& b) { return a.offset < b.offset; });
+    return sightings;
+}
+
+// For each switch that must have happened, the report offset after which its G record stands. As
+// few switches as explain all sightings; buffers are read in the order in which they came into
+// being.
+//
+// A sighting that the old and the new buffer explain (an event that was copied) may be from either
+// side of the switch. So the place is that of the last sighting which no buffer from the new ones
+// on explains.
+std::vector<std::uint64_t> prove_switches(const History& history, const CpuView& view) {
+    if (history.buffers_of(view.cpu).size() < 2) return {};
+    const std::vector<Sighting> sightings = collect_sightings(history, view);
+    std::vector<std::uint64_t> switches;
+    std::vector<BufferIndex> possible;
+    std::size_t group_begin = 0;
+    for (std::size_t i = 0; i < sightings.size(); ++i) {
+        const std::vector<BufferIndex>& seen = sightings[i].buffers;
+        std::vector<BufferIndex> both;
+        std::set_intersection(possible.begin(), possible.end(), seen.begin(), seen.end(),
+                              std::back_inserter(both));
+        if (both.empty()) {
+            std::size_t last = i;
+            while (last > group_begin && sightings[last - 1].buffers.back() >= seen.front()) --last;
+            if (last > group_begin) switches.push_back(sightings[last - 1].offset);
+            both = seen;
+            group_begin = i;
+        }
+        possible = std::move(both);
+    }
+    return switches;
+}
+
+}  // namespace
+
+void judge_losses(Context& context, const CpuView& view) {
+    Announced announced;
+    std::uint64_t previous = 0;
+    bool comparable = true;  // false after a record that is wrong in itself
+    std::size_t next_delivery = 0;
+    for (const Record* record : view.records) {
+        if (record->kind == RecordKind::lost) announced.add(*record);
+        if (record->kind != RecordKind::event) continue;
+        const Delivery& delivery = view.deliveries[next_delivery++];
+        if (delivery.in_order && comparable) {
+            judge_gap(context, view, announced, previous, *record);
+        }
+        comparable = delivery.in_order;
+        if (delivery.in_order) previous = record->sequence;
+        announced = Announced{};
+    }
+    const bool done = view.end_sequence.has_value() || context.options.exited_with_zero;
+    if (!done || announced.count == 0) return;
+    const auto message = [&] {
+        return plural(announced.count, "lost event") +
+               " reported, and no delivered event follows (line " + std::to_string(announced.line) +
+               " of the report)";
+    };
+    context.findings.add(FindingCode::wrong_loss_count, "5.1.9", view.cpu, message, 0,
+                         announced.line);
+}
+
+void judge_generations(Context& context, const CpuView& view) {
+    const auto values = readable_generations(context.history, view.cpu);
+    std::vector<std::uint64_t> written;  // end offsets, ascending
+    for (const Record* record : view.records) {
+        if (record->kind != RecordKind::generation) continue;
+        written.push_back(record->end_offset);
+        const auto held = values.find(record->generation);
+        if (held != values.end() && held->second < record->end_offset) continue;
+        const auto message = [&] {
+            return "generation " + std::to_string(record->generation) +
+                   " was reported, which no buffer of this CPU showed while it could be read; "
+                   "shown were " +
+                   list_values(values) + said_in(*record);
+        };
+        context.findings.add(FindingCode::wrong_generation, "5.1.6.1", view.cpu, message, 0,
+                             record->line);
+    }
+    if (context.options.cut_short || view.refusal_offset) return;
+    // Each switch needs a G record behind its place, and one record serves one switch.
+    const std::vector<std::uint64_t> switches = prove_switches(context.history, view);
+    for (std::size_t i = switches.size(); i > 0; --i) {
+        const std::uint64_t needed = switches.size() - i + 1;
+        const auto behind = std::upper_bound(written.begin(), written.end(), switches[i - 1]);
+        const std::uint64_t found = static_cast<std::uint64_t>(written.end() - behind);
+        if (found >= needed) continue;
+        const auto message = [&] {
+            return "behind byte " + std::to_string(switches[i - 1]) +
+                   " of the report the consumer changed to another buffer " +
+                   plural(needed, "time") + ", and wrote " + plural(found, "G record") +
+                   "; one for every change is right";
+        };
+        context.findings.add(FindingCode::missing_generation, "contract", view.cpu, message);
+        return;
+    }
+}
+
+void judge_refusals(Context& context, const CpuView& view) {
+    const History& history = context.history;
+    bool allowed = false;
+    const Buffer* newest = nullptr;
+    for (const BufferIndex index : history.buffers_of(view.cpu)) {
+        const Buffer& buffer = history.buffer(index);
+        if (!buffer.attached()) continue;
+        allowed = allowed || may_refuse(buffer.fault);
+        newest = &buffer;
+    }
+    const auto refusal =
+        std::find_if(view.records.begin(), view.records.end(),
+                     [](const Record* record) { return record->kind == RecordKind::refusal; });
+    if (refusal != view.records.end() && !allowed) {
+        const auto message = [&] {
+            return "the buffer was refused (" + quote_bytes((*refusal)->text) +
+                   "), but nothing is wrong with it" + said_in(**refusal);
+        };
+        context.findings.add(FindingCode::refused_without_reason, "contract", view.cpu, message, 0,
+                             (*refusal)->line);
+    }
+    const bool must = newest != nullptr && must_refuse(newest->fault);
+    if (!must || view.refusal_offset || context.options.cut_short) return;
+    context.findings.add(FindingCode::not_refused, "5.1.6.1", view.cpu, [&] {
+        return "the buffer must be refused (" + newest->fault_detail +
+               "), and no R record says that it was";
+    });
+}
+
+}  // namespace kmes::conformance::internal

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+//
+// Judges each E record by itself and by those before it: torn, doubled, reordered, invented, early,
+// on the wrong CPU, from a buffer that must be refused, after the end. Knows nothing of what is
+// missing.
+#include "conformance/oracle/judge_internal.h"
+
+namespace kmes::conformance::internal {
+namespace {
+
+bool same_content(const Event& event, const Record& record) {
+    return event.timestamp == record.timestamp && event.origin == record.origin &&
+           event.type == record.type && event.length == record.length &&
+           event.digest == record.digest;
+}
+
+// Every field that is other than emitted.
+std::string describe_difference(const Event& event, const Record& record) {
+    std::string text;
+    const auto add = [&text](const std::string& what) {
+        text += (text.empty() ? "" : ", ") + what;
+    };
+    if (event.timestamp != record.timestamp) {
+        add("timestamp " + std::to_string(record.timestamp) + " instead of " +
+            std::to_string(event.timestamp));
+    }
+    if (event.origin != record.origin) {
+        add("origin " + std::to_string(record.origin) + " instead of " +
+            std::to_string(event.origin));
+    }
+    if (event.type != record.type) {
+        add("type " + quote_type(record.type) + " instead of " + quote_type(event.type));
+    }
+    if (event.length != record.length) {
+        add("payload length " + std::to_string(record.length) + " instead of " +
+            std::to_string(event.length));
+    }
+    if (event.digest != record.digest) {
+        add("payload digest " + hex_digest(record.digest) + " instead of " +
+            hex_digest(event.digest));
+    }
+    return text;
+}
+
+// Another CPU that has exactly this event.
+std::optional<std::uint32_t> find_owner(const History& history, const Record& record) {
+    for (std::uint32_t cpu = 0; cpu < history.cpus(); ++cpu) {
+        if (cpu == record.cpu) continue;
+        const Event* event = history.find(cpu, record.sequence);
+        if (event != nullptr && !event->dropped && same_content(*event, record)) return cpu;
+    }
+    return std::nullopt;
+}
+
+bool from_refused_only(const History& history, std::uint32_t cpu, const Record& record) {
+    bool any = false;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        if (!can_come_from(history, index, record.sequence, record.end_offset)) continue;
+        if (!must_refuse(history.buffer(index).fault)) return false;
+        any = true;
+    }
+    return any;
+}
+
+// Whether a buffer that must be refused is the only thing that this CPU ever had.
+bool only_refusable(const History& history, std::uint32_t cpu) {
+    bool any = false;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        if (!history.buffer(index).attached()) continue;
+        if (!must_refuse(history.buffer(index).fault)) return false;
+        any = true;
+    }
+    return any;
+}
+
+// A record of an event that is not there: of another CPU, or of none.
+void judge_unknown(Context& context, const CpuView& view, const Record& record,
+                   const Event* dropped) {
+    const std::string name = "event " + std::to_string(record.sequence);
+    if (const auto owner = find_owner(context.history, record)) {
+        context.findings.add(
+            FindingCode::wrong_cpu, "contract-1", view.cpu,
+            [&] {
+                return name + " was delivered here; it was emitted on CPU " +
+                       std::to_string(*owner) + said_in(record);
+            },
+            record.sequence, record.line);
+        return;
+    }
+    const auto message = [&] {
+        std::string text = name + " was delivered, but ";
+        const std::vector<Event>& events = context.history.events_of(view.cpu);
+        if (dropped != nullptr) {
+            text += "that sequence number was used for an event that was dropped";
+        } else if (events.empty()) {
+            text += "no event was emitted on this CPU";
+        } else {
+            text += "there is no such event: they are " + std::to_string(events.front().sequence) +
+                    " to " + std::to_string(events.back().sequence);
+        }
+        return text + said_in(record);
+    };
+    context.findings.add(FindingCode::invented_event, dropped != nullptr ? "5.1.7-5" : "5.1.8.1-4",
+                         view.cpu, message, record.sequence, record.line);
+}
+
+void judge_content(Context& context, const CpuView& view, const Event& event,
+                   const Record& record) {
+    if (same_content(event, record)) return;
+    if (const auto owner = find_owner(context.history, record)) {
+        context.findings.add(
+            FindingCode::wrong_cpu, "contract-1", view.cpu,
+            [&] {
+                return "event " + std::to_string(record.sequence) +
+                       " was delivered here with the content that CPU " + std::to_string(*owner) +
+                       " emitted" + said_in(record);
+            },
+            record.sequence, record.line);
+        return;
+    }
+    const bool header_misread = is_header_misread(event, record);
+    const auto message = [&] {
+        const bool payload_right = event.length == record.length && event.digest == record.digest;
+        const std::string explanation =
+            payload_right ? std::string() : explain_torn(context.history, view.cpu, event, record);
+        return describe_event(context.history, view.cpu, event) +
+               " was delivered with other content than was emitted: " +
+               describe_difference(event, record) +
+               (explanation.empty() ? std::string() : "; " + explanation) + said_in(record);
+    };
+    context.findings.add(FindingCode::torn_event, header_misread ? "event-model" : "5.1.8.1-5",
+                         view.cpu, message, record.sequence, record.line);
+}
+
+// New and newer than all before it: in order. Otherwise doubled or reordered.
+void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint64_t highest) {
+    const Record& record = *delivery.record;
+    const std::size_t index =
+        delivery.event->sequence - context.history.events_of(view.cpu).front().sequence;
+    const bool seen = view.delivered_at[index] != kNever;
+    if (!seen) view.delivered_at[index] = record.end_offset;
+    delivery.in_order = !seen && record.sequence > highest;
+    if (delivery.in_order) return;
+    const bool swapped = context.history.buffers_of(view.cpu).size() > 1;
+    const auto message = [&] {
+        return describe_event(context.history, view.cpu, *delivery.event) + " was delivered " +
+               (seen ? "more than once" : "after event " + std::to_string(highest)) +
+               said_in(record);
+    };
+    if (!seen) view.reordered = true;
+    context.findings.add(seen ? FindingCode::doubled_event : FindingCode::reordered_event,
+                         swapped ? "E21" : "5.1.8.1-6", view.cpu, message, record.sequence,
+                         record.line);
+}
+
+// Whether an event may come here at all.
+void judge_place(Context& context, const CpuView& view, const Record& record) {
+    const auto add = [&](FindingCode code, std::string_view clause, std::string_view what) {
+        context.findings.add(
+            code, clause, view.cpu,
+            [&] {
+                return "event " + std::to_string(record.sequence) + " was delivered " +
+                       std::string(what) + said_in(record);
+            },
+            record.sequence, record.line);
+    };
+    if (view.end_sequence) {
+        add(FindingCode::after_end, "contract-4", "after the end event of this CPU");
+    }
+    if (view.refusal_offset) {
+        add(FindingCode::after_refusal, "contract", "after this CPU's buffer was refused");
+    }
+    if (from_refused_only(context.history, view.cpu, record) ||
+        only_refusable(context.history, view.cpu)) {
+        add(FindingCode::delivered_from_refused, "5.1.6.1", "from a buffer that must be refused");
+    }
+}
+
+void judge_early(Context& context, const CpuView& view, const Event& event, const Record& record) {
+    if (event.published && record.end_offset > event.published_after) return;
+    context.findings.add(
+        FindingCode::early_event, "5.1.8.1-1", view.cpu,
+        [&] {
+            return describe_event(context.history, view.cpu, event) +
+                   " was delivered before it was published: it was read beyond write_pos" +
+                   said_in(record);
+        },
+        record.sequence, record.line);
+}
+
+}  // namespace
+
+void judge_deliveries(Context& context, CpuView& view) {
+    std::uint64_t highest = 0;
+    for (const Record* record : view.records) {
+        if (record->kind == RecordKind::refusal && !view.refusal_offset) {
+            view.refusal_offset = record->end_offset;
+        }
+        if (record->kind != RecordKind::event) continue;
+        judge_place(context, view, *record);
+        Delivery delivery;
+        delivery.record = record;
+        const Event* event = context.history.find(view.cpu, record->sequence);
+        // A batch that is pending has events that nobody may see: early, not invented.
+        if (event == nullptr || event->dropped) {
+            judge_unknown(context, view, *record, event);
+        } else {
+            delivery.event = event;
+            judge_early(context, view, *event, *record);
+            judge_content(context, view, *event, *record);
+            judge_order(context, view, delivery, highest);
+            if (record->sequence > highest) highest = record->sequence;
+        }
+        if (record->type == kEndEventType && !view.end_sequence) {
+            view.end_sequence = record->sequence;
+        }
+        view.deliveries.push_back(delivery);
+    }
+}
+
+}  // namespace kmes::conformance::internal

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// What the parts of the judge share: the records of one CPU beside the history. Not for users of
+// the oracle.
+#ifndef KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
+#define KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/oracle/judge.h"
+
+namespace kmes::conformance::internal {
+
+// One E record of this CPU.
+struct Delivery {
+    const Record* record = nullptr;
+    const Event* event =
+        nullptr;  // by its sequence number; nullptr: no such event was written on this CPU
+    bool in_order = false;  // a new event, newer than all before it
+};
+
+// The records of one CPU in the order of the file, and what the judge has learnt so far.
+struct CpuView {
+    std::uint32_t cpu = 0;
+    std::vector<const Record*> records;
+    std::vector<Delivery> deliveries;
+    // For each event of the history: end offset of the first E record with its sequence number, or
+    // kNever.
+    std::vector<std::uint64_t> delivered_at;
+    bool reordered = false;
+    std::optional<std::uint64_t> end_sequence;    // of the end event, once delivered
+    std::optional<std::uint64_t> refusal_offset;  // of the first R record
+    bool ended() const { return end_sequence.has_value() || refusal_offset.has_value(); }
+};
+
+// For a finding that is of no CPU of the run: its message begins without one.
+inline constexpr std::uint32_t kNoCpu = UINT32_MAX;
+
+// Collects findings, few of each kind.
+class FindingList {
+  public:
+    explicit FindingList(std::size_t maximum_per_code) : maximum_per_code_(maximum_per_code) {}
+
+    // `message` is a function that makes it; it is called only for a finding that will be shown, so
+    // that a flood of wrong records costs little.
+    template <typename Message>
+    void add(FindingCode code, std::string_view clause, std::uint32_t cpu, Message&& message,
+             std::uint64_t sequence = 0, std::uint64_t line = 0) {
+        if (wants(code)) {
+            show(code, clause, cpu, message(), sequence, line);
+        } else {
+            ++kind(code).more;
+        }
+    }
+    std::vector<Finding> take();
+
+  private:
+    struct Kind {
+        std::vector<Finding> shown;
+        std::uint64_t more = 0;
+    };
+    bool wants(FindingCode code) const;
+    void show(FindingCode code, std::string_view clause, std::uint32_t cpu, std::string message,
+              std::uint64_t sequence, std::uint64_t line);
+    Kind& kind(FindingCode code);
+    std::size_t maximum_per_code_;
+    std::vector<Kind> kinds_;
+};
+
+struct Context {
+    const History& history;
+    const JudgeOptions& options;
+    bool writes_loss_records = false;
+    FindingList& findings;
+};
+
+// judge_delivery.cc: torn, doubled, reordered, invented, early, on the wrong CPU, after the end.
+void judge_deliveries(Context& context, CpuView& view);
+// judge_missing.cc: owed and not delivered, or too late.
+void judge_missing(Context& context, const CpuView& view);
+// judge_counts.cc: L, G and R.
+void judge_losses(Context& context, const CpuView& view);
+void judge_generations(Context& context, const CpuView& view);
+void judge_refusals(Context& context, const CpuView& view);
+
+// torn.cc: whether the payload was looked for at 29 + type_len, and which event's bytes a torn one
+// was mixed with (empty if that is not to be seen).
+bool is_header_misread(const Event& event, const Record& record);
+std::string explain_torn(const History& history, std::uint32_t cpu, const Event& event,
+                         const Record& record);
+
+// Whether `record`, of this event, can have come from that buffer: the testee had it, it held the
+// event, and it did not come into being after the record was written.
+bool can_come_from(const History& history, BufferIndex buffer, std::uint64_t sequence,
+                   std::uint64_t record_end_offset);
+// The only buffer that it can have come from, if there is one only.
+std::optional<BufferIndex> certain_source(const History& history, std::uint32_t cpu,
+                                          std::uint64_t sequence, std::uint64_t record_end_offset);
+
+// "event 17 (type 'x', 64 bytes, position 4294967280)"; the position is that of its last buffer.
+std::string describe_event(const History& history, std::uint32_t cpu, const Event& event);
+std::string quote_type(std::string_view type);
+std::string plural(std::uint64_t count, std::string_view word);
+std::string hex_digest(std::uint64_t digest);
+// " (line 12 of the report)".
+std::string said_in(const Record& record);
+
+}  // namespace kmes::conformance::internal
+
+#endif  // KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_

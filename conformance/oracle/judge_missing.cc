@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+//
+// Judges what was not delivered, or too late. A correct consumer is never blamed: an event is owed
+// only where one of the rules below proves that a correct consumer has delivered it. Everything
+// else is excused.
+//
+// The order of records proves what could be read. `overwritten_after` of an event is the size of
+// the report just before the operation that overwrote it: a record that ends there or before was
+// written while the event was still whole.
+//
+// Owed:
+//   A. At an idle checkpoint: published, and not overwritten, in the buffer on which the consumer
+//   was
+//      seen asleep. It sleeps only on an empty buffer (5.1.8.1 step 1, 5.1.8.2 step 2), and all its
+//      records are written by then (contract 3). Delivered later is wrong too: it slept on the
+//      event.
+//   B. By a newer event f that was delivered: every buffer out of which f can have been read held
+//   the
+//      event, whole, until f's record was written. Events are read in order of position, from
+//      tail_pos on (contract 2), and tail_pos was never beyond this one.
+//   C. In a buffer that was swapped out, and which the consumer was proven to read before the swap:
+//   what
+//      survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer has gone on:
+//      a newer event was delivered, it was seen asleep on a newer buffer, or it has exited.
+//
+// Excused, and why:
+//   - Overwritten before any of these moments: the consumer may have been slow, or stopped by the
+//   driver.
+//   - Before its first look at a buffer, and in buffers that it never got: it did not exist for it.
+//   - Only in a retired buffer that it is not proven to have read before the swap: a consumer that
+//   finds
+//     by E19's identity check that the buffer is dead already may leave it unread.
+//   - Where f can have been read out of another buffer that did not hold the event (after a shrink,
+//   for
+//     instance), B says nothing.
+//   - After the end event or a refusal of this CPU: it consumes no further.
+//   - In a buffer whose content or static fields were made wrong: it may be refused.
+//   - Dropped, refused or never published: there is nothing to deliver.
+#include <algorithm>
+
+#include "conformance/oracle/judge_internal.h"
+
+namespace kmes::conformance::internal {
+namespace {
+
+enum class Reason { none, asleep, asleep_late, skipped, frozen };
+
+struct Judgement {
+    Reason reason = Reason::none;
+    std::string_view clause;
+
+    bool operator==(const Judgement&) const = default;
+};
+
+// Works through the events of one CPU, from the oldest to the newest.
+class MissingJudge {
+  public:
+    MissingJudge(Context& context, const CpuView& view)
+        : context_(context),
+          view_(view),
+          history_(context.history),
+          events_(context.history.events_of(view.cpu)) {
+        find_next_delivered();
+        find_drained_buffers();
+    }
+
+    void run() {
+        for (std::size_t i = 0; i < events_.size(); ++i) {
+            const Judgement judgement = judge_event(i);
+            if (run_.reason != Reason::none && judgement == run_) continue;
+            report_run(i);
+            run_ = judgement;
+            run_begin_ = i;
+        }
+        report_run(events_.size());
+    }
+
+  private:
+    static constexpr std::size_t kNone = SIZE_MAX;
+
+    // For each event the next newer one that was delivered.
+    void find_next_delivered() {
+        next_delivered_.assign(events_.size(), kNone);
+        std::size_t next = kNone;
+        for (std::size_t i = events_.size(); i > 0; --i) {
+            next_delivered_[i - 1] = next;
+            if (view_.delivered_at[i - 1] != kNever) next = i - 1;
+        }
+        first_delivered_ = next;
+    }
+
+    // Rule C: the retired buffers that the consumer was proven to read before they were retired.
+    void find_drained_buffers() {
+        const std::vector<BufferIndex>& buffers = history_.buffers_of(view_.cpu);
+        if (buffers.size() < 2) return;
+        for (const BufferIndex index : buffers) {
+            const Buffer& buffer = history_.buffer(index);
+            if (buffer.retired && buffer.draining_operation < buffer.retired_operation) {
+                drained_.push_back(index);
+            }
+        }
+        for (const Delivery& delivery : view_.deliveries) {
+            if (!delivery.in_order) continue;
+            const std::uint64_t end_offset = delivery.record->end_offset;
+            const auto source =
+                certain_source(history_, view_.cpu, delivery.record->sequence, end_offset);
+            if (!source || (!drained_.empty() && drained_.back() == *source)) continue;
+            if (history_.buffer(*source).retired &&
+                end_offset <= history_.buffer(*source).retired_after) {
+                drained_.push_back(*source);
+            }
+        }
+        std::sort(drained_.begin(), drained_.end());
+        drained_.erase(std::unique(drained_.begin(), drained_.end()), drained_.end());
+    }
+
+    Judgement judge_event(std::size_t i) const {
+        const Event& event = events_[i];
+        if (event.dropped || !event.published) return {};
+        if (view_.end_sequence && event.sequence > *view_.end_sequence) return {};
+        const bool delivered = view_.delivered_at[i] != kNever;
+        if (is_owed_asleep(i)) {
+            if (!delivered) return {Reason::asleep, is_first(i) ? "contract-2" : "5.1.8.1-1"};
+            if (!view_.reordered) return {Reason::asleep_late, "5.1.8.2"};
+            return {};
+        }
+        if (delivered) return {};
+        if (is_skipped(i)) return {Reason::skipped, clause_of_skip(i)};
+        if (is_left_frozen(i)) {
+            const BufferIndex present = history_.present_buffer(view_.cpu);
+            const bool kept = history_.find_placement(present, event.sequence) != nullptr;
+            return {Reason::frozen, kept ? "5.1.8.3-5" : "E10"};
+        }
+        return {};
+    }
+
+    // Rule A.
+    bool is_owed_asleep(std::size_t i) const {
+        const Event& event = events_[i];
+        if (event.owed_by == kNever || view_.delivered_at[i] <= event.owed_by) return false;
+        if (view_.refusal_offset && *view_.refusal_offset <= event.owed_by) return false;
+        return !may_refuse(history_.buffer(event.owed_buffer).fault);
+    }
+
+    // Rule B.
+    bool is_skipped(std::size_t i) const {
+        const std::size_t next = next_delivered_[i];
+        if (next == kNone) return false;
+        const std::uint64_t written_at = view_.delivered_at[next];
+        const std::uint64_t next_sequence = events_[next].sequence;
+        bool any = false;
+        for (const BufferIndex index : history_.buffers_of(view_.cpu)) {
+            if (!can_come_from(history_, index, next_sequence, written_at)) continue;
+            if (may_refuse(history_.buffer(index).fault)) return false;
+            const Placement* placement = history_.find_placement(index, events_[i].sequence);
+            if (placement == nullptr || placement->overwritten_after < written_at) return false;
+            any = true;
+        }
+        return any;
+    }
+
+    // Rule C.
+    bool is_left_frozen(std::size_t i) const {
+        for (const BufferIndex index : drained_) {
+            if (may_refuse(history_.buffer(index).fault)) continue;
+            const Placement* placement = history_.find_placement(index, events_[i].sequence);
+            if (placement == nullptr || placement->overwritten_after != kNever) continue;
+            if (next_delivered_[i] != kNone || has_left(index)) return true;
+        }
+        return false;
+    }
+
+    bool has_left(BufferIndex index) const {
+        if (view_.refusal_offset) return false;
+        if (context_.options.exited_with_zero) return true;
+        const std::vector<Checkpoint>& checkpoints = history_.checkpoints_of(view_.cpu);
+        return std::any_of(checkpoints.begin(), checkpoints.end(),
+                           [index](const Checkpoint& seen) { return seen.buffer > index; });
+    }
+
+    bool is_first(std::size_t i) const { return first_delivered_ == kNone || i < first_delivered_; }
+
+    std::string_view clause_of_skip(std::size_t i) const {
+        if (is_first(i)) return "contract-2";
+        const BufferIndex present = history_.present_buffer(view_.cpu);
+        if (history_.find_placement(present, events_[i].sequence) == nullptr) return "5.1.8.1-6";
+        // The gap begins with events that were overwritten: the consumer was lapped, and went on
+        // behind tail_pos.
+        std::size_t before = i;
+        while (before > 0 && view_.delivered_at[before - 1] == kNever) {
+            --before;
+            const Placement* placement = history_.find_placement(present, events_[before].sequence);
+            if (placement != nullptr && placement->overwritten_after != kNever) return "5.1.8.1-2";
+            if (i - before > 16) break;
+        }
+        return history_.buffers_of(view_.cpu).size() > 1 ? "5.1.8.3-5" : "5.1.8.1-6";
+    }
+
+    void report_run(std::size_t end) {
+        if (run_.reason == Reason::none) return;
+        const FindingCode code = run_.reason == Reason::asleep_late ? FindingCode::late_event
+                                                                    : FindingCode::missing_event;
+        context_.findings.add(
+            code, run_.clause, view_.cpu, [&] { return describe_run(end); },
+            events_[run_begin_].sequence);
+    }
+
+    std::string describe_run(std::size_t end) const {
+        const Event& first = events_[run_begin_];
+        const bool one = end - run_begin_ == 1;
+        std::string text;
+        if (one) {
+            text = describe_event(history_, view_.cpu, first) + " was ";
+        } else {
+            text = "events " + std::to_string(first.sequence) + " to " +
+                   std::to_string(events_[end - 1].sequence) + " (the first: type " +
+                   quote_type(first.type) + ", " + plural(first.bytes, "byte") + ") were ";
+        }
+        const std::string they = one ? "it was" : "they were";
+        switch (run_.reason) {
+            case Reason::asleep:
+                return text + "never delivered although " + they +
+                       " still in the buffer when the consumer went to sleep";
+            case Reason::asleep_late:
+                return text + "delivered late: the consumer had gone to sleep while " + they +
+                       " in the buffer";
+            case Reason::skipped:
+                return text + "never delivered although " + they +
+                       " still in the buffer when event " +
+                       std::to_string(events_[next_delivered_[run_begin_]].sequence) +
+                       " was delivered";
+            case Reason::frozen:
+                return text + "never delivered although " + they +
+                       " in the buffer that was swapped out, which stays readable";
+            case Reason::none:
+                break;
+        }
+        return text;
+    }
+
+    Context& context_;
+    const CpuView& view_;
+    const History& history_;
+    const std::vector<Event>& events_;
+    std::vector<std::size_t> next_delivered_;
+    std::size_t first_delivered_ = kNone;
+    std::vector<BufferIndex> drained_;
+    Judgement run_;
+    std::size_t run_begin_ = 0;
+};
+
+}  // namespace
+
+void judge_missing(Context& context, const CpuView& view) {
+    MissingJudge(context, view).run();
+}
+
+}  // namespace kmes::conformance::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// How far a testee is, and its history as text. Judges nothing.
+#include <algorithm>
+
+#include "conformance/oracle/judge_internal.h"
+
+namespace kmes::conformance {
+
+Progress::Progress(const History& history) : history_(history), lanes_(history.cpus()) {}
+
+void Progress::update(const RecordParser& report) {
+    const std::vector<Record>& records = report.records();
+    for (; records_seen_ < records.size(); ++records_seen_) {
+        const Record& record = records[records_seen_];
+        if (record.cpu >= lanes_.size()) continue;
+        Lane& lane = lanes_[record.cpu];
+        if (record.kind == RecordKind::refusal) lane.refused = true;
+        if (record.kind != RecordKind::event) continue;
+        ++lane.delivered_count;
+        if (record.type == kEndEventType) lane.ended = true;
+        // A sequence number that does not exist must not make everything look delivered.
+        const Event* event = history_.find(static_cast<std::uint32_t>(record.cpu), record.sequence);
+        if (event == nullptr || event->dropped) continue;
+        lane.last_sequence = std::max(lane.last_sequence, record.sequence);
+    }
+}
+
+bool Progress::ended(std::uint32_t cpu) const {
+    return lanes_.at(cpu).ended || lanes_.at(cpu).refused;
+}
+
+bool Progress::all_ended() const {
+    return std::all_of(lanes_.begin(), lanes_.end(),
+                       [](const Lane& lane) { return lane.ended || lane.refused; });
+}
+
+bool Progress::refused(std::uint32_t cpu) const {
+    return lanes_.at(cpu).refused;
+}
+
+std::uint64_t Progress::last_sequence(std::uint32_t cpu) const {
+    return lanes_.at(cpu).last_sequence;
+}
+
+std::uint64_t Progress::delivered_count(std::uint32_t cpu) const {
+    return lanes_.at(cpu).delivered_count;
+}
+
+const Event* Progress::first_undelivered(std::uint32_t cpu) const {
+    if (ended(cpu) || history_.tolerated(cpu)) return nullptr;
+    const std::vector<BufferIndex>& buffers = history_.buffers_of(cpu);
+    const bool attached = std::any_of(buffers.begin(), buffers.end(), [this](BufferIndex index) {
+        return history_.buffer(index).attached();
+    });
+    const Buffer& present = history_.buffer(buffers.back());
+    if (!attached || may_refuse(present.fault)) return nullptr;
+    const auto newer = std::upper_bound(
+        present.placements.begin(), present.placements.end(), lanes_.at(cpu).last_sequence,
+        [](std::uint64_t last, const Placement& placement) { return last < placement.sequence; });
+    const std::size_t index = std::max<std::size_t>(
+        static_cast<std::size_t>(newer - present.placements.begin()), present.tail_index);
+    if (index >= present.published_count) return nullptr;
+    return history_.find(cpu, present.placements[index].sequence);
+}
+
+std::string describe_history(const History& history, const RecordParser& report, std::uint32_t cpu,
+                             std::size_t maximum_lines) {
+    const std::vector<Event>& events = history.events_of(cpu);
+    std::vector<std::uint64_t> delivered_in(events.size(), 0);
+    for (const Record& record : report.records()) {
+        if (record.kind != RecordKind::event || record.cpu != cpu || events.empty()) continue;
+        const std::uint64_t index = record.sequence - events.front().sequence;
+        if (index < events.size() && delivered_in[index] == 0) delivered_in[index] = record.line;
+    }
+    std::string text;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        const Buffer& buffer = history.buffer(index);
+        text += "CPU " + std::to_string(cpu) + " buffer " + std::to_string(index) + ": capacity " +
+                std::to_string(buffer.capacity) + ", tail_pos " + std::to_string(buffer.tail_pos) +
+                ", write_pos " + std::to_string(buffer.write_pos) + ", generation " +
+                std::to_string(buffer.generation()) + (buffer.boot ? ", boot" : "") +
+                (buffer.retired ? ", retired" : "") +
+                (buffer.attached() ? "" : ", never attached") + "\n";
+    }
+    const std::size_t first = events.size() - std::min(events.size(), maximum_lines);
+    for (std::size_t i = first; i < events.size(); ++i) {
+        const Event& event = events[i];
+        text += "CPU " + std::to_string(cpu) + " ";
+        if (event.dropped) {
+            text += "event " + std::to_string(event.sequence) + ": dropped\n";
+            continue;
+        }
+        text += internal::describe_event(history, cpu, event) + ": ";
+        text += !event.published          ? "not published"
+                : delivered_in[i] != 0    ? "delivered in line " + std::to_string(delivered_in[i])
+                : event.owed_by != kNever ? "owed and not delivered"
+                                          : "not delivered";
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// Says where the bytes of a torn payload came from, as far as a digest can tell: a header misread,
+// another event, or a mixture with what overwrote it. Only for the message: a torn event is a
+// failure whatever this finds.
+#include <algorithm>
+
+#include "conformance/oracle/judge_internal.h"
+
+namespace kmes::conformance::internal {
+namespace {
+
+// Steps of the hash that one explanation may cost.
+constexpr std::uint64_t kMaximumSteps = 8'000'000;
+
+std::string explain_by_header(const Event& event, const Record& record) {
+    if (!is_header_misread(event, record)) return {};
+    const std::uint64_t type_end = kHeaderBytesBeforeType + event.type.size();
+    return "the payload was read from byte " + std::to_string(type_end) +
+           " of the event (29 + type_len); it begins at header_size, " +
+           std::to_string(type_end + event.extra_header.size());
+}
+
+std::string explain_by_other(const History& history, std::uint32_t cpu, const Event& event,
+                             const Record& record) {
+    for (const Event& other : history.events_of(cpu)) {
+        if (other.dropped || other.sequence == event.sequence) continue;
+        if (other.length != record.length || other.digest != record.digest) continue;
+        return "the payload is that of event " + std::to_string(other.sequence);
+    }
+    return {};
+}
+
+// The bytes that stood where the payload was, one lap later, and whose they are.
+struct NextLap {
+    std::string bytes;  // as long as the payload; its own bytes where nothing was written yet
+    std::uint64_t first_owner = 0;  // sequence of the first event in it; 0: none
+};
+
+NextLap read_next_lap(const History& history, BufferIndex index, const Placement& placement,
+                      const Event& event) {
+    const Buffer& buffer = history.buffer(index);
+    NextLap lap{event.payload, 0};
+    const std::uint64_t begin = placement.position + buffer.capacity + (event.bytes - event.length);
+    for (const Placement& later : buffer.placements) {
+        if (later.sequence <= event.sequence) continue;
+        const std::uint64_t distance = later.position - begin;  // modulo 2^64: negative is huge
+        const bool ahead = distance < event.length;
+        const bool behind = begin - later.position < later.bytes;
+        const Event* other = history.find(buffer.cpu, later.sequence);
+        if ((!ahead && !behind) || !other->payload_kept) continue;
+        const std::string bytes = history.expected_bytes(index, later);
+        const std::uint64_t to = ahead ? distance : 0;
+        const std::uint64_t from = ahead ? 0 : begin - later.position;
+        const std::uint64_t count = std::min(bytes.size() - from, event.length - to);
+        lap.bytes.replace(to, count, bytes, from, count);
+        if (lap.first_owner == 0) lap.first_owner = later.sequence;
+    }
+    return lap;
+}
+
+// The length of the piece of `head` that, followed by the rest of `rest`, gives the digest.
+std::optional<std::size_t> find_split(const std::string& head, const std::string& rest,
+                                      std::uint64_t digest) {
+    const std::uint64_t size = head.size();
+    const std::uint64_t step = std::max<std::uint64_t>(1, size * size / kMaximumSteps);
+    std::uint64_t prefix = kFnvOffsetBasis;
+    for (std::uint64_t split = 0; split <= size; ++split) {
+        if (split % step == 0) {
+            std::uint64_t hash = prefix;
+            for (std::uint64_t i = split; i < size; ++i) {
+                hash = fnv1a_step(hash, static_cast<std::uint8_t>(rest[i]));
+            }
+            if (hash == digest) return split;
+        }
+        if (split < size) prefix = fnv1a_step(prefix, static_cast<std::uint8_t>(head[split]));
+    }
+    return std::nullopt;
+}
+
+std::string explain_by_mixture(const History& history, std::uint32_t cpu, const Event& event,
+                               const Record& record) {
+    if (!event.payload_kept || event.length != record.length) return {};
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        const Placement* placement = history.find_placement(index, event.sequence);
+        if (placement == nullptr) continue;
+        const NextLap lap = read_next_lap(history, index, *placement, event);
+        if (lap.first_owner == 0) continue;
+        const std::string owner =
+            "event " + std::to_string(lap.first_owner) + ", which was written over it";
+        if (const auto split = find_split(lap.bytes, event.payload, record.digest)) {
+            return "the first " + plural(*split, "byte") + " of its payload are of " + owner;
+        }
+        if (const auto split = find_split(event.payload, lap.bytes, record.digest)) {
+            return "its payload is its own up to byte " + std::to_string(*split) +
+                   ", and from there on of " + owner;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+bool is_header_misread(const Event& event, const Record& record) {
+    if (event.extra_header.empty() || !event.payload_kept) return false;
+    const std::string bytes = event.extra_header + event.payload;
+    const std::string_view read = std::string_view(bytes).substr(0, record.length);
+    return read.size() == record.length && fnv1a(read) == record.digest;
+}
+
+std::string explain_torn(const History& history, std::uint32_t cpu, const Event& event,
+                         const Record& record) {
+    std::string text = explain_by_header(event, record);
+    if (text.empty()) text = explain_by_other(history, cpu, event, record);
+    if (text.empty()) text = explain_by_mixture(history, cpu, event, record);
+    return text;
+}
+
+}  // namespace kmes::conformance::internal
