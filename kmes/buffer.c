@@ -5,9 +5,10 @@
 #include "kmes/index.h"
 #include "kmes/order.h"
 
-#define KMES_BLOCK_SHIFT_MAX 12u        /* E13: one entry per 4 KiB of data at least */
-#define KMES_INDEX_ENTRIES_MIN_SHIFT 4u /* small buffers have 16 blocks, so that tests meet them \
-                                         */
+#define KMES_BLOCK_SHIFT_MAX 12u /* E13: one entry per 4 KiB of data at least */
+#define KMES_INDEX_ENTRIES_MIN_SHIFT                            \
+    4u /* small buffers have 16 blocks, so that tests meet them \
+        */
 
 static __u32 capacity_shift(__u64 capacity_bytes) {
     return (__u32)__builtin_ctzll(capacity_bytes);

@@ -73,9 +73,11 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
 static int find_event(struct kmes_reader* reader, struct kmes_event_header* header,
                       __u64* available_bytes) {
     for (;;) {
-        int found = look(reader, available_bytes);
+        __u64 published_bytes;
+        int found = look(reader, &published_bytes);
 
         if (found != KMES_READ_EVENT) return found;
+        *available_bytes = published_bytes;
         if (*available_bytes > reader->capacity)
             *available_bytes = reader->capacity; /* no producer publishes more */
         read_data(reader, header, sizeof(*header));
@@ -86,7 +88,7 @@ static int find_event(struct kmes_reader* reader, struct kmes_event_header* head
         if (reader->config.stop_on_corrupt)
             reader->stopped = true;
         else
-            reader->read_pos += *available_bytes; /* to write_pos; never back */
+            reader->read_pos += published_bytes; /* to write_pos: never back, never a loop */
     }
 }
 
@@ -115,6 +117,7 @@ static void pass_not_newer(struct kmes_reader* reader, __u32 event_bytes) {
 
 int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
                      struct kmes_event_view* view) {
+    reader->peeked_bytes = 0; /* a peek ends here */
     for (;;) {
         struct kmes_event_header header;
         __u64 available_bytes;
@@ -214,6 +217,7 @@ static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes
 
 int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
                      struct kmes_bulk* bulk, __u32* needed_bytes) {
+    reader->peeked_bytes = 0; /* a peek ends here */
     for (;;) {
         struct kmes_event_header header;
         __u64 available_bytes;
@@ -222,6 +226,10 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
         if (found != KMES_READ_EVENT) return found;
         if (header.event_size > buffer_bytes) {
             if (!is_whole(reader)) continue;
+            if (!is_newer(reader, header.sequence)) {
+                pass_not_newer(reader, header.event_size);
+                continue;
+            }
             if (needed_bytes) *needed_bytes = header.event_size;
             return -EMSGSIZE;
         }

@@ -1,37 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* clang-format off */
 /*
  * Ordered access to shared memory: the seam's half that has to do with other processors. The only
  * place (with the implementation that it includes) in which the core has atomics and fences.
  *
  * Every access to memory that a consumer shares carries a label from the index below. In a plain
  * build the label costs nothing. A hooked build (KMES_ORDER_HOOKED) hands it, before the access is
- * done, to a test, which can then schedule producer and consumer access by access, or weaken one
- * label and see what breaks; a ThreadSanitizer build uses it to plant races.
+ * done, to a test, which can then schedule producer and consumer access by access; a
+ * ThreadSanitizer build uses it to plant races.
  *
  * The index of pairs
  * ------------------
  * "A pairs with B" means: if the load B reads what the store A wrote (or anything later), then all
  * that stands before A in its program is visible after B. The fences pair as the text says.
  *
- *   producer                       consumer                        guarantees
- *   PUBLISH        store release   LOOK_WRITE_POS   load acquire   who sees write_pos sees the
- * whole SLEEP_WRITE_POS  load acquire   events before it and the tail that FROZEN_WRITE_POS load
- * acquire   made room for them (5.1.7 step 8) TAIL           store release   LOOK_TAIL        load
- * acquire   who sees tail_pos may read from it TAIL_FENCE     fence release   DATA_FENCE fence
- * acquire  who read one byte of a new event (after TAIL, before DATA)      (after READ_DATA, before
- * over an old one sees the tail that RECHECK_TAIL)                   made room for it: E5 with E4
- *   WAKE_FENCE     fence full      SLEEP_FENCE      fence full     of write_pos stored, need_wake
- * loaded (after PUBLISH, before         (after ASK_WAKE, before         against need_wake stored,
- * write_pos NEED_WAKE)                     SLEEP_WRITE_POS)                loaded, one side sees
- * the other: E1 COUNTER        store release   SLEEP_COUNTER    load acquire   who sleeps with the
- * value read before its re-check misses no count: E2 GENERATION     store release   LOOK_GENERATION
- * load acquire   who sees the generation changed sees SLEEP_GENERATION load acquire   the last
- * write_pos of the buffer: E24 GENERATION     store release   (the futex)                     who
- * sleeps on a retired buffer is RETIRE_COUNTER store release woken, or sees SLEEP_GENERATION
- *                                                                    changed, or the word: E3
+ *   producer, then consumer              what the pair guarantees
+ *
+ *   PUBLISH            store release     who sees write_pos sees the whole events before it, and the
+ *     LOOK_WRITE_POS   load acquire      tail that made room for them (5.1.7 step 8)
+ *     SLEEP_WRITE_POS  load acquire
+ *     FROZEN_WRITE_POS load acquire
+ *
+ *   TAIL               store release     who sees tail_pos may read from there (5.1.7 step 6)
+ *     LOOK_TAIL        load acquire
+ *
+ *   TAIL_FENCE         fence release     after TAIL, before DATA:
+ *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: who has read one byte
+ *                                        of a new event over an old one sees the tail that made room
+ *                                        for it (E5 with E4)
+ *
+ *   WAKE_FENCE         fence full        after PUBLISH (or a batch of them), before NEED_WAKE:
+ *     SLEEP_FENCE      fence full        after ASK_WAKE, before SLEEP_WRITE_POS: of "write_pos
+ *                                        stored, need_wake loaded" against "need_wake stored,
+ *                                        write_pos loaded" one side sees the other (E1)
+ *
+ *   COUNTER            store release     who took the counter before its re-check finds another
+ *     SLEEP_COUNTER    load acquire      value in its futex_wait if an event came after it (E2)
+ *
+ *   GENERATION         store release     who sees the generation changed sees the last write_pos of
+ *     LOOK_GENERATION  load acquire      the buffer (E24)
+ *     SLEEP_GENERATION load acquire
+ *
+ *   RETIRE_COUNTER     store release     after GENERATION: who took this counter sees the changed
+ *     SLEEP_COUNTER    load acquire      generation in its re-check; who took an older one finds
+ *                                        another value in its futex_wait, or is woken (E3)
  *
  * On x86-64 only the two full fences cost an instruction.
  */
+/* clang-format on */
 #ifndef KMES_ORDER_H
 #define KMES_ORDER_H
 
@@ -56,7 +72,7 @@
     X(SWAP_PUBLISH, store_release, write_pos)           \
     X(GENERATION, store_release, generation)            \
     X(RETIRE_COUNTER, store_release, futex_counter)     \
-    /* the consumer (kmes/reader.c, kmes/consumer.c) */ \
+    /* the consumer (attach.c, consumer.c, sleep.c) */  \
     X(STATIC_FIELD, load_relaxed, static_fields)        \
     X(LOOK_WRITE_POS, load_acquire, write_pos)          \
     X(LOOK_TAIL, load_acquire, tail_pos)                \

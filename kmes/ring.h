@@ -61,6 +61,7 @@ struct kmes_statistics {
     __u64 wakes;          /* futex_counter increments because need_wake was set */
     __u64 corrupt;        /* sizes in the ring that were impossible (E13): the buffer was emptied */
     __u64 swaps;
+    __u64 left_behind; /* events that did not fit into a smaller buffer at a swap (E10) */
 };
 
 /* One CPU's producer. Zero-initialise, then kmes_cpu_init. */
@@ -226,12 +227,12 @@ int kmes_swap_run(struct kmes_cpu* cpu, struct kmes_buffer* new_buffer,
 /*
  * Nudges `retired`, a buffer that `cpu` wrote to before a swap (E19): generation + 1,
  * futex_counter + 1, wake. 0; -EBUSY as kmes_swap_finish; -EINVAL for the buffer that the CPU
- * writes to now.
+ * writes to now. (The last buffer of a producer that has ended is nudged by kmes_cpu_retire again.)
  */
 int kmes_buffer_nudge(struct kmes_cpu* cpu, struct kmes_buffer* retired);
 
 /* The producer of this CPU ends (E25): publishes what is pending, retires and wakes its buffer.
- * Nothing may be emitted afterwards. 0; -EBUSY as kmes_swap_finish. */
+ * Nothing may be emitted afterwards; calling it again nudges. 0; -EBUSY as kmes_swap_finish. */
 int kmes_cpu_retire(struct kmes_cpu* cpu);
 
 KMES_EXTERN_C_END

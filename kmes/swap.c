@@ -169,6 +169,7 @@ int kmes_swap_finish(struct kmes_swap* swap) {
     open_new(swap, &first);
     cpu->buffer = swap->new_buffer; /* E19: before the old generation is stored */
     cpu->statistics.swaps++;
+    cpu->statistics.left_behind += first.ordinal - swap->old_buffer->tail_ordinal;
     retire(cpu, swap->old_buffer);
     kmes_guard_exit(cpu);
     return 0;
@@ -187,11 +188,15 @@ int kmes_swap_run(struct kmes_cpu* cpu, struct kmes_buffer* new_buffer,
 }
 
 int kmes_buffer_nudge(struct kmes_cpu* cpu, struct kmes_buffer* retired) {
-    if (retired == cpu->buffer) return -EINVAL;
+    int error = 0;
+
     if (!kmes_guard_enter(cpu)) return -EBUSY;
-    retire(cpu, retired);
+    if (retired == cpu->buffer)
+        error = -EINVAL;
+    else
+        retire(cpu, retired);
     kmes_guard_exit(cpu);
-    return 0;
+    return error;
 }
 
 int kmes_cpu_retire(struct kmes_cpu* cpu) {
