@@ -114,7 +114,7 @@ KMES_ASSERT_FIELD(kmes_metadata_v1, reserved2,      80, 48);
 KMES_ASSERT_FIELD(kmes_metadata_v1, futex_counter, 128,  4);
 KMES_ASSERT_FIELD(kmes_metadata_v1, need_wake,     132,  1);
 KMES_ASSERT_FIELD(kmes_metadata_v1, reserved3,     133, 59);
-KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 4096, "5.1.5: the metadata page has 4096 bytes");
+KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 4096, "5.1.5: one page of 4096 bytes");
 /* event-model.md, Event header */
 KMES_ASSERT_FIELD(kmes_event_header, event_size,     0,  4);
 KMES_ASSERT_FIELD(kmes_event_header, header_size,    4,  4);
@@ -129,7 +129,7 @@ KMES_ASSERT_FIELD(kmes_emit_entry, type,             0,  8);
 KMES_ASSERT_FIELD(kmes_emit_entry, type_len,         8,  2);
 KMES_ASSERT_FIELD(kmes_emit_entry, payload,         16,  8);
 KMES_ASSERT_FIELD(kmes_emit_entry, payload_len,     24,  4);
-KMES_STATIC_ASSERT(sizeof(struct kmes_emit_entry) == 32, "an entry of kmes_emit_batch has 32 bytes");
+KMES_STATIC_ASSERT(sizeof(struct kmes_emit_entry) == 32, "an entry has 32 bytes");
 /* clang-format on */
 
 /* Where the shared fields of one mapping lie. The only way in which protocol code reaches them. */

@@ -16,8 +16,8 @@
  *
  *   producer, then consumer              what the pair guarantees
  *
- *   PUBLISH            store release     who sees write_pos sees the whole events before it, and the
- *     LOOK_WRITE_POS   load acquire      tail that made room for them (5.1.7 step 8)
+ *   PUBLISH            store release     who sees write_pos sees the whole events before it, and
+ *     LOOK_WRITE_POS   load acquire      the tail that made room for them (5.1.7 step 8)
  *     SLEEP_WRITE_POS  load acquire
  *     FROZEN_WRITE_POS load acquire
  *
@@ -25,9 +25,9 @@
  *     LOOK_TAIL        load acquire
  *
  *   TAIL_FENCE         fence release     after TAIL, before DATA:
- *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: who has read one byte
- *                                        of a new event over an old one sees the tail that made room
- *                                        for it (E5 with E4)
+ *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: who has read one
+ *                                        byte of a new event over an old one sees the tail that
+ *                                        made room for it (E5 with E4)
  *
  *   WAKE_FENCE         fence full        after PUBLISH (or a batch of them), before NEED_WAKE:
  *     SLEEP_FENCE      fence full        after ASK_WAKE, before SLEEP_WRITE_POS: of "write_pos
