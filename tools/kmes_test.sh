@@ -68,7 +68,7 @@ kmes() {
     shift
     : >"$CALLS"
     PATH="$BIN:$PATH" HOME="${FAKE_HOME-$TEST_TMPDIR/home}" TMPDIR=$TEST_TMPDIR XDG_CACHE_HOME='' \
-        "${KMES-$CLONE/tools/kmes}" "$@" >"$OUT" 2>"$ERR"
+        CI="${FAKE_CI-}" "${KMES-$CLONE/tools/kmes}" "$@" >"$OUT" 2>"$ERR"
     status=$?
     [ "$status" -eq "$expected" ] || fail "kmes $*: status $status, not $expected"
 }
@@ -207,6 +207,9 @@ E2
     last "$OUT" '6 passed, 0 failed'
     lines "$CALLS" 2
     like "$CALLS" '^bazel test .*--config=asan //\.\.\.$'
+    FAKE_CI=true kmes 0 test default
+    lines "$CALLS" 2
+    like "$CALLS" '^bazel shutdown '
 }
 
 test_failures_count() {
