@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+//
+// A KMES consumer in one file of Go, with the standard library only: copy from it what you need. It
+// knows the specification (5.1), its errata (E..) and the testee contract. A goroutine for each CPU
+// drains the CPU's buffer, sleeps while it is empty, and moves on to the next after a resize.
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const (
+	sysKmesAttach, attachRetries = 1091, 5000
+	futexWait                    = 0        // shared: without FUTEX_PRIVATE_FLAG (E17)
+	metadataBytes, headerBytes   = 4096, 29 // the header is that of an event, before its type
+	// 5.1.6: offsets in the first page of the mapping.
+	versionAt, capacityAt, dataOffsetAt = 8, 16, 24
+	generation, writePos, tailPos       = 32, 64, 72
+	futexCounter, needWake              = 128, 132
+)
+
+var (
+	little     = binary.LittleEndian
+	reportFile = os.Stdout
+	attachLock sync.Mutex // keeps the goroutines from holding files for all CPUs each
+)
+
+// attach is kmes_attach: an fd for the buffer this CPU writes to now, which buffer that is, the
+// capacity, the number of CPUs. It waits while there are no rings (EAGAIN), adds slots (ERANGE).
+func attach(cpu int) (fd int, status syscall.Stat_t, capacity uint64, count int32) {
+	attachLock.Lock()
+	defer attachLock.Unlock()
+	count = 4
+	for tries := 0; ; tries++ {
+		fds := make([]int32, count)
+		_, _, err := syscall.Syscall(sysKmesAttach, uintptr(unsafe.Pointer(&fds[0])),
+			uintptr(unsafe.Pointer(&count)), uintptr(unsafe.Pointer(&capacity)))
+		if err == 0 {
+			for other, fd := range fds[:count] {
+				if other != cpu {
+					syscall.Close(int(fd))
+				}
+			}
+			if err := syscall.Fstat(int(fds[cpu]), &status); err != nil {
+				log.Fatalln("fstat:", err)
+			}
+			return int(fds[cpu]), status, capacity, count
+		}
+		if err == syscall.EAGAIN && tries < attachRetries {
+			time.Sleep(time.Millisecond)
+		} else if err != syscall.ERANGE {
+			log.Fatalln("kmes_attach:", err)
+		}
+	}
+}
+
+type consumer struct { // of one CPU, private to its goroutine
+	cpu                  int
+	ring                 []byte // the mapping of the current buffer
+	capacity, generation uint64 // of the current buffer
+	replaced             bool   // known to have a successor, whatever its generation shows
+	readPos              uint64 // in the current buffer
+	lastSequence         uint64 // over all buffers of this CPU (E21); 0: none delivered yet
+	event, report        []byte
+	fence                uint32
+}
+
+// Go's atomics are sequentially consistent: more than the acquire and release that are asked for.
+func (c *consumer) load(field int) uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.ring[field])))
+}
+
+func (c *consumer) flush() { // whole lines in one write: the goroutines do not mix
+	if _, err := reportFile.Write(c.report); err != nil {
+		log.Fatalln("cannot write the report:", err)
+	}
+	c.report = c.report[:0]
+}
+
+func (c *consumer) refuse(reason string) bool {
+	c.report = fmt.Appendf(c.report, "R %d %s\n", c.cpu, reason)
+	return false
+}
+
+// takeBuffer is 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False: the buffer
+// is refused. Reserved bytes belong to later versions: they are no reason.
+func (c *consumer) takeBuffer() bool {
+	fd, taken, capacity, _ := attach(c.cpu)
+	ring, err := syscall.Mmap(fd, 0, int(metadataBytes+2*capacity),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	syscall.Close(fd) // the mapping stays
+	if err != nil {
+		return c.refuse("cannot be mapped")
+	}
+	syscall.Munmap(c.ring) // the one before, if there is one
+	c.ring, c.capacity = ring, capacity
+	switch {
+	case string(ring[:8]) != "KMESRING":
+		return c.refuse("bad magic")
+	case little.Uint32(ring[versionAt:]) != 1:
+		return c.refuse("unknown version")
+	case capacity < 32 || capacity&(capacity-1) != 0 || capacity>>60 != 0:
+		return c.refuse("capacity is no power of two")
+	case little.Uint64(ring[capacityAt:]) != capacity: // E14
+		return c.refuse("capacity is not what is mapped")
+	case little.Uint64(ring[dataOffsetAt:]) != metadataBytes:
+		return c.refuse("bad data_offset")
+	}
+	// E19: if retired since the attach, it shows the generation of its successor already, and one
+	// may wait for a change in vain. If it is the CPU's buffer even now, it was alive.
+	c.generation = c.load(generation)
+	again, current, _, _ := attach(c.cpu)
+	syscall.Close(again)
+	c.replaced = current.Ino != taken.Ino || current.Dev != taken.Dev
+	// E11: positions in one buffer say nothing about another. The oldest event is the start; what
+	// was delivered from an earlier buffer is told by its sequence number.
+	c.readPos = c.load(tailPos)
+	c.report = fmt.Appendf(c.report, "G %d %d\n", c.cpu, c.generation)
+	return true
+}
+
+// copyEvent is 5.1.8.1 step 4: a private copy of the event (E6). False: its sizes, torn perhaps,
+// cannot be right (E7). More than half of the capacity can be: such an event survived a shrink.
+func (c *consumer) copyEvent(readable uint64) bool {
+	if readable < headerBytes || readable > c.capacity {
+		return false
+	}
+	from := c.ring[metadataBytes+(c.readPos&(c.capacity-1)):] // 5.1.4: in one piece from here
+	c.event = append(c.event[:0], from[:headerBytes]...)
+	eventSize, headerSize := uint64(little.Uint32(c.event)), uint64(little.Uint32(c.event[4:]))
+	typeLen := uint64(little.Uint16(c.event[27:]))
+	sound := typeLen > 0 && headerSize >= headerBytes+typeLen
+	if sound = sound && eventSize >= headerSize && eventSize <= readable; sound {
+		c.event = append(c.event[:0], from[:eventSize]...)
+	}
+	return sound
+}
+
+// deliver reports the copied event, unless an earlier buffer held it too. False: the last one.
+func (c *consumer) deliver() bool {
+	timestamp, sequence := little.Uint64(c.event[8:]), little.Uint64(c.event[16:])
+	if sequence <= c.lastSequence {
+		return true
+	}
+	if lost := sequence - c.lastSequence - 1; c.lastSequence != 0 && lost > 0 { // 5.1.9
+		c.report = fmt.Appendf(c.report, "L %d %d\n", c.cpu, lost)
+	}
+	c.lastSequence = sequence
+	kind := c.event[headerBytes:][:little.Uint16(c.event[27:])]
+	payload := c.event[little.Uint32(c.event[4:]):]
+	digest := uint64(0xcbf29ce484222325) // FNV-1a
+	for _, b := range payload {
+		digest = (digest ^ uint64(b)) * 0x100000001b3
+	}
+	c.report = fmt.Appendf(c.report, "E %d %d %d %d %x %d %016x\n", c.cpu, sequence, timestamp,
+		c.event[26], kind, len(payload), digest)
+	if len(c.report) >= 65536 {
+		c.flush()
+	}
+	return string(kind) != "kmes.conformance.end"
+}
+
+// drain is 5.1.8.1. True: the buffer is empty; false: this CPU has ended. After each move of the
+// read position it begins with write_pos again: tail_pos may have come as far as that (E20).
+func (c *consumer) drain() bool {
+	for {
+		end := c.load(writePos) // step 1
+		if c.readPos >= end {
+			return true
+		}
+		lapped := c.load(tailPos) > c.readPos // step 2
+		sound := !lapped && c.copyEvent(end-c.readPos)
+		atomic.AddUint32(&c.fence, 1)     // E4: the copy is done before the next load
+		switch tail := c.load(tailPos); { // step 5
+		case tail > c.readPos:
+			c.readPos = tail // lapped, or torn
+		case !sound:
+			return c.refuse("corrupt event")
+		case !c.deliver():
+			return false
+		default:
+			c.readPos += uint64(len(c.event)) // step 6
+		}
+	}
+}
+
+func (c *consumer) isRetired() bool { // by any change, not only plus one (E15); never cached (E9)
+	return c.replaced || c.load(generation) != c.generation
+}
+
+// sleepUntilWoken is 5.1.8.2, alone on the buffer (E12).
+func (c *consumer) sleepUntilWoken() {
+	word := (*uint32)(unsafe.Pointer(&c.ring[futexCounter]))
+	// Go has no atomic bytes: zeros go to bytes 133 to 135 too, which the contract allows.
+	flag := (*uint32)(unsafe.Pointer(&c.ring[needWake]))
+	counter := atomic.LoadUint32(word) // E2: first, so that an event from here on ends the wait
+	atomic.SwapUint32(flag, 1)         // a full barrier (E1): we see the event or they see the flag
+	// E3: both are looked at again.
+	if c.load(writePos) <= c.readPos && !c.isRetired() {
+		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
+			uintptr(counter), 0, 0, 0)
+		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR { // all count as a wake
+			log.Fatalln("futex:", err)
+		}
+	}
+	atomic.StoreUint32(flag, 0)
+}
+
+func (c *consumer) consume() {
+	for more := c.takeBuffer(); more; {
+		// Asked before the drain: it then sees the last write_pos of a retired buffer (E24), and
+		// all that is in it is delivered, be the next one too small for it (E10).
+		retired := c.isRetired()
+		more = c.drain()
+		c.flush()
+		if more && retired {
+			more = c.takeBuffer()
+		} else if more {
+			c.sleepUntilWoken()
+		}
+	}
+	c.flush()
+}
+
+func main() {
+	if fd, err := strconv.Atoi(os.Getenv("KMES_REPORT_FD")); err == nil {
+		reportFile = os.NewFile(uintptr(fd), "report")
+	}
+	fd, _, _, count := attach(0)
+	syscall.Close(fd)
+	var group sync.WaitGroup
+	group.Add(int(count))
+	for cpu := 0; cpu < int(count); cpu++ {
+		go func(c *consumer) {
+			c.consume()
+			group.Done()
+		}(&consumer{cpu: cpu})
+	}
+	group.Wait()
+}
