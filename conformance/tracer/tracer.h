@@ -204,8 +204,9 @@ class Tracer {
     // The way that is in use (never kAutomatic after start).
     Interception interception() const;
 
+    class Engine;  // for the files of this folder
+
   private:
-    class Engine;
     std::unique_ptr<Engine> engine_;
 };
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// kmes_attach, served in the testee (event-model.md, "Calls"): all fds or none, ERANGE with the
+// number needed, EFAULT as a kernel gives it. Knows injection and buffers; the answer itself comes
+// from the runner's handler.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/injection.h"
+#include "conformance/tracer/memory.h"
+
+namespace kmes::conformance {
+namespace {
+
+// One page for paths, and one for each system call whose vector of pointers is rewritten at the
+// same time (redirect.cc).
+constexpr size_t kScratchSlots = 64;
+constexpr uint64_t kScratchBytes = kPageBytes * (1 + kScratchSlots);
+constexpr rlim_t kSpareDescriptors = 16;
+
+bool is_writable(pid_t tid, uint64_t address, size_t size_bytes) {
+    std::vector<char> content(size_bytes);
+    return read_memory(tid, address, content.data(), size_bytes) &&
+           write_memory(tid, address, content.data(), size_bytes);
+}
+
+// Errors that a program meets on a full machine or by its own limits; others are faults of the
+// runner.
+bool is_honest_shortage(int64_t result) {
+    return result == -EMFILE || result == -ENFILE || result == -ENOMEM;
+}
+
+}  // namespace
+
+bool Tracer::Engine::ensure_scratch(Injection& injection, Thread& thread) {
+    Process& process = process_of(thread);
+    if (process.scratch != 0) return true;
+    const int64_t address =
+        injection.call(SYS_mmap, 0, kScratchBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0);
+    if (address < 0) return false;
+    process.scratch = static_cast<uint64_t>(address);
+    if (is_testee(thread)) scratch_slots_.assign(kScratchSlots, false);
+    return true;
+}
+
+int64_t Tracer::Engine::open_runner_fd(Injection& injection, Thread& thread, int runner_fd,
+                                       int flags) {
+    if (!ensure_scratch(injection, thread)) return -ENOMEM;
+    const std::string path =
+        "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(runner_fd);
+    const uint64_t scratch = process_of(thread).scratch;
+    if (!write_memory(thread.tid, scratch, path.c_str(), path.size() + 1)) return -EFAULT;
+    const auto at_current = static_cast<uint64_t>(static_cast<int64_t>(AT_FDCWD));
+    const auto open_flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+    const int64_t fd = injection.call(SYS_openat, at_current, scratch, open_flags, 0);
+    if (fd != -EMFILE || flags != O_RDONLY) return fd;
+    // This descriptor is ours, not the testee's: its limit must not count. It is put back at once.
+    rlimit old{};
+    if (prlimit(thread.process, RLIMIT_NOFILE, nullptr, &old) != 0) return fd;
+    rlimit wider = old;
+    wider.rlim_cur += kSpareDescriptors;
+    if (wider.rlim_cur > wider.rlim_max) wider.rlim_max = wider.rlim_cur;
+    if (prlimit(thread.process, RLIMIT_NOFILE, &wider, nullptr) != 0) return fd;
+    const int64_t again = injection.call(SYS_openat, at_current, scratch, open_flags, 0);
+    prlimit(thread.process, RLIMIT_NOFILE, &old, nullptr);
+    return again;
+}
+
+int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
+                             std::vector<int>& fds) {
+    int64_t failed = 0;
+    for (const BufferId id : answer.buffers) {
+        const int64_t fd = open_runner_fd(injection, thread, files_.at(id).metadata_fd, O_RDWR);
+        if (fd < 0) {
+            failed = fd;
+            break;
+        }
+        fds.push_back(static_cast<int>(fd));
+    }
+    if (failed == 0) return 0;
+    for (const int fd : fds) injection.call(SYS_close, static_cast<uint64_t>(fd));
+    fds.clear();
+    if (!is_honest_shortage(failed)) {
+        push(thread,
+             TracerTrouble{thread.tid,
+                           std::string("the testee could not open a descriptor of the runner: ") +
+                               strerror(static_cast<int>(-failed))});
+    }
+    return static_cast<int>(-failed);
+}
+
+void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& registers) {
+    const bool is_foreign = testee_ != 0 && thread.process != testee_;
+    if (!is_foreign) testee_ = thread.process;
+    const uint64_t fds_at = registers.rdi;
+    const uint64_t count_at = registers.rsi;
+    const uint64_t capacity_at = registers.rdx;
+    Injection injection(*this, thread);
+    // To the exit of a call without effect: from there every answer is given in the same way.
+    if (injection.call(SYS_getpid) < 0) return;
+    if (is_foreign) {
+        injection.finish_call(-EPERM);
+        push(thread, ForeignAttach{thread.process});
+        return;
+    }
+    attached_ = true;
+    Attached event;
+    event.pid = thread.process;
+    event.tid = thread.tid;
+    event.request = {thread.process, thread.tid, attach_calls_++, fds_at != 0, 0};
+    AttachAnswer answer;
+    const auto slots = read_value<int32_t>(thread.tid, count_at);
+    if (!slots || !is_writable(thread.tid, count_at, sizeof(int32_t))) {
+        answer.error = EFAULT;
+    } else {
+        event.request.slots_requested = *slots;
+        answer = attach_handler_ ? attach_handler_(event.request) : AttachAnswer{EAGAIN, {}, 0};
+    }
+    const auto needed = static_cast<int32_t>(answer.buffers.size());
+    if (answer.error == 0 && *slots < needed) {
+        // Too few slots, or none: no fd is made, and the number needed is told.
+        write_memory(thread.tid, count_at, &needed, sizeof needed);
+        event.count_written = needed;
+        answer.error = ERANGE;
+    }
+    const size_t array_bytes = answer.buffers.size() * sizeof(int);
+    if (answer.error == 0 && (!is_writable(thread.tid, fds_at, array_bytes) ||
+                              !is_writable(thread.tid, capacity_at, sizeof(uint64_t)))) {
+        answer.error = EFAULT;
+    }
+    if (answer.error == 0) answer.error = give_fds(injection, thread, answer, event.fds);
+    if (answer.error == 0) {
+        write_memory(thread.tid, fds_at, event.fds.data(), array_bytes);
+        write_memory(thread.tid, count_at, &needed, sizeof needed);
+        write_memory(thread.tid, capacity_at, &answer.capacity_bytes, sizeof answer.capacity_bytes);
+        event.count_written = needed;
+        event.capacity_bytes = answer.capacity_bytes;
+        event.buffers = answer.buffers;
+        for (const BufferId id : answer.buffers) files_.at(id).attach_call = attach_calls_;
+    }
+    event.error = answer.error;
+    injection.finish_call(-static_cast<int64_t>(answer.error));
+    push(thread, std::move(event));
+}
+
+}  // namespace kmes::conformance

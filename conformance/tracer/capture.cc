@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// Capture files as memfds: regular files for the testee, memory for the runner. Knows no processes.
+
+#include "conformance/tracer/capture.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace kmes::conformance::tracing {
+namespace {
+
+constexpr uint64_t kFreeAtBytes = 1u << 20;  // one system call for each MiB is cheap enough
+constexpr int kLowestFd = 10;                // clear of the numbers that the child sets up
+
+[[noreturn]] void throw_errno(const char* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+CaptureFile::CaptureFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {
+    if (fd_ < 0) throw_errno("memfd_create for a testee's output");
+}
+
+CaptureFile::~CaptureFile() {
+    close(fd_);
+}
+
+int CaptureFile::open_for_append() const {
+    // A file description of its own: the flag O_APPEND belongs to the description, and the runner
+    // reads by offset.
+    const std::string path = "/proc/self/fd/" + std::to_string(fd_);
+    const int opened = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+    if (opened < 0) throw_errno("open of a testee's output file");
+    const int high = fcntl(opened, F_DUPFD_CLOEXEC, kLowestFd);
+    const int saved_errno = errno;
+    close(opened);
+    if (high < 0) {
+        errno = saved_errno;
+        throw_errno("fcntl(F_DUPFD_CLOEXEC) of a testee's output file");
+    }
+    return high;
+}
+
+uint64_t CaptureFile::unread_bytes() const {
+    struct stat info {};
+    if (fstat(fd_, &info) != 0) return 0;
+    const auto size = static_cast<uint64_t>(info.st_size);
+    return size > read_up_to_ ? size - read_up_to_ : 0;
+}
+
+std::string CaptureFile::read_new() {
+    std::string text(unread_bytes(), '\0');
+    size_t done = 0;
+    while (done < text.size()) {
+        const ssize_t got = pread(fd_, text.data() + done, text.size() - done,
+                                  static_cast<off_t>(read_up_to_ + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;  // the testee has truncated it
+        done += static_cast<size_t>(got);
+    }
+    text.resize(done);
+    read_up_to_ += done;
+    if (read_up_to_ - freed_up_to_ >= kFreeAtBytes) {
+        fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(freed_up_to_),
+                  static_cast<off_t>(read_up_to_ - freed_up_to_));
+        freed_up_to_ = read_up_to_;
+    }
+    return text;
+}
+
+void BoundedText::append(const std::string& text) {
+    const size_t to_first =
+        std::min(text.size(), half_bytes_ - std::min(half_bytes_, first_.size()));
+    first_.append(text, 0, to_first);
+    last_.append(text, to_first, std::string::npos);
+    if (last_.size() > half_bytes_) {
+        const size_t surplus = last_.size() - half_bytes_;
+        left_out_bytes_ += surplus;
+        last_.erase(0, surplus);
+    }
+}
+
+std::string BoundedText::text() const {
+    if (left_out_bytes_ == 0) return first_ + last_;
+    return first_ + "\n[... " + std::to_string(left_out_bytes_) + " bytes left out ...]\n" + last_;
+}
+
+}  // namespace kmes::conformance::tracing

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Anonymous files that take what a testee writes: they never block it, and what has been read gives
+// its memory back. Knows no processes.
+
+#ifndef CONFORMANCE_TRACER_CAPTURE_H_
+#define CONFORMANCE_TRACER_CAPTURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace kmes::conformance::tracing {
+
+// One file. Throws std::system_error where it cannot be made.
+class CaptureFile {
+  public:
+    explicit CaptureFile(const char* name);
+    ~CaptureFile();
+    CaptureFile(const CaptureFile&) = delete;
+    CaptureFile& operator=(const CaptureFile&) = delete;
+
+    // A new descriptor of the file with O_APPEND and close-on-exec set, at least 10, for the child
+    // to dup from. The caller closes it.
+    int open_for_append() const;
+    // Bytes written and not read yet.
+    uint64_t unread_bytes() const;
+    // All of them; their memory is freed.
+    std::string read_new();
+
+  private:
+    int fd_ = -1;
+    uint64_t read_up_to_ = 0;
+    uint64_t freed_up_to_ = 0;
+};
+
+// The first and the last bytes of a stream, the middle counted only.
+class BoundedText {
+  public:
+    explicit BoundedText(size_t limit_bytes) : half_bytes_(limit_bytes / 2) {}
+    void append(const std::string& text);
+    std::string text() const;
+
+  private:
+    size_t half_bytes_;
+    std::string first_;
+    std::string last_;
+    uint64_t left_out_bytes_ = 0;
+};
+
+}  // namespace kmes::conformance::tracing
+
+#endif  // CONFORMANCE_TRACER_CAPTURE_H_

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+//
+// The life of a run: start, the loop of wait, kill. Knows how stops are received and threads let
+// go, not what they mean.
+
+#include "conformance/tracer/engine.h"
+
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <system_error>
+
+#include "conformance/tracer/interest.h"
+
+namespace kmes::conformance {
+namespace {
+
+// How long the loop sleeps at most before it looks at the output files.
+constexpr auto kTick = std::chrono::milliseconds(20);
+// Killed processes are gone in microseconds; only a kernel in trouble needs longer.
+constexpr auto kKillLimit = std::chrono::seconds(20);
+constexpr int kLowestFd = 10;
+constexpr long kTraceOptions = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                               PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD |
+                               PTRACE_O_EXITKILL;
+
+int duplicate(int fd) {
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, kLowestFd);
+    if (copy < 0)
+        throw std::system_error(errno, std::generic_category(), "a descriptor of a served buffer");
+    return copy;
+}
+
+sigset_t only_child_signal() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+timespec to_timespec(std::chrono::nanoseconds duration) {
+    const auto count = std::max<int64_t>(duration.count(), 0);
+    return {static_cast<time_t>(count / 1'000'000'000), static_cast<long>(count % 1'000'000'000)};
+}
+
+}  // namespace
+
+namespace tracing {
+
+std::optional<user_regs_struct> read_registers(pid_t tid) {
+    user_regs_struct registers{};
+    if (ptrace(PTRACE_GETREGS, tid, 0, &registers) != 0) return std::nullopt;
+    return registers;
+}
+
+bool write_registers(pid_t tid, const user_regs_struct& registers) {
+    return ptrace(PTRACE_SETREGS, tid, 0, &registers) == 0;
+}
+
+void arguments_of(const user_regs_struct& r, uint64_t (&arguments)[6]) {
+    const uint64_t values[6] = {r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9};
+    std::copy(std::begin(values), std::end(values), std::begin(arguments));
+}
+
+void set_arguments(user_regs_struct& r, const uint64_t (&arguments)[6]) {
+    r.rdi = arguments[0];
+    r.rsi = arguments[1];
+    r.rdx = arguments[2];
+    r.r10 = arguments[3];
+    r.r8 = arguments[4];
+    r.r9 = arguments[5];
+}
+
+}  // namespace tracing
+
+Tracer::Engine::Engine(TracerOptions options)
+    : options_(std::move(options)),
+      output_texts_{BoundedText(options_.shown_output_bytes),
+                    BoundedText(options_.shown_output_bytes)} {
+    // A blocked SIGCHLD stays pending, so that a stop between a look and a sleep ends the sleep. An
+    // ignored one, or SA_NOCLDSTOP, would hide stops.
+    const sigset_t child_signal = only_child_signal();
+    pthread_sigmask(SIG_BLOCK, &child_signal, &old_mask_);
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &action, &old_action_);
+}
+
+Tracer::Engine::~Engine() {
+    kill_all();
+    for (const ServedFile& file : files_) {
+        close(file.metadata_fd);
+        close(file.data_fd);
+    }
+    sigaction(SIGCHLD, &old_action_, nullptr);
+    if (!sigismember(&old_mask_, SIGCHLD)) {
+        const sigset_t child_signal = only_child_signal();
+        const timespec now{};
+        while (sigtimedwait(&child_signal, nullptr, &now) > 0) continue;
+    }
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
+    if (buffer.capacity_bytes == 0 || buffer.capacity_bytes % kPageBytes != 0) {
+        throw std::invalid_argument(
+            "add_buffer: capacity_bytes must be a multiple of 4096 and not 0, not " +
+            std::to_string(buffer.capacity_bytes));
+    }
+    const uint64_t expected = buffer.expected_mapping_bytes != 0
+                                  ? buffer.expected_mapping_bytes
+                                  : kPageBytes + 2 * buffer.capacity_bytes;
+    struct stat metadata {};
+    struct stat data {};
+    if (fstat(buffer.metadata_fd, &metadata) != 0 || fstat(buffer.data_fd, &data) != 0) {
+        throw std::system_error(errno, std::generic_category(), "add_buffer: fstat of its files");
+    }
+    if (static_cast<uint64_t>(metadata.st_size) < expected ||
+        static_cast<uint64_t>(data.st_size) < buffer.capacity_bytes) {
+        throw std::invalid_argument("add_buffer: metadata_fd must be at least " +
+                                    std::to_string(expected) + " bytes long and data_fd " +
+                                    std::to_string(buffer.capacity_bytes));
+    }
+    ServedFile file;
+    file.capacity_bytes = buffer.capacity_bytes;
+    file.expected_mapping_bytes = expected;
+    file.identity = {metadata.st_dev, metadata.st_ino};
+    file.metadata_fd = duplicate(buffer.metadata_fd);
+    try {
+        file.data_fd = duplicate(buffer.data_fd);
+    } catch (...) {
+        close(file.metadata_fd);
+        throw;
+    }
+    files_.push_back(file);
+    return files_.size() - 1;
+}
+
+void Tracer::Engine::refuse_start(EndKind kind, int error, std::string text) {
+    Ended ended;
+    ended.kind = kind;
+    ended.error = error;
+    ended.text = std::move(text);
+    ended_ = ended;
+}
+
+void Tracer::Engine::start(const std::vector<std::string>& arguments) {
+    if (started_) throw std::logic_error("Tracer::start: a Tracer starts one program");
+    started_ = true;
+    if (arguments.empty() || arguments[0].empty()) {
+        refuse_start(EndKind::kNotStarted, ENOENT, "no program was named");
+        return;
+    }
+    const Abilities& abilities = probe_abilities(options_.simulate_outer_filter);
+    if (!abilities.why_not_traceable.empty()) {
+        refuse_start(EndKind::kNotTraceable, EPERM, abilities.why_not_traceable);
+        return;
+    }
+    interception_ = options_.interception;
+    if (interception_ == Interception::kAutomatic) {
+        interception_ = abilities.seccomp_trace ? Interception::kSeccomp : Interception::kEveryCall;
+    }
+    report_ = std::make_unique<CaptureFile>("kmes-report");
+    output_files_[0] = std::make_unique<CaptureFile>("kmes-stdout");
+    output_files_[1] = std::make_unique<CaptureFile>("kmes-stderr");
+    plan_.arguments = arguments;
+    plan_.environment = testee_environment(options_.extra_environment);
+    plan_.candidates = executable_candidates(arguments[0], plan_.environment);
+    if (options_.simulate_outer_filter) plan_.outer_filter = outer_filter();
+    if (interception_ == Interception::kSeccomp)
+        plan_.filter = interest_filter(options_.report_futex);
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    plan_.standard_input = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, kLowestFd);
+    close(null);
+    plan_.standard_output = output_files_[0]->open_for_append();
+    plan_.standard_error = output_files_[1]->open_for_append();
+    plan_.report = report_->open_for_append();
+    launch_ = std::make_unique<Launch>(plan_);
+    for (const int fd :
+         {plan_.standard_input, plan_.standard_output, plan_.standard_error, plan_.report})
+        close(fd);
+    first_process_ = launch_->pid();
+    if (ptrace(PTRACE_SEIZE, first_process_, 0, kTraceOptions) != 0) {
+        const int error = errno;
+        kill(first_process_, SIGKILL);
+        int status = 0;
+        while (waitpid(first_process_, &status, __WALL) < 0 && errno == EINTR) continue;
+        refuse_start(EndKind::kNotTraceable, error,
+                     std::string("ptrace refused the child: ") + strerror(error));
+        return;
+    }
+    processes_[first_process_].pid = first_process_;
+    Thread& thread = threads_[first_process_];
+    thread.tid = thread.process = first_process_;
+    launch_->let_go();
+}
+
+Thread* Tracer::Engine::find(pid_t tid) {
+    const auto found = threads_.find(tid);
+    return found == threads_.end() ? nullptr : &found->second;
+}
+
+Process& Tracer::Engine::process_of(const Thread& thread) {
+    Process& process = processes_[thread.process];
+    process.pid = thread.process;
+    return process;
+}
+
+std::optional<Tracer::Engine::Received> Tracer::Engine::receive_one() {
+    int status = 0;
+    const pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
+    nothing_to_wait_for_ = tid < 0 && errno == ECHILD;
+    if (tid <= 0) return std::nullopt;
+    return Received{tid, status};
+}
+
+std::optional<Tracer::Engine::Received> Tracer::Engine::receive(TimePoint deadline) {
+    const sigset_t child_signal = only_child_signal();
+    for (;;) {
+        if (auto received = receive_one()) return received;
+        const TimePoint now = Clock::now();
+        if (now >= deadline) return std::nullopt;
+        const timespec timeout =
+            to_timespec(std::min<std::chrono::nanoseconds>(deadline - now, kTick));
+        sigtimedwait(&child_signal, nullptr, &timeout);
+    }
+}
+
+Thread& Tracer::Engine::record(const Received& received) {
+    const bool is_known = threads_.count(received.tid) != 0;
+    Thread& thread = threads_[received.tid];
+    if (!is_known) {
+        thread.tid = received.tid;
+        const auto status = read_status(received.tid);
+        thread.process = status && status->process != 0 ? status->process : received.tid;
+        if (processes_.count(thread.process) == 0) {
+            process_of(thread).is_new_fork_of_testee =
+                status && testee_ != 0 && status->parent == testee_;
+        }
+    }
+    if (WIFSTOPPED(received.status)) {
+        thread.stopped = true;
+        thread.status = received.status;
+        classify(thread);
+    }
+    return thread;
+}
+
+std::optional<int> Tracer::Engine::wait_for_thread(pid_t tid) {
+    for (;;) {
+        int status = 0;
+        const pid_t got = waitpid(-1, &status, __WALL | __WNOTHREAD);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return std::nullopt;
+        if (got == tid && WIFSTOPPED(status)) return status;
+        const Received received{got, status};
+        record(received).in_backlog = true;
+        backlog_.push_back(received);
+        if (got == tid) return std::nullopt;
+    }
+}
+
+bool Tracer::Engine::drop_from_backlog(pid_t tid) {
+    if (Thread* thread = find(tid)) thread->in_backlog = false;
+    return std::erase_if(backlog_, [&](const Received& entry) { return entry.tid == tid; }) != 0;
+}
+
+bool Tracer::Engine::handle_backlog() {
+    for (auto entry = backlog_.begin(); entry != backlog_.end(); ++entry) {
+        Thread* thread = find(entry->tid);
+        const bool must_wait =
+            frozen_ && thread != nullptr && is_testee(*thread) && WIFSTOPPED(entry->status);
+        if (must_wait) continue;
+        const Received received = *entry;
+        backlog_.erase(entry);
+        if (thread != nullptr) thread->in_backlog = false;
+        handle(received.tid, received.status);
+        return true;
+    }
+    return false;
+}
+
+bool Tracer::Engine::may_run(const Thread& thread) const {
+    return thread.stopped && !thread.in_backlog && thread.queued_events == 0 && !thread.held &&
+           !(frozen_ && is_testee(thread));
+}
+
+void Tracer::Engine::resume_ready() {
+    for (auto& [tid, thread] : threads_) {
+        if (may_run(thread)) resume(thread);
+    }
+}
+
+void Tracer::Engine::resume(Thread& thread) {
+    const bool every_call = interception_ == Interception::kEveryCall || thread.entry_handled ||
+                            thread.wait || thread.redirect || (is_testee(thread) && any_guards());
+    int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;
+    if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
+    const int signal_number = thread.deliver_signal;
+    // Given to another kind of stop than its own, a signal comes back in a stop of its own, with
+    // its information lost.
+    if (signal_number != 0 && thread.now != StopKind::kSignal) thread.replay = thread.signal_info;
+    thread.stopped = false;
+    thread.now = StopKind::kNone;
+    thread.deliver_signal = 0;
+    thread.guard_hit.reset();
+    // ESRCH: it has been killed, and its end will be received.
+    ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
+}
+
+void Tracer::Engine::push(Thread& thread, TracerEvent event) {
+    ++thread.queued_events;
+    events_.emplace_back(thread.tid, std::move(event));
+}
+
+TracerEvent Tracer::Engine::wait(TimePoint deadline) {
+    if (!started_) throw std::logic_error("Tracer::wait: start() comes first");
+    resume_ready();
+    for (;;) {
+        if (!events_.empty()) {
+            auto [tid, event] = std::move(events_.front());
+            events_.pop_front();
+            if (Thread* thread = find(tid)) --thread->queued_events;
+            return event;
+        }
+        if (ended_) return *ended_;
+        if (handle_backlog()) continue;
+        const auto received = receive(std::min(deadline, Clock::now() + kTick));
+        if (nothing_to_wait_for_) {
+            refuse_start(EndKind::kKilled, ECHILD,
+                         "every process of the run is gone, and somebody else took their ends");
+            continue;
+        }
+        if (!received) {
+            check_output_limits();
+            if (events_.empty() && Clock::now() >= deadline) return TimedOut{};
+            continue;
+        }
+        Thread& thread = record(*received);
+        if (frozen_ && is_testee(thread) && thread.stopped && WIFSTOPPED(received->status)) {
+            thread.in_backlog = true;
+            backlog_.push_back(*received);
+        } else {
+            handle(received->tid, received->status);
+        }
+    }
+}
+
+void Tracer::Engine::hold(pid_t tid) {
+    if (Thread* thread = find(tid)) thread->held = true;
+}
+
+void Tracer::Engine::release(pid_t tid) {
+    if (Thread* thread = find(tid)) thread->held = false;
+}
+
+void Tracer::Engine::pump_output() {
+    for (int i = 0; i < 2; ++i) {
+        if (output_files_[i]) output_texts_[i].append(output_files_[i]->read_new());
+    }
+}
+
+void Tracer::Engine::check_output_limits() {
+    const CaptureFile* files[] = {report_.get(), output_files_[0].get(), output_files_[1].get()};
+    const OutputLimit::File names[] = {OutputLimit::File::kReport,
+                                       OutputLimit::File::kStandardOutput,
+                                       OutputLimit::File::kStandardError};
+    bool must_pump = false;
+    for (int i = 0; i < 3; ++i) {
+        const uint64_t unread = files[i] != nullptr ? files[i]->unread_bytes() : 0;
+        if (unread <= options_.output_limit_bytes) continue;
+        must_pump = must_pump || i > 0;
+        if (!limit_sent_[i]) push(OutputLimit{names[i], unread});
+        limit_sent_[i] = true;
+    }
+    if (must_pump) pump_output();
+}
+
+void Tracer::Engine::kill_all() {
+    if (started_ && !ended_) {
+        Ended ended;
+        ended.kind = EndKind::kKilled;
+        ended.pid = testee_ != 0 ? testee_ : first_process_;
+        ended.signal = SIGKILL;
+        ended.attached = attached_;
+        ended.mapped = !mappings_.empty();
+        ended.text = "killed by the runner";
+        ended_ = ended;
+    }
+    const TimePoint limit = Clock::now() + kKillLimit;
+    frozen_ = false;
+    bool must_kill = true;
+    while (!threads_.empty() && Clock::now() < limit) {
+        for (const auto& [tid, thread] : threads_) {
+            if (must_kill) kill(thread.process, SIGKILL);
+        }
+        const auto received = receive(Clock::now() + kTick);
+        if (nothing_to_wait_for_) break;
+        // A stop may belong to a child that was born while its parent died.
+        must_kill = !received || WIFSTOPPED(received->status);
+        if (!received) continue;
+        record(*received);
+        if (!WIFSTOPPED(received->status)) handle_gone(received->tid, received->status);
+    }
+    threads_.clear();
+    processes_.clear();
+    backlog_.clear();
+    events_.clear();
+    testee_ = 0;
+}
+
+std::vector<pid_t> Tracer::Engine::testee_threads() const {
+    std::vector<pid_t> tids;
+    for (const auto& [tid, thread] : threads_) {
+        if (is_testee(thread)) tids.push_back(tid);
+    }
+    return tids;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+//
+// The inside of Tracer: threads with their stops, and the state that its parts share. Each part is
+// a file of its own:
+//
+//   engine.cc          life of a run: start, wait, kill
+//   stops.cc           a stop arrives: what it is, who handles it
+//   injection.cc       system calls executed in a stopped thread
+//   attach_service.cc  kmes_attach          map_service.cc   mmap of a served fd
+//   futex_watch.cc     futex calls          guards.cc        guard pages and single steps
+//   redirect.cc        pointers into guarded pages in system calls
+//   freeze.cc          stop and go of all threads            inspect.cc  what threads do
+//   places.cc          addresses, instructions and faults, told for people
+//
+// For the files of this folder only.
+
+#ifndef CONFORMANCE_TRACER_ENGINE_H_
+#define CONFORMANCE_TRACER_ENGINE_H_
+
+#if !defined(__x86_64__)
+#error "the tracer's engine is for x86-64; other architectures build unsupported.cc"
+#endif
+
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/tracer/capture.h"
+#include "conformance/tracer/decode.h"
+#include "conformance/tracer/launch.h"
+#include "conformance/tracer/proc.h"
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance::tracing {
+
+// What kind of ptrace stop a thread is in.
+enum class StopKind {
+    kNone,         // it runs
+    kEntry,        // before a system call: the number and arguments can still be changed
+    kExit,         // behind a system call
+    kSignal,       // a signal is about to be delivered
+    kKernelEvent,  // inside clone, fork, vfork or execve
+    kInterrupt,    // by PTRACE_INTERRUPT, or the first stop of a new thread
+    kGroup,        // stopped by SIGSTOP and the like; goes on "listening"
+};
+
+// A futex wait that has been reported and is not over.
+struct ActiveWait {
+    FutexWait report;
+    long number = 0;
+    uint64_t arguments[6] = {};
+    bool interrupted = false;  // by a stop or a signal: the kernel may start it again
+};
+
+// Arguments of a system call that point to the hidden mapping for as long as the call lasts.
+struct Redirect {
+    uint64_t original_arguments[6] = {};
+    int scratch_slot = -1;
+};
+
+struct Thread {
+    pid_t tid = 0;
+    pid_t process = 0;
+
+    // The stop: as it was received (what to handle), and what kind the thread is in now, which an
+    // injection changes to kExit.
+    bool stopped = false;
+    int status = 0;
+    StopKind received = StopKind::kNone;
+    StopKind now = StopKind::kNone;
+    siginfo_t signal_info = {};  // received == kSignal
+    int64_t call_result = 0;     // received == kExit
+    bool in_backlog = false;     // received, not handled yet
+    bool is_zombie =
+        false;  // a leader that has ended before the other threads: it never stops again
+
+    int queued_events = 0;  // events of this stop that wait() has not given yet
+    bool held = false;
+    int deliver_signal = 0;  // when it goes on
+
+    bool entry_handled = false;  // the seccomp stop that follows says nothing new
+    bool reissued = false;       // the next entry repeats a call that has been reported
+    bool leaves_group_stop = false;
+    std::optional<siginfo_t>
+        replay;  // the signal that comes back after an injection, with its first information
+    std::optional<ActiveWait> wait;
+    std::optional<Redirect> redirect;
+    std::optional<GuardHit> guard_hit;
+};
+
+struct Process {
+    pid_t pid = 0;
+    uint64_t syscall_instruction = 0;  // an address of one in this program; 0: none seen
+    uint64_t scratch = 0;              // the tracer's own pages in this memory; 0: none yet
+    bool is_new_fork_of_testee = false;
+};
+
+struct ServedFile {
+    int metadata_fd = -1;
+    int data_fd = -1;
+    uint64_t capacity_bytes = 0;
+    uint64_t expected_mapping_bytes = 0;
+    FileIdentity identity;
+    uint32_t attach_call = 0;  // the last that handed it out
+};
+
+struct LiveMapping {
+    Mapping mapping;
+    bool live = true;
+    uint32_t attach_call = 0;
+    uint64_t hidden =
+        0;  // address of the second, never guarded mapping of the same buffer; 0: none
+    std::vector<std::pair<uint64_t, uint64_t>>
+        guards;  // offset in the mapping, length; whole pages
+};
+
+class Injection;
+
+}  // namespace kmes::conformance::tracing
+
+namespace kmes::conformance {
+
+using namespace tracing;  // this header is for the tracer's own files only
+
+class Tracer::Engine {
+  public:
+    explicit Engine(TracerOptions options);
+    ~Engine();
+
+    // --- the interface (engine.cc and the files named above)
+    BufferId add_buffer(const ServedBuffer& buffer);
+    void start(const std::vector<std::string>& arguments);
+    TracerEvent wait(TimePoint deadline);
+    void hold(pid_t tid);
+    void release(pid_t tid);
+    bool freeze_all(TimePoint deadline);
+    void thaw_all() { frozen_ = false; }
+    Inspection inspect();
+    std::vector<Mapping> mappings();
+    std::vector<std::pair<int, BufferId>> open_fds();
+    bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
+    bool release_guards(MappingId mapping);
+    GuardStep step_guarded(pid_t tid);
+    void kill_all();
+    void pump_output();
+
+    TracerOptions options_;
+    AttachHandler attach_handler_;
+    Interception interception_ = Interception::kAutomatic;
+    pid_t testee_ = 0;
+    std::unique_ptr<CaptureFile> report_;
+    std::unique_ptr<CaptureFile> output_files_[2];
+    BoundedText output_texts_[2];
+    std::vector<pid_t> testee_threads() const;
+
+  private:
+    friend class tracing::Injection;
+
+    // --- engine.cc
+    struct Received {
+        pid_t tid = 0;
+        int status = 0;
+    };
+    std::optional<Received> receive_one();                // from the kernel, without waiting
+    std::optional<Received> receive(TimePoint deadline);  // the same, with
+    Thread& record(const Received& received);             // into the thread's record
+    std::optional<int> wait_for_thread(pid_t tid);        // other threads' stops go to the backlog
+    bool handle_backlog();
+    bool drop_from_backlog(pid_t tid);  // true if something was there
+    void resume_ready();
+    bool may_run(const Thread& thread) const;
+    void resume(Thread& thread);
+    bool is_testee(const Thread& thread) const { return testee_ != 0 && thread.process == testee_; }
+    Thread* find(pid_t tid);
+    Process& process_of(const Thread& thread);
+    void push(Thread& thread, TracerEvent event);
+    void push(TracerEvent event) { events_.emplace_back(0, std::move(event)); }
+    void check_output_limits();
+    void refuse_start(EndKind kind, int error, std::string text);
+
+    // --- stops.cc
+    void classify(Thread& thread);
+    void handle(pid_t tid, int status);
+    void handle_gone(pid_t tid, int status);
+    void handle_process_end(pid_t pid, int status);
+    Ended describe_end(pid_t pid, int status);
+    void handle_entry(Thread& thread);
+    void handle_exit(Thread& thread);
+    void handle_signal(Thread& thread);
+    void handle_child(Thread& thread);
+    void handle_exec(Thread& thread);
+    void first_stop(Thread& thread);
+
+    // --- attach_service.cc
+    void serve_attach(Thread& thread, const user_regs_struct& registers);
+    int give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
+                 std::vector<int>& fds);
+    bool ensure_scratch(Injection& injection, Thread& thread);
+    int64_t open_runner_fd(Injection& injection, Thread& thread, int runner_fd, int flags);
+
+    // --- map_service.cc
+    bool serve_map(Thread& thread, const user_regs_struct& registers);
+    int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
+                         const MapRequest& request, uint64_t address);
+    void note_unmap(uint64_t address, uint64_t length_bytes);
+    MapDeviation deviation_of(const MapRequest& request, BufferId buffer) const;
+    std::optional<BufferId> buffer_of(const FileIdentity& identity) const;
+    LiveMapping* mapping_at(uint64_t address);
+    std::optional<BufferPlace> place_of(uint64_t address);
+    pid_t any_testee_thread() const;
+
+    // --- futex_watch.cc
+    bool watch_futex(Thread& thread, const user_regs_struct& registers);
+    void end_futex_wait(Thread& thread, int64_t result);
+    std::optional<FutexWord> futex_word(uint64_t address, uint32_t expected, bool is_private);
+    std::optional<FutexWait> parse_wait(pid_t tid, long number, const uint64_t (&arguments)[6]);
+    std::optional<FutexOther> parse_other(pid_t tid, long number, const uint64_t (&arguments)[6]);
+
+    // --- freeze.cc
+    void note_new_thread(const Thread& parent);
+    void find_zombies();
+    void resume_frozen();
+
+    // --- guards.cc
+    bool with_frozen_testee(const std::function<bool(Thread&)>& action);
+    Thread* injectable_thread();
+    bool ensure_hidden_mapping(Injection& injection, Thread& thread, LiveMapping& mapping);
+    bool set_guards(Thread& thread, bool closed);
+    bool protect(Injection& injection, const LiveMapping& mapping, uint64_t offset, uint64_t length,
+                 bool closed);
+    bool any_guards() const;
+    LiveMapping* guarded_at(uint64_t address);
+    bool report_guard_hit(Thread& thread);
+    bool report_write_fault(Thread& thread);
+    std::vector<BufferAccess> accesses_at(Thread& thread, CodePlace& code);
+    GuardStep::Outcome step_once(Thread& thread);
+    void open_inherited_guards(Thread& thread);
+    uint64_t buffer_value(const BufferAccess& access) const;
+
+    // --- redirect.cc
+    bool redirect_arguments(Thread& thread, user_regs_struct& registers);
+    void undo_redirect(Thread& thread, user_regs_struct& registers);
+    uint64_t unguarded_address(uint64_t address);
+    bool rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer, size_t count,
+                        size_t stride, size_t address_offset);
+
+    // --- inspect.cc
+    ThreadState state_of(const Thread& thread, const ThreadStatus& status);
+    void describe_blocked(ThreadState& state, const Thread& thread);
+
+    // --- places.cc
+    CodePlace code_place(pid_t tid, const user_regs_struct& registers);
+    Fault describe_fault(Thread& thread);
+
+    bool started_ = false;
+    bool executed_ = false;  // the first execve has happened
+    bool frozen_ = false;
+    bool guards_are_open_ = false;      // for one step: a fault now is the instruction's own
+    bool nothing_to_wait_for_ = false;  // the last look at the children found that there are none
+    pid_t first_process_ = 0;
+    int first_process_status_ = 0;
+    LaunchPlan plan_;
+    std::unique_ptr<Launch> launch_;
+    std::optional<Ended> ended_;
+    std::map<pid_t, Thread> threads_;
+    std::map<pid_t, Process> processes_;
+    std::deque<Received> backlog_;
+    std::deque<std::pair<pid_t, TracerEvent>> events_;
+    std::vector<ServedFile> files_;
+    std::vector<LiveMapping> mappings_;
+    std::vector<bool> scratch_slots_;
+    uint32_t attach_calls_ = 0;
+    uint64_t next_wait_id_ = 1;
+    bool attached_ = false;
+    std::optional<Fault> last_fault_;
+    bool limit_sent_[3] = {};
+    sigset_t old_mask_ = {};
+    struct sigaction old_action_ = {};
+};
+
+}  // namespace kmes::conformance
+
+namespace kmes::conformance::tracing {
+
+// ptrace's own structure has no constructor and is read in many places.
+std::optional<user_regs_struct> read_registers(pid_t tid);
+bool write_registers(pid_t tid, const user_regs_struct& registers);
+void arguments_of(const user_regs_struct& registers, uint64_t (&arguments)[6]);
+// The memory operands of the instruction at registers.rip.
+std::vector<MemoryOperand> operands_at(pid_t tid, const user_regs_struct& registers);
+void set_arguments(user_regs_struct& registers, const uint64_t (&arguments)[6]);
+
+}  // namespace kmes::conformance::tracing
+
+#endif  // CONFORMANCE_TRACER_ENGINE_H_

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// All threads of the testee stopped at once, and no stop of any of them lost: what arrives while
+// they are being stopped is kept for later. Knows ptrace's interrupts, not what threads do.
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "conformance/tracer/engine.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr auto kStep = std::chrono::milliseconds(20);
+
+}  // namespace
+
+bool Tracer::Engine::freeze_all(TimePoint deadline) {
+    if (testee_ == 0) return false;
+    if (frozen_) return true;
+    const auto runs = [&](const auto& entry) {
+        return is_testee(entry.second) && !entry.second.stopped && !entry.second.is_zombie;
+    };
+    for (auto& [tid, thread] : threads_) {
+        // ESRCH: it is ending. An interrupt that finds another stop first stays pending and shows
+        // later, as a stop without meaning.
+        if (is_testee(thread) && !thread.stopped) ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    }
+    frozen_ = true;
+    while (std::any_of(threads_.begin(), threads_.end(), runs)) {
+        const auto received = receive(std::min(deadline, Clock::now() + kStep));
+        if (!received) {
+            find_zombies();
+            if (Clock::now() < deadline && !nothing_to_wait_for_) continue;
+            frozen_ = false;
+            resume_frozen();
+            return false;
+        }
+        Thread& thread = record(*received);
+        if (!WIFSTOPPED(received->status) || !is_testee(thread)) {
+            handle(received->tid, received->status);
+            continue;
+        }
+        if (thread.received == StopKind::kInterrupt) continue;  // asked for; nothing to tell
+        if (thread.received == StopKind::kKernelEvent) note_new_thread(thread);
+        thread.in_backlog = true;
+        backlog_.push_back(*received);
+    }
+    return !ended_;
+}
+
+// A leader that ended before its threads gives no status until they have ended too.
+void Tracer::Engine::find_zombies() {
+    for (auto& [tid, thread] : threads_) {
+        if (thread.stopped || !is_testee(thread)) continue;
+        const auto status = read_status(tid);
+        thread.is_zombie = status && (status->state == 'Z' || status->state == 'X');
+    }
+}
+
+// A thread that is being born must be waited for as well, also if its first stop comes late.
+void Tracer::Engine::note_new_thread(const Thread& parent) {
+    unsigned long message = 0;
+    if (parent.status >> 16 == PTRACE_EVENT_EXEC ||
+        ptrace(PTRACE_GETEVENTMSG, parent.tid, 0, &message) != 0)
+        return;
+    const auto child = static_cast<pid_t>(message);
+    const auto status = read_status(child);
+    if (!status || status->process != parent.process || threads_.count(child) != 0) return;
+    Thread& record = threads_[child];
+    record.tid = child;
+    record.process = status->process;
+}
+
+// After a freeze that failed: those that it stopped go on at once, as nothing has been given to the
+// runner.
+void Tracer::Engine::resume_frozen() {
+    for (auto& [tid, thread] : threads_) {
+        if (is_testee(thread) && thread.now == StopKind::kInterrupt && may_run(thread))
+            resume(thread);
+    }
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+//
+// Guard pages: pages of a mapping made inaccessible, so that each access to them is seen before it
+// happens, and single steps through them. Knows injection, mappings and decoding.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/injection.h"
+
+namespace kmes::conformance {
+namespace {
+
+// Stopping all threads takes well under a millisecond each; more means that one hangs in the
+// kernel.
+constexpr auto kFreezeLimit = std::chrono::seconds(10);
+constexpr uint64_t kAllButTrapAndSegv =
+    ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
+
+// What the page at this offset of the layout has when it is not guarded.
+uint64_t protection_of(const Mapping& mapping, uint64_t layout_offset) {
+    if (layout_offset < kPageBytes) return mapping.protection;
+    return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
+}
+
+}  // namespace
+
+bool Tracer::Engine::any_guards() const {
+    return std::any_of(mappings_.begin(), mappings_.end(),
+                       [](const LiveMapping& live) { return live.live && !live.guards.empty(); });
+}
+
+LiveMapping* Tracer::Engine::guarded_at(uint64_t address) {
+    LiveMapping* live = mapping_at(address);
+    if (live == nullptr) return nullptr;
+    const uint64_t offset = address - live->mapping.address;
+    for (const auto& [from, length] : live->guards) {
+        if (offset - from < length) return live;
+    }
+    return nullptr;
+}
+
+// A thread in which calls can be executed now: all of the testee are stopped.
+Thread* Tracer::Engine::injectable_thread() {
+    // A thread whose stop has been handled, or says nothing, is best; one with a stop still to be
+    // handled does as well.
+    for (const bool backlog_too : {false, true}) {
+        for (auto& [tid, thread] : threads_) {
+            if (!is_testee(thread) || !thread.stopped || thread.in_backlog != backlog_too) continue;
+            if (!WIFSTOPPED(thread.status)) continue;
+            if (thread.now == StopKind::kEntry || thread.now == StopKind::kExit ||
+                thread.now == StopKind::kSignal || thread.now == StopKind::kInterrupt) {
+                return &thread;
+            }
+        }
+    }
+    return nullptr;
+}
+
+bool Tracer::Engine::with_frozen_testee(const std::function<bool(Thread&)>& action) {
+    const bool was_frozen = frozen_;
+    if (!freeze_all(Clock::now() + kFreezeLimit)) return false;
+    Thread* thread = injectable_thread();
+    const bool done = thread != nullptr && action(*thread);
+    frozen_ = was_frozen;
+    return done;
+}
+
+bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
+                                           LiveMapping& live) {
+    if (live.hidden != 0) return true;
+    const ServedFile& file = files_[live.mapping.buffer];
+    const int64_t metadata_fd = open_runner_fd(injection, thread, file.metadata_fd, O_RDWR);
+    if (metadata_fd < 0) return false;
+    MapRequest request;
+    request.length_bytes = live.mapping.length_bytes;
+    request.protection = live.mapping.protection;
+    request.flags = live.mapping.shared ? MAP_SHARED : MAP_PRIVATE;
+    request.offset_bytes = live.mapping.offset_bytes;
+    const int64_t address =
+        injection.call(SYS_mmap, 0, request.length_bytes, request.protection, request.flags,
+                       static_cast<uint64_t>(metadata_fd), request.offset_bytes);
+    injection.call(SYS_close, static_cast<uint64_t>(metadata_fd));
+    if (address < 0) return false;
+    if (overlay_data(injection, thread, file, request, static_cast<uint64_t>(address)) < 0)
+        return false;
+    live.hidden = static_cast<uint64_t>(address);
+    return true;
+}
+
+// mprotect of [offset, offset + length) of the mapping; the metadata page and the data have
+// protections of their own.
+bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint64_t offset,
+                             uint64_t length, bool closed) {
+    uint64_t at = offset;
+    const uint64_t end = offset + length;
+    while (at < end) {
+        const uint64_t layout = at + live.mapping.offset_bytes;
+        const uint64_t piece = layout < kPageBytes && !closed ? kPageBytes : end - at;
+        const uint64_t protection = closed ? PROT_NONE : protection_of(live.mapping, layout);
+        if (injection.call(SYS_mprotect, live.mapping.address + at, piece, protection) != 0)
+            return false;
+        at += piece;
+    }
+    return true;
+}
+
+bool Tracer::Engine::set_guards(Thread& thread, bool closed) {
+    guards_are_open_ = !closed && is_testee(thread);
+    Injection injection(*this, thread);
+    bool all = injection.usable();
+    for (const LiveMapping& live : mappings_) {
+        if (!live.live) continue;
+        for (const auto& [offset, length] : live.guards) {
+            all = protect(injection, live, offset, length, closed) && all;
+        }
+    }
+    return all;
+}
+
+bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t page_count) {
+    mappings();  // forgets what has been unmapped
+    if (id >= mappings_.size() || !mappings_[id].live || page_count == 0) return false;
+    LiveMapping& live = mappings_[id];
+    const uint64_t begin = first_page * kPageBytes;
+    const uint64_t end = begin + page_count * kPageBytes;
+    const uint64_t mapped_begin = live.mapping.offset_bytes;
+    const uint64_t mapped_end =
+        mapped_begin + (live.mapping.length_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    if (begin < mapped_begin || end > mapped_end) return false;
+    return with_frozen_testee([&](Thread& thread) {
+        Injection injection(*this, thread);
+        if (!ensure_hidden_mapping(injection, thread, live)) return false;
+        const uint64_t offset = begin - mapped_begin;
+        if (!protect(injection, live, offset, end - begin, true)) return false;
+        live.guards.emplace_back(offset, end - begin);
+        return true;
+    });
+}
+
+bool Tracer::Engine::release_guards(MappingId id) {
+    mappings();
+    if (id >= mappings_.size() || !mappings_[id].live) return false;
+    LiveMapping& live = mappings_[id];
+    if (live.guards.empty()) return true;
+    return with_frozen_testee([&](Thread& thread) {
+        Injection injection(*this, thread);
+        bool all = injection.usable();
+        for (const auto& [offset, length] : live.guards) {
+            all = protect(injection, live, offset, length, false) && all;
+        }
+        if (all) live.guards.clear();
+        return all;
+    });
+}
+
+void Tracer::Engine::open_inherited_guards(Thread& thread) {
+    if (!any_guards()) return;
+    // The same program at the same addresses: the parent's syscall instruction is the child's.
+    process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
+    process_of(thread).scratch = processes_[testee_].scratch;
+    set_guards(thread, false);
+}
+
+std::vector<BufferAccess> Tracer::Engine::accesses_at(Thread& thread, CodePlace& code) {
+    std::vector<BufferAccess> accesses;
+    const auto registers = read_registers(thread.tid);
+    if (!registers) return accesses;
+    code = code_place(thread.tid, *registers);
+    for (const MemoryOperand& operand : operands_at(thread.tid, *registers)) {
+        if (!operand.address_known) continue;
+        // An operand that begins before the mapping reaches into it with its last byte.
+        for (const uint64_t address :
+             {operand.address, operand.address + std::max(operand.size_bytes, 1u) - 1}) {
+            const LiveMapping* live = mapping_at(address);
+            if (live == nullptr) continue;
+            BufferPlace place{live->mapping.buffer, live->mapping.id,
+                              operand.address - live->mapping.address + live->mapping.offset_bytes};
+            accesses.push_back({place, operand.size_bytes, operand.is_read, operand.is_write});
+            break;
+        }
+    }
+    return accesses;
+}
+
+bool Tracer::Engine::report_guard_hit(Thread& thread) {
+    const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
+    if (thread.signal_info.si_code != SEGV_ACCERR || guards_are_open_) return false;
+    const LiveMapping* live = guarded_at(address);
+    if (live == nullptr) return false;
+    GuardHit hit;
+    hit.tid = thread.tid;
+    hit.address = address;
+    hit.place = {live->mapping.buffer, live->mapping.id,
+                 address - live->mapping.address + live->mapping.offset_bytes};
+    hit.accesses = accesses_at(thread, hit.code);
+    if (hit.accesses.empty()) hit.accesses.push_back({hit.place, 0, true, false});
+    thread.deliver_signal = 0;
+    thread.guard_hit = hit;
+    push(thread, std::move(hit));
+    return true;
+}
+
+bool Tracer::Engine::report_write_fault(Thread& thread) {
+    const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
+    const LiveMapping* live = mapping_at(address);
+    if (thread.signal_info.si_code != SEGV_ACCERR || live == nullptr) return false;
+    WriteFault fault;
+    fault.tid = thread.tid;
+    fault.address = address;
+    fault.access.place = {live->mapping.buffer, live->mapping.id,
+                          address - live->mapping.address + live->mapping.offset_bytes};
+    for (const BufferAccess& access : accesses_at(thread, fault.code)) {
+        if (access.is_write) fault.access = access;
+    }
+    fault.access.is_write = true;
+    push(thread, std::move(fault));
+    return true;
+}
+
+// What stands in the buffer, read from the runner's side: guards do not matter there.
+uint64_t Tracer::Engine::buffer_value(const BufferAccess& access) const {
+    const ServedFile& file = files_[access.place.buffer];
+    uint64_t value = 0;
+    const size_t size_bytes = std::min<size_t>(access.size_bytes, sizeof value);
+    const uint64_t offset = access.place.offset_bytes;
+    const bool is_metadata = offset < kPageBytes;
+    for (size_t i = 0; i < size_bytes; ++i) {
+        uint8_t byte = 0;
+        const uint64_t at =
+            is_metadata ? offset + i : (offset + i - kPageBytes) % file.capacity_bytes;
+        if (pread(is_metadata ? file.metadata_fd : file.data_fd, &byte, 1,
+                  static_cast<off_t>(at)) != 1)
+            break;
+        value |= uint64_t{byte} << (8 * i);
+    }
+    return value;
+}
+
+// One instruction, with all that could come between blocked.
+GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
+    uint64_t mask = 0;
+    ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask);
+    const uint64_t blocked = kAllButTrapAndSegv;
+    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof blocked, &blocked);
+    GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
+    for (;;) {
+        ptrace(PTRACE_SINGLESTEP, thread.tid, 0, 0);
+        const auto status = wait_for_thread(thread.tid);
+        if (!status) return GuardStep::Outcome::kThreadGone;
+        if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80))
+            continue;  // an interrupt that came late
+        thread.status = *status;
+        classify(thread);
+        const bool is_step =
+            WSTOPSIG(*status) == SIGTRAP && thread.signal_info.si_code == TRAP_TRACE;
+        outcome = is_step ? GuardStep::Outcome::kDone : GuardStep::Outcome::kOtherFault;
+        break;
+    }
+    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof mask, &mask);
+    return outcome;
+}
+
+GuardStep Tracer::Engine::step_guarded(pid_t tid) {
+    GuardStep step;
+    step.outcome = GuardStep::Outcome::kThreadGone;
+    Thread* thread = find(tid);
+    if (thread == nullptr || !thread->guard_hit) return step;
+    const bool was_frozen = frozen_;
+    if (!freeze_all(Clock::now() + kFreezeLimit)) return step;
+    step.accesses = thread->guard_hit->accesses;
+    step.value_before = buffer_value(step.accesses.front());
+    thread->guard_hit.reset();
+    if (set_guards(*thread, false)) step.outcome = step_once(*thread);
+    if (step.outcome == GuardStep::Outcome::kOtherFault) {
+        // Told as any other signal of this thread; the guards close around it first.
+        handle_signal(*thread);
+        const bool is_write_fault = thread->queued_events != 0;
+        if (is_write_fault) step.outcome = GuardStep::Outcome::kWriteFault;
+    }
+    if (step.outcome != GuardStep::Outcome::kThreadGone) set_guards(*thread, true);
+    guards_are_open_ = false;
+    step.value_after = buffer_value(step.accesses.front());
+    frozen_ = was_frozen;
+    return step;
+}
+
+}  // namespace kmes::conformance

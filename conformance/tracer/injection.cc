@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// How a stopped thread is made to execute a system call, and put back. Knows registers and stops,
+// nothing of buffers.
+
+#include "conformance/tracer/injection.h"
+
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace kmes::conformance::tracing {
+namespace {
+
+// The kernel's own results for "interrupted, to be started again"; never seen by a program.
+constexpr int64_t kRestartSystemCall = -512;   // ERESTARTSYS
+constexpr int64_t kRestartNoInterrupt = -513;  // ERESTARTNOINTR
+constexpr int64_t kRestartNoHandler = -514;    // ERESTARTNOHAND
+constexpr int64_t kRestartBlock = -516;        // ERESTART_RESTARTBLOCK
+constexpr uint64_t kSyscallInstructionBytes = 2;
+constexpr uint64_t kNoCall = ~uint64_t{0};
+
+uint64_t all_but_faults() {
+    return ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
+}
+
+// Does to the registers what the kernel does on the way out of an interrupted call. It would not do
+// so any more after an injected call, because that one was not interrupted.
+void restart_interrupted_call(user_regs_struct& registers) {
+    if (registers.orig_rax == kNoCall) return;
+    const auto result = static_cast<int64_t>(registers.rax);
+    if (result == kRestartSystemCall || result == kRestartNoInterrupt ||
+        result == kRestartNoHandler) {
+        registers.rax = registers.orig_rax;
+        registers.rip -= kSyscallInstructionBytes;
+    } else if (result == kRestartBlock) {
+        registers.rax = SYS_restart_syscall;
+        registers.rip -= kSyscallInstructionBytes;
+    }
+}
+
+}  // namespace
+
+Injection::Injection(Tracer::Engine& engine, Thread& thread)
+    : engine_(engine), thread_(thread), tid_(thread.tid) {
+    const auto registers = read_registers(tid_);
+    if (!registers || thread.now == StopKind::kNone || thread.now == StopKind::kKernelEvent) return;
+    saved_ = *registers;
+    at_entry_ = thread.now == StopKind::kEntry;
+    syscall_instruction_ = engine.process_of(thread).syscall_instruction;
+    if (!at_entry_ && syscall_instruction_ == 0) return;
+    if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
+    const uint64_t blocked = all_but_faults();
+    usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
+}
+
+Injection::~Injection() {
+    if (!finished_) finish();
+}
+
+int64_t Injection::call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                        uint64_t f) {
+    if (!usable_) return -ESRCH;
+    user_regs_struct registers = saved_;
+    const uint64_t arguments[6] = {a, b, c, d, e, f};
+    set_arguments(registers, arguments);
+    if (thread_.now == StopKind::kEntry) {
+        registers.orig_rax = static_cast<uint64_t>(number);
+    } else {
+        registers.rip = syscall_instruction_;
+        registers.rax = static_cast<uint64_t>(number);
+        registers.orig_rax =
+            kNoCall;  // the interrupted call, if there is one, must not be restarted now
+    }
+    int64_t result = -ESRCH;
+    moved_ = true;
+    if (!write_registers(tid_, registers) || !run_to_exit(&result)) {
+        usable_ = false;
+        return -ESRCH;
+    }
+    syscall_instruction_ = engine_.process_of(thread_).syscall_instruction;
+    return result;
+}
+
+bool Injection::run_to_exit(int64_t* result) {
+    for (;;) {
+        // ESRCH means that it has been killed; the status that follows says so.
+        ptrace(PTRACE_SYSCALL, tid_, 0, 0);
+        const auto status = engine_.wait_for_thread(tid_);
+        if (!status) return false;
+        const int signal_number = WSTOPSIG(*status);
+        if (signal_number == (SIGTRAP | 0x80)) {
+            __ptrace_syscall_info info{};
+            if (ptrace(PTRACE_GET_SYSCALL_INFO, tid_, sizeof info, &info) <= 0) continue;
+            if (info.op != PTRACE_SYSCALL_INFO_EXIT) continue;
+            thread_.now = StopKind::kExit;
+            *result = info.exit.rval;
+            return true;
+        }
+        if (*status >> 16 != 0)
+            continue;  // a seccomp stop of this very call, or an interrupt that came late
+        // Only SIGSEGV and SIGTRAP are not blocked, and only a kill() can send one here: it is
+        // delivered afterwards.
+        siginfo_t info{};
+        if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) == 0) {
+            thread_.signal_info = info;
+            thread_.deliver_signal = signal_number;
+        }
+    }
+}
+
+void Injection::put_back(user_regs_struct registers) {
+    finished_ = true;
+    if (!usable_) return;
+    if (moved_) write_registers(tid_, registers);
+    ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_);
+}
+
+void Injection::finish_call(int64_t result) {
+    user_regs_struct registers = saved_;
+    registers.rax = static_cast<uint64_t>(result);
+    registers.orig_rax = kNoCall;
+    thread_.entry_handled = false;
+    put_back(registers);
+}
+
+void Injection::finish() {
+    user_regs_struct registers = saved_;
+    if (at_entry_ && moved_) {
+        if (thread_.redirect) engine_.undo_redirect(thread_, registers);
+        registers.rax = registers.orig_rax;
+        registers.orig_rax = kNoCall;
+        registers.rip -= kSyscallInstructionBytes;
+        thread_.entry_handled = false;
+        // What has been reported is not reported again; what has not been handled yet will be when
+        // it comes again.
+        thread_.reissued = !engine_.drop_from_backlog(tid_);
+    } else if (moved_) {
+        restart_interrupted_call(registers);
+        registers.orig_rax = kNoCall;
+    }
+    put_back(registers);
+}
+
+}  // namespace kmes::conformance::tracing

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// What each thread of the testee does: running, or asleep in which call, and does that call end by
+// itself after a time. "All are blocked" is told as a state that was seen, not guessed from time.
+// Knows /proc and the arguments of waiting calls.
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/interest.h"
+#include "conformance/tracer/memory.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr int64_t kNanosecondsInSecond = 1'000'000'000;
+constexpr int64_t kNanosecondsInMillisecond = 1'000'000;
+
+void limit_by_timespec(ThreadState& state, uint64_t address, TimeLimit kind) {
+    if (address == 0) return;
+    state.limit = kind;
+    if (const auto time = read_value<timespec>(state.tid, address)) {
+        state.limit_ns = static_cast<int64_t>(time->tv_sec) * kNanosecondsInSecond + time->tv_nsec;
+    }
+}
+
+void limit_by_milliseconds(ThreadState& state, uint64_t argument) {
+    const auto milliseconds = static_cast<int32_t>(argument);
+    if (milliseconds < 0) return;
+    state.limit = TimeLimit::kRelative;
+    state.limit_ns = milliseconds * kNanosecondsInMillisecond;
+}
+
+// The waiting calls that take a time, other than futexes.
+void find_limit(ThreadState& state) {
+    const uint64_t* a = state.arguments;
+    switch (state.call_number) {
+        case SYS_nanosleep:
+            limit_by_timespec(state, a[0], TimeLimit::kRelative);
+            break;
+        case SYS_clock_nanosleep:
+            state.limit_clock = static_cast<int>(a[0]);
+            limit_by_timespec(
+                state, a[2],
+                (a[1] & TIMER_ABSTIME) != 0 ? TimeLimit::kAbsolute : TimeLimit::kRelative);
+            break;
+        case SYS_poll:
+            limit_by_milliseconds(state, a[2]);
+            break;
+        case SYS_epoll_wait:
+        case SYS_epoll_pwait:
+            limit_by_milliseconds(state, a[3]);
+            break;
+        case SYS_ppoll:
+        case SYS_rt_sigtimedwait:
+            limit_by_timespec(state, a[2], TimeLimit::kRelative);
+            break;
+        case SYS_epoll_pwait2:
+        case SYS_semtimedop:
+            limit_by_timespec(state, a[3], TimeLimit::kRelative);
+            break;
+        case SYS_pselect6:
+        case SYS_io_getevents:
+        case SYS_recvmmsg:
+            limit_by_timespec(state, a[4], TimeLimit::kRelative);
+            break;
+        case SYS_select:
+            // A timeval; its size is what matters here, its microseconds are not worth another
+            // case.
+            if (a[4] != 0) state.limit = TimeLimit::kRelative;
+            break;
+        case SYS_mq_timedsend:
+        case SYS_mq_timedreceive:
+            limit_by_timespec(state, a[4], TimeLimit::kAbsolute);
+            break;
+        default:
+            break;
+    }
+}
+
+bool can_end_by_itself(const ThreadState& state) {
+    return state.limit != TimeLimit::kNone || state.is_restarted;
+}
+
+}  // namespace
+
+// `state` is of a thread that sleeps in a system call: its limit, and the ring words that it waits
+// on.
+void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) {
+    state.is_restarted = state.call_number == SYS_restart_syscall;
+    std::optional<FutexWait> wait;
+    if (thread.wait) {
+        // Seen at its entry, before pointers were redirected; the values are read again.
+        wait = thread.wait->report;
+        for (FutexWord& word : wait->words) {
+            word.value_there =
+                static_cast<uint32_t>(buffer_value({word.place, sizeof(uint32_t), true, false}));
+        }
+    } else {
+        wait = parse_wait(state.tid, state.call_number, state.arguments);
+    }
+    if (wait) {
+        state.words = std::move(wait->words);
+        state.limit = wait->limit;
+        state.limit_ns = wait->limit_ns;
+        state.limit_clock = wait->limit_clock;
+        state.is_restarted = false;
+        return;
+    }
+    const auto operation = static_cast<int>(state.arguments[1] & FUTEX_CMD_MASK);
+    if (state.call_number == SYS_futex && operation != FUTEX_WAKE) {
+        limit_by_timespec(state, state.arguments[3],
+                          operation == FUTEX_WAIT ? TimeLimit::kRelative : TimeLimit::kAbsolute);
+    } else if (state.call_number == SYS_futex_waitv) {
+        limit_by_timespec(state, state.arguments[3], TimeLimit::kAbsolute);
+    } else if (state.call_number == kFutexWaitCall) {
+        limit_by_timespec(state, state.arguments[4], TimeLimit::kAbsolute);
+    } else {
+        find_limit(state);
+    }
+}
+
+ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& status) {
+    ThreadState state;
+    state.tid = thread.tid;
+    switch (status.state) {
+        case 't':
+        case 'T':
+            state.activity = Activity::kHeld;
+            return state;
+        case 'Z':
+        case 'X':
+            state.activity = Activity::kEnded;
+            return state;
+        case 'S':
+            break;
+        default:
+            return state;
+    }
+    const auto call = read_current_call(thread.tid);
+    if (!call || !call->blocked || call->number < 0) return state;
+    state.activity = Activity::kBlocked;
+    state.call_number = call->number;
+    std::copy(std::begin(call->arguments), std::end(call->arguments), std::begin(state.arguments));
+    describe_blocked(state, thread);
+    return state;
+}
+
+Inspection Tracer::Engine::inspect() {
+    Inspection inspection;
+    if (testee_ == 0 || ended_) return inspection;
+    std::vector<uint64_t> switches;
+    bool is_steady = true;
+    for (const auto& [tid, thread] : threads_) {
+        if (!is_testee(thread)) {
+            inspection.other_processes = true;
+            continue;
+        }
+        const auto status = read_status(tid);
+        ThreadState state;
+        state.tid = tid;
+        state.activity = Activity::kEnded;
+        if (status) state = state_of(thread, *status);
+        // A stop that the kernel holds ready but nobody has received shows as 't'; one received and
+        // waiting is held too.
+        if (state.activity == Activity::kBlocked && thread.stopped)
+            state.activity = Activity::kHeld;
+        switches.push_back(status ? status->context_switches : 0);
+        inspection.threads.push_back(std::move(state));
+    }
+    // Each thread slept from its first look to its second if it has not been switched between.
+    // Then, between the last of the first looks and the first of the second ones, all slept at
+    // once.
+    size_t blocked = 0;
+    bool is_for_good = true;
+    for (size_t i = 0; i < inspection.threads.size(); ++i) {
+        const ThreadState& state = inspection.threads[i];
+        if (state.activity == Activity::kEnded) continue;
+        const auto status = read_status(state.tid);
+        is_steady = is_steady && state.activity == Activity::kBlocked && status &&
+                    status->state == 'S' && status->context_switches == switches[i];
+        is_for_good = is_for_good && !can_end_by_itself(state);
+        ++blocked;
+    }
+    inspection.all_blocked = is_steady && blocked > 0 && events_.empty() && backlog_.empty();
+    inspection.all_blocked_for_good = inspection.all_blocked && is_for_good;
+    return inspection;
+}
+
+}  // namespace kmes::conformance

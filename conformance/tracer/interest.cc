@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// The seccomp filter and its twin in C++. Knows no processes.
+
+#include "conformance/tracer/interest.h"
+
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "conformance/tracer/types.h"
+
+namespace kmes::conformance::tracing {
+namespace {
+
+constexpr uint32_t kX32Bit = 0x40000000;
+constexpr uint32_t kPageMask = 0xfff;
+constexpr uint32_t kTwoPagesMask = 0x1fff;
+constexpr uint32_t kHighestKnownNumber = 600;  // of the simulated container filter
+
+sock_filter load_word(size_t offset) {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
+}
+sock_filter load_argument_low(int index) {
+    return load_word(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(index));
+}
+sock_filter give(uint32_t action) {
+    return BPF_STMT(BPF_RET | BPF_K, action);
+}
+sock_filter jump_if_equal(uint32_t value, uint8_t then_skip, uint8_t else_skip) {
+    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, then_skip, else_skip);
+}
+sock_filter keep_bits(uint32_t mask) {
+    return BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask);
+}
+
+// "If the number in the accumulator is `number`, trace it."
+void trace_number(std::vector<sock_filter>& filter, long number) {
+    filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 1));
+    filter.push_back(give(SECCOMP_RET_TRACE));
+}
+
+// "If the number is `number`: trace it if the masked low half of an argument has that value, or
+// pass."
+void trace_if_bits(std::vector<sock_filter>& filter, long number, int argument, uint32_t mask,
+                   uint32_t value) {
+    filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 5));
+    filter.push_back(load_argument_low(argument));
+    filter.push_back(keep_bits(mask));
+    filter.push_back(jump_if_equal(value, 0, 1));
+    filter.push_back(give(SECCOMP_RET_TRACE));
+    filter.push_back(give(SECCOMP_RET_ALLOW));
+}
+
+}  // namespace
+
+std::vector<sock_filter> interest_filter(bool report_futex) {
+    std::vector<sock_filter> filter = {
+        load_word(offsetof(seccomp_data, arch)),
+        jump_if_equal(AUDIT_ARCH_X86_64, 1, 0),
+        give(SECCOMP_RET_ALLOW),
+        load_word(offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1),
+        give(SECCOMP_RET_ALLOW),
+    };
+    trace_number(filter, kAttachCallNumber);
+    if (report_futex) {
+        for (const long number : {static_cast<long>(SYS_futex), kFutexWakeCall, kFutexWaitCall}) {
+            trace_if_bits(filter, number, 0, kPageMask, kFutexWordOffset);
+        }
+        trace_number(filter, SYS_futex_waitv);
+        trace_number(filter, SYS_restart_syscall);
+    }
+    // mmap: everything but fd -1.
+    filter.push_back(jump_if_equal(SYS_mmap, 0, 4));
+    filter.push_back(load_argument_low(4));
+    filter.push_back(jump_if_equal(0xffffffffu, 0, 1));
+    filter.push_back(give(SECCOMP_RET_ALLOW));
+    filter.push_back(give(SECCOMP_RET_TRACE));
+    trace_if_bits(filter, SYS_munmap, 1, kTwoPagesMask, kPageBytes);
+    trace_number(filter, SYS_mremap);
+    filter.push_back(give(SECCOMP_RET_ALLOW));
+    return filter;
+}
+
+bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex) {
+    switch (number) {
+        case kAttachCallNumber:
+        case SYS_mremap:
+            return true;
+        case SYS_mmap:
+            return static_cast<uint32_t>(arguments[4]) != 0xffffffffu;
+        case SYS_munmap:
+            return (arguments[1] & kTwoPagesMask) == kPageBytes;
+        case SYS_futex:
+        case kFutexWakeCall:
+        case kFutexWaitCall:
+            return report_futex && (arguments[0] & kPageMask) == kFutexWordOffset;
+        case SYS_futex_waitv:
+        case SYS_restart_syscall:
+            return report_futex;
+        default:
+            return false;
+    }
+}
+
+std::vector<sock_filter> outer_filter() {
+    return {
+        load_word(offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kHighestKnownNumber, 0, 1),
+        give(SECCOMP_RET_ERRNO | ENOSYS),
+        give(SECCOMP_RET_ALLOW),
+    };
+}
+
+}  // namespace kmes::conformance::tracing

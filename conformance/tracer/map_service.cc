@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+//
+// mmap of a served fd: the metadata page is mapped as asked, and the data laid over the rest twice,
+// read-only (5.1.4, 5.1.5, E13). Also the table of what is mapped where. Knows injection and
+// buffers.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/injection.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr uint64_t kFileDescriptorMask = 0xffffffff;
+
+uint64_t round_to_pages(uint64_t length_bytes) {
+    return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
+}
+
+MapRequest request_of(const user_regs_struct& registers) {
+    MapRequest request;
+    request.address = registers.rdi;
+    request.length_bytes = registers.rsi;
+    request.protection = registers.rdx;
+    request.flags = registers.r10;
+    request.fd = static_cast<int>(registers.r8 & kFileDescriptorMask);
+    request.offset_bytes = registers.r9;
+    return request;
+}
+
+bool is_shared(uint64_t flags) {
+    const uint64_t type = flags & MAP_TYPE;
+    return type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
+}
+
+}  // namespace
+
+std::optional<BufferId> Tracer::Engine::buffer_of(const FileIdentity& identity) const {
+    for (size_t id = 0; id < files_.size(); ++id) {
+        if (files_[id].identity == identity) return id;
+    }
+    return std::nullopt;
+}
+
+MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId buffer) const {
+    const ServedFile& file = files_[buffer];
+    MapDeviation deviation;
+    deviation.address =
+        request.address != 0 || (request.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    deviation.length = request.length_bytes != file.expected_mapping_bytes;
+    deviation.protection = request.protection != (PROT_READ | PROT_WRITE);
+    deviation.shared = !is_shared(request.flags);
+    deviation.offset = request.offset_bytes != 0;
+    deviation.again =
+        std::any_of(mappings_.begin(), mappings_.end(), [&](const LiveMapping& other) {
+            return other.live && other.mapping.buffer == buffer &&
+                   other.attach_call == file.attach_call;
+        });
+    return deviation;
+}
+
+// Lays the data over those parts of [address, address + length) that lie behind the metadata page.
+int64_t Tracer::Engine::overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
+                                     const MapRequest& request, uint64_t address) {
+    const uint64_t begin = request.offset_bytes;
+    const uint64_t end = begin + round_to_pages(request.length_bytes);
+    if (end <= kPageBytes) return 0;
+    const int64_t data_fd = open_runner_fd(injection, thread, file.data_fd, O_RDONLY);
+    if (data_fd < 0) return data_fd;
+    const uint64_t readable =
+        (request.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
+    const uint64_t flags = (request.flags & ~uint64_t{MAP_FIXED_NOREPLACE | MAP_TYPE}) | MAP_FIXED |
+                           (is_shared(request.flags) ? MAP_SHARED : MAP_PRIVATE);
+    int64_t result = 0;
+    for (uint64_t copy = 0; copy < 2 && result >= 0; ++copy) {
+        const uint64_t copy_begin = kPageBytes + copy * file.capacity_bytes;
+        const uint64_t from = std::max(begin, copy_begin);
+        const uint64_t to = std::min(end, copy_begin + file.capacity_bytes);
+        if (from >= to) continue;
+        result = injection.call(SYS_mmap, address + (from - begin), to - from, readable, flags,
+                                static_cast<uint64_t>(data_fd), from - copy_begin);
+    }
+    injection.call(SYS_close, static_cast<uint64_t>(data_fd));
+    return std::min<int64_t>(result, 0);
+}
+
+bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers) {
+    const MapRequest request = request_of(registers);
+    if ((request.flags & MAP_ANONYMOUS) != 0 || files_.empty()) return false;
+    const auto identity = identity_of_fd(thread.tid, request.fd);
+    const auto buffer = identity ? buffer_of(*identity) : std::nullopt;
+    if (!buffer) return false;
+    const ServedFile file = files_[*buffer];
+    Mapped event;
+    event.tid = thread.tid;
+    event.buffer = *buffer;
+    event.request = request;
+    event.deviation = deviation_of(request, *buffer);
+    Injection injection(*this, thread);
+    // Filling it in advance would allocate the part of the metadata's file that is only there to be
+    // long.
+    const uint64_t flags = request.flags & ~uint64_t{MAP_POPULATE | MAP_LOCKED};
+    int64_t address = injection.call(SYS_mmap, request.address, request.length_bytes,
+                                     request.protection, flags, registers.r8, request.offset_bytes);
+    if (!injection.usable()) return true;
+    if (address >= 0) {
+        const int64_t overlaid =
+            overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
+        if (overlaid < 0) {
+            injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
+            push(thread,
+                 TracerTrouble{thread.tid,
+                               std::string("the data pages could not be placed in the testee: ") +
+                                   strerror(static_cast<int>(-overlaid))});
+            address = overlaid;
+        }
+    }
+    injection.finish_call(address);
+    if (address < 0) {
+        event.error = static_cast<int>(-address);
+    } else {
+        if ((request.flags & MAP_FIXED) != 0)
+            note_unmap(static_cast<uint64_t>(address), request.length_bytes);
+        LiveMapping live;
+        live.mapping = {mappings_.size(),
+                        *buffer,
+                        static_cast<uint64_t>(address),
+                        request.length_bytes,
+                        request.offset_bytes,
+                        request.protection,
+                        is_shared(request.flags)};
+        live.attach_call = file.attach_call;
+        event.mapping = live.mapping;
+        mappings_.push_back(std::move(live));
+    }
+    push(thread, std::move(event));
+    return true;
+}
+
+void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
+    for (LiveMapping& live : mappings_) {
+        const uint64_t first = live.mapping.address;
+        if (!live.live || first < address || first - address >= round_to_pages(length_bytes))
+            continue;
+        live.live = false;
+        live.guards.clear();
+    }
+}
+
+LiveMapping* Tracer::Engine::mapping_at(uint64_t address) {
+    for (LiveMapping& live : mappings_) {
+        const uint64_t length = round_to_pages(live.mapping.length_bytes);
+        if (live.live && address - live.mapping.address < length) return &live;
+    }
+    return nullptr;
+}
+
+std::optional<BufferPlace> Tracer::Engine::place_of(uint64_t address) {
+    for (const LiveMapping& live : mappings_) {
+        if (!live.live) continue;
+        const uint64_t length = round_to_pages(live.mapping.length_bytes);
+        // The hidden mapping is of the same shape, and system calls may be in it.
+        for (const uint64_t start : {live.mapping.address, live.hidden}) {
+            if (start != 0 && address - start < length) {
+                return BufferPlace{live.mapping.buffer, live.mapping.id,
+                                   address - start + live.mapping.offset_bytes};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+pid_t Tracer::Engine::any_testee_thread() const {
+    for (const auto& [tid, thread] : threads_) {
+        if (!is_testee(thread)) continue;
+        const auto status = read_status(tid);
+        if (status && status->state != 'Z' && status->state != 'X') return tid;
+    }
+    return 0;
+}
+
+std::vector<Mapping> Tracer::Engine::mappings() {
+    std::vector<Mapping> result;
+    const std::vector<MapsEntry> maps = read_maps(any_testee_thread());
+    for (LiveMapping& live : mappings_) {
+        if (!live.live) continue;
+        const Mapping& mapping = live.mapping;
+        const FileIdentity& identity = files_[mapping.buffer].identity;
+        const bool is_there = std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
+            return entry.start <= mapping.address && mapping.address < entry.end &&
+                   (entry.file == identity || mapping.offset_bytes != 0);
+        });
+        live.live = is_there;
+        if (is_there) {
+            result.push_back(mapping);
+        } else {
+            live.guards.clear();
+        }
+    }
+    return result;
+}
+
+std::vector<std::pair<int, BufferId>> Tracer::Engine::open_fds() {
+    std::vector<std::pair<int, BufferId>> result;
+    const pid_t tid = any_testee_thread();
+    if (tid == 0) return result;
+    for (const int fd : list_fds(tid)) {
+        const auto identity = identity_of_fd(tid, fd);
+        const auto buffer = identity ? buffer_of(*identity) : std::nullopt;
+        if (buffer) result.emplace_back(fd, *buffer);
+    }
+    return result;
+}
+
+}  // namespace kmes::conformance

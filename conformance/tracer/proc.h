@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// What /proc tells of a thread and its process: memory map, state, current system call, open files.
+// Reads only; knows no ptrace and no buffers.
+
+#ifndef CONFORMANCE_TRACER_PROC_H_
+#define CONFORMANCE_TRACER_PROC_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kmes::conformance::tracing {
+
+// What makes two descriptors the same file, whatever their numbers (E19).
+struct FileIdentity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool operator==(const FileIdentity&) const = default;
+};
+
+struct MapsEntry {
+    uint64_t start = 0;
+    uint64_t end = 0;
+    bool readable = false;
+    bool writable = false;
+    bool executable = false;
+    bool shared = false;
+    uint64_t offset_bytes = 0;
+    FileIdentity file;
+    std::string path;
+};
+
+// All functions take any live thread of the process; what cannot be read (the thread is gone) comes
+// back empty.
+std::vector<MapsEntry> read_maps(pid_t tid);
+std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd);
+std::vector<int> list_fds(pid_t tid);
+
+struct ThreadStatus {
+    char state = '?';  // R running, S asleep, D uninterruptible, t traced, Z and X gone
+    pid_t process = 0;
+    pid_t parent = 0;
+    uint64_t context_switches = 0;  // grows whenever the thread has run and given up the processor
+};
+std::optional<ThreadStatus> read_status(pid_t tid);
+
+struct CurrentCall {
+    bool blocked = false;
+    long number = -1;
+    uint64_t arguments[6] = {};
+};
+std::optional<CurrentCall> read_current_call(pid_t tid);
+
+std::optional<std::string> read_small_file(const std::string& path);
+
+}  // namespace kmes::conformance::tracing
+
+#endif  // CONFORMANCE_TRACER_PROC_H_

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// While pages are guarded, the kernel could not follow the testee's own pointers into them
+// (EFAULT). For the time of one system call they are led to the hidden mapping of the same buffer:
+// plain pointers, iovec arrays, futex_waitv vectors. A futex there is the same futex (shared ones
+// are keyed by file and offset). Knows calls and mappings.
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/memory.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr size_t kWaitvEntryBytes = 24;
+constexpr size_t kWaitvAddressAt = 8;
+
+// Calls whose addresses name the mapping itself.
+bool is_about_mappings(long number) {
+    switch (number) {
+        case SYS_mmap:
+        case SYS_munmap:
+        case SYS_mremap:
+        case SYS_mprotect:
+        case SYS_pkey_mprotect:
+        case SYS_madvise:
+        case SYS_process_madvise:
+        case SYS_msync:
+        case SYS_mincore:
+        case SYS_mlock:
+        case SYS_mlock2:
+        case SYS_munlock:
+        case SYS_remap_file_pages:
+        case SYS_mbind:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool takes_iovec(long number) {
+    switch (number) {
+        case SYS_readv:
+        case SYS_writev:
+        case SYS_preadv:
+        case SYS_pwritev:
+        case SYS_preadv2:
+        case SYS_pwritev2:
+        case SYS_vmsplice:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+uint64_t Tracer::Engine::unguarded_address(uint64_t address) {
+    const LiveMapping* mapping = mapping_at(address);
+    if (mapping == nullptr || mapping->guards.empty() || mapping->hidden == 0) return address;
+    return address - mapping->mapping.address + mapping->hidden;
+}
+
+// Copies an array of structures with an address in each to a slot of scratch memory, addresses
+// changed.
+bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
+                                    size_t count, size_t stride, size_t address_offset) {
+    const size_t size_bytes = count * stride;
+    if (size_bytes == 0 || size_bytes > kPageBytes) return false;
+    std::vector<char> content(size_bytes);
+    if (!read_memory(thread.tid, pointer, content.data(), size_bytes)) return false;
+    bool is_changed = false;
+    for (size_t i = 0; i < count; ++i) {
+        char* at = content.data() + i * stride + address_offset;
+        uint64_t address = 0;
+        memcpy(&address, at, sizeof address);
+        const uint64_t changed = unguarded_address(address);
+        is_changed = is_changed || changed != address;
+        memcpy(at, &changed, sizeof changed);
+    }
+    if (!is_changed) return false;
+    const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
+    if (slot == scratch_slots_.end()) {
+        push(TracerTrouble{thread.tid,
+                           "more than 64 system calls with pointers into guarded pages at once"});
+        return false;
+    }
+    const auto index = slot - scratch_slots_.begin();
+    const uint64_t copy =
+        process_of(thread).scratch + kPageBytes * static_cast<uint64_t>(1 + index);
+    if (!write_memory(thread.tid, copy, content.data(), size_bytes)) return false;
+    *slot = true;
+    redirect.scratch_slot = static_cast<int>(index);
+    pointer = copy;
+    return true;
+}
+
+bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
+    const auto number = static_cast<long>(registers.orig_rax);
+    if (thread.redirect || is_about_mappings(number)) return false;
+    Redirect redirect;
+    arguments_of(registers, redirect.original_arguments);
+    uint64_t arguments[6];
+    arguments_of(registers, arguments);
+    for (uint64_t& argument : arguments) argument = unguarded_address(argument);
+    if (number == SYS_futex_waitv) {
+        rewrite_vector(thread, redirect, arguments[0], std::min<uint64_t>(arguments[1], kPageBytes),
+                       kWaitvEntryBytes, kWaitvAddressAt);
+    } else if (takes_iovec(number)) {
+        rewrite_vector(thread, redirect, arguments[1], std::min<uint64_t>(arguments[2], kPageBytes),
+                       sizeof(iovec), offsetof(iovec, iov_base));
+    }
+    if (std::equal(arguments, arguments + 6, redirect.original_arguments)) return false;
+    set_arguments(registers, arguments);
+    if (!write_registers(thread.tid, registers)) return false;
+    thread.redirect = redirect;
+    return true;
+}
+
+void Tracer::Engine::undo_redirect(Thread& thread, user_regs_struct& registers) {
+    if (!thread.redirect) return;
+    set_arguments(registers, thread.redirect->original_arguments);
+    if (thread.redirect->scratch_slot >= 0) {
+        scratch_slots_[static_cast<size_t>(thread.redirect->scratch_slot)] = false;
+    }
+    thread.redirect.reset();
+}
+
+}  // namespace kmes::conformance

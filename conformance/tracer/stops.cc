@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// A stop or an end arrives: what it is and who handles it. Handlers change the thread's record and
+// push events; they never let it run. Knows the order of ptrace's stops, not what buffers are.
+
+#include <linux/futex.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/injection.h"
+#include "conformance/tracer/interest.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr uint64_t kSyscallInstructionBytes = 2;
+
+bool is_restart_code(int64_t result) {
+    return result <= -512 && result >= -516 && result != -515;
+}
+
+bool is_fatal_synchronous(int signal_number) {
+    switch (signal_number) {
+        case SIGSEGV:
+        case SIGBUS:
+        case SIGILL:
+        case SIGFPE:
+        case SIGABRT:
+        case SIGTRAP:
+        case SIGSYS:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+void Tracer::Engine::classify(Thread& thread) {
+    const int signal_number = WSTOPSIG(thread.status);
+    StopKind kind = StopKind::kSignal;
+    switch (thread.status >> 16) {
+        case PTRACE_EVENT_SECCOMP:
+            kind = StopKind::kEntry;
+            break;
+        case PTRACE_EVENT_CLONE:
+        case PTRACE_EVENT_FORK:
+        case PTRACE_EVENT_VFORK:
+        case PTRACE_EVENT_EXEC:
+            kind = StopKind::kKernelEvent;
+            break;
+        case PTRACE_EVENT_STOP:
+            kind = signal_number == SIGTRAP ? StopKind::kInterrupt : StopKind::kGroup;
+            break;
+        default:
+            break;
+    }
+    if (thread.status >> 16 == 0 && signal_number == (SIGTRAP | 0x80)) {
+        __ptrace_syscall_info info{};
+        ptrace(PTRACE_GET_SYSCALL_INFO, thread.tid, sizeof info, &info);
+        kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? StopKind::kEntry : StopKind::kExit;
+        if (kind == StopKind::kExit) thread.call_result = info.exit.rval;
+    }
+    if (kind == StopKind::kSignal) ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
+    thread.received = thread.now = kind;
+    thread.deliver_signal = 0;
+}
+
+void Tracer::Engine::handle(pid_t tid, int status) {
+    if (!WIFSTOPPED(status)) {
+        handle_gone(tid, status);
+        return;
+    }
+    Thread* thread = find(tid);
+    if (thread == nullptr) return;
+    switch (thread->received) {
+        case StopKind::kEntry:
+            handle_entry(*thread);
+            break;
+        case StopKind::kExit:
+            handle_exit(*thread);
+            break;
+        case StopKind::kSignal:
+            handle_signal(*thread);
+            break;
+        case StopKind::kKernelEvent:
+            if (thread->status >> 16 == PTRACE_EVENT_EXEC) {
+                handle_exec(*thread);
+            } else {
+                handle_child(*thread);
+            }
+            break;
+        case StopKind::kInterrupt:
+            first_stop(*thread);
+            break;
+        case StopKind::kGroup:
+        case StopKind::kNone:
+            break;
+    }
+    if (may_run(*thread)) resume(*thread);
+}
+
+void Tracer::Engine::handle_entry(Thread& thread) {
+    if (thread.entry_handled) return;
+    auto registers = read_registers(thread.tid);
+    if (!registers) return;
+    // In seccomp mode a stop of PTRACE_SYSCALL comes before the filter's own, which then says
+    // nothing new.
+    thread.entry_handled = thread.status >> 16 != PTRACE_EVENT_SECCOMP;
+    const bool is_repeated = std::exchange(thread.reissued, false);
+    const auto number = static_cast<long>(registers->orig_rax);
+    uint64_t arguments[6];
+    arguments_of(*registers, arguments);
+    process_of(thread).syscall_instruction = registers->rip - kSyscallInstructionBytes;
+    if (is_of_interest(number, arguments, options_.report_futex)) {
+        if (number == kAttachCallNumber) {
+            serve_attach(thread, *registers);
+            return;
+        }
+        if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
+        if ((number == SYS_munmap || number == SYS_mremap) && is_testee(thread)) {
+            note_unmap(arguments[0], arguments[1]);
+        }
+        if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
+    }
+    if (is_testee(thread) && any_guards()) redirect_arguments(thread, *registers);
+}
+
+void Tracer::Engine::handle_exit(Thread& thread) {
+    thread.entry_handled = false;
+    if (thread.redirect) {
+        if (auto registers = read_registers(thread.tid)) {
+            undo_redirect(thread, *registers);
+            write_registers(thread.tid, *registers);
+        }
+    }
+    if (!thread.wait) return;
+    if (is_restart_code(thread.call_result)) {
+        thread.wait->interrupted = true;
+    } else if (!thread.wait->interrupted) {
+        end_futex_wait(thread, thread.call_result);
+    }
+}
+
+void Tracer::Engine::handle_signal(Thread& thread) {
+    const int signal_number = WSTOPSIG(thread.status);
+    thread.deliver_signal = signal_number;
+    if (thread.replay && thread.replay->si_signo == signal_number) {
+        thread.signal_info = *thread.replay;
+        thread.replay.reset();
+        if (thread.now == StopKind::kSignal)
+            ptrace(PTRACE_SETSIGINFO, thread.tid, 0, &thread.signal_info);
+        return;
+    }
+    if (signal_number == SIGSEGV && is_testee(thread)) {
+        if (report_guard_hit(thread)) return;
+        report_write_fault(thread);
+    }
+    if (is_fatal_synchronous(signal_number) && (is_testee(thread) || testee_ == 0)) {
+        last_fault_ = describe_fault(thread);
+    }
+}
+
+void Tracer::Engine::first_stop(Thread& thread) {
+    Process& process = process_of(thread);
+    if (process.is_new_fork_of_testee) {
+        process.is_new_fork_of_testee = false;
+        open_inherited_guards(thread);
+    }
+}
+
+void Tracer::Engine::handle_child(Thread& thread) {
+    unsigned long message = 0;
+    if (ptrace(PTRACE_GETEVENTMSG, thread.tid, 0, &message) != 0) return;
+    const auto child = static_cast<pid_t>(message);
+    // If it has lived and died already there is no status, and it must not be recorded again.
+    const auto status = read_status(child);
+    if (status && threads_.count(child) == 0) {
+        Thread& record = threads_[child];
+        record.tid = child;
+        record.process = status->process;
+        if (processes_.count(status->process) == 0) {
+            process_of(record).is_new_fork_of_testee = is_testee(thread);
+        }
+    }
+    const int event = thread.status >> 16;
+    const bool is_thread =
+        event == PTRACE_EVENT_CLONE && status && status->process == thread.process;
+    if (is_testee(thread) && !is_thread)
+        push(thread, Forked{thread.tid, child, event == PTRACE_EVENT_VFORK});
+}
+
+void Tracer::Engine::handle_exec(Thread& thread) {
+    // The thread that executes takes the leader's number; all others of the process are gone
+    // without a word.
+    std::erase_if(backlog_, [&](const Received& entry) {
+        const Thread* other = find(entry.tid);
+        return entry.tid != thread.tid && other != nullptr && other->process == thread.process;
+    });
+    std::erase_if(threads_, [&](const auto& entry) {
+        return entry.first != thread.tid && entry.second.process == thread.process;
+    });
+    Process& process = process_of(thread);
+    process = Process{};
+    process.pid = thread.process;
+    thread.wait.reset();
+    thread.redirect.reset();
+    thread.replay.reset();
+    thread.reissued = false;
+    // The exit of execve itself is of no interest, but in PTRACE_SYSCALL mode it comes and clears
+    // this.
+    if (thread.process == first_process_) executed_ = true;
+    if (!is_testee(thread)) return;
+    for (LiveMapping& mapping : mappings_) {
+        mapping.live = false;
+        mapping.guards.clear();
+    }
+    push(thread, Executed{thread.process});
+}
+
+void Tracer::Engine::handle_gone(pid_t tid, int status) {
+    const Thread* thread = find(tid);
+    if (thread == nullptr) return;
+    const pid_t process = thread->process;
+    if (thread->redirect && thread->redirect->scratch_slot >= 0) {
+        scratch_slots_[static_cast<size_t>(thread->redirect->scratch_slot)] = false;
+    }
+    threads_.erase(tid);
+    if (tid == process) handle_process_end(process, status);
+}
+
+void Tracer::Engine::handle_process_end(pid_t pid, int status) {
+    std::erase_if(threads_, [&](const auto& entry) { return entry.second.process == pid; });
+    processes_.erase(pid);
+    if (pid == first_process_) first_process_status_ = status;
+    if (ended_) return;
+    if (pid == testee_) {
+        ended_ = describe_end(pid, status);
+    } else if (testee_ == 0 && processes_.empty()) {
+        ended_ = describe_end(first_process_, first_process_status_);
+    }
+}
+
+Ended Tracer::Engine::describe_end(pid_t pid, int status) {
+    Ended ended;
+    ended.pid = pid;
+    ended.attached = attached_;
+    ended.mapped = !mappings_.empty();
+    ended.fault = last_fault_;
+    pump_output();
+    ended.sanitizer_needs_ptrace =
+        output_texts_[1].text().find("does not work under ptrace") != std::string::npos;
+    if (WIFSIGNALED(status)) {
+        ended.kind = EndKind::kKilled;
+        ended.signal = WTERMSIG(status);
+        if (ended.fault && ended.fault->signal != ended.signal) ended.fault.reset();
+        ended.text = std::string("killed by SIG") + sigabbrev_np(ended.signal);
+        if (ended.fault) ended.text += ": " + ended.fault->describe();
+        return ended;
+    }
+    ended.exit_status = WEXITSTATUS(status);
+    ended.text = "exited with status " + std::to_string(ended.exit_status);
+    if (!executed_) {
+        const Launch::Failure failure = launch_->failure();
+        ended.kind = EndKind::kNotStarted;
+        ended.error = failure.error;
+        const std::string& name = plan_.arguments[0];
+        ended.text = failure.at_exec ? explain_exec_error(name, plan_.candidates[failure.candidate],
+                                                          failure.error)
+                                     : name + ": could not be set up: " + strerror(failure.error);
+    } else if (ended.sanitizer_needs_ptrace) {
+        ended.text +=
+            ": its LeakSanitizer does not work in a traced program (ASAN_OPTIONS=detect_leaks=0 "
+            "switches it off)";
+    } else if (!attached_) {
+        ended.text += " without having called kmes_attach (system call 1091)";
+    }
+    return ended;
+}
+
+}  // namespace kmes::conformance

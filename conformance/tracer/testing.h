@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//
+// For the tracer's tests: buffers made of memfds, a run with a handler that serves them, and the
+// usual waits.
+
+#ifndef CONFORMANCE_TRACER_TESTING_H_
+#define CONFORMANCE_TRACER_TESTING_H_
+
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance::tracer_testing {
+
+// Generous: a limit for what hangs, never a measure of speed.
+inline TimePoint limit() {
+    const char* scale = getenv("KMES_TIMEOUT_SCALE");
+    const double seconds = 60 * (scale != nullptr ? atof(scale) : 1.0);
+    return Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+// A program beside the tests: from the runfiles, or from the folder named in the environment.
+inline std::string testdata(const std::string& name) {
+    const char* folder = getenv("KMES_TRACER_TESTDATA");
+    return std::string(folder != nullptr ? folder : "conformance/tracer/testdata") + "/" + name;
+}
+
+// A served buffer and the runner's own mapping of it. Byte 5 of the data is 42.
+class TestBuffer {
+  public:
+    explicit TestBuffer(uint64_t capacity_bytes = 65536) : capacity_bytes_(capacity_bytes) {
+        metadata_fd_ = memfd_create("metadata", MFD_CLOEXEC);
+        data_fd_ = memfd_create("data", MFD_CLOEXEC);
+        EXPECT_EQ(ftruncate(metadata_fd_, static_cast<off_t>(kPageBytes + 2 * capacity_bytes)), 0);
+        EXPECT_EQ(ftruncate(data_fd_, static_cast<off_t>(capacity_bytes)), 0);
+        metadata_ = map(metadata_fd_, kPageBytes);
+        data_ = map(data_fd_, capacity_bytes);
+        data_[5] = 42;
+    }
+    ~TestBuffer() {
+        munmap(metadata_, kPageBytes);
+        munmap(data_, capacity_bytes_);
+        close(metadata_fd_);
+        close(data_fd_);
+    }
+    TestBuffer(const TestBuffer&) = delete;
+    TestBuffer& operator=(const TestBuffer&) = delete;
+
+    ServedBuffer served() const { return {metadata_fd_, data_fd_, capacity_bytes_, 0}; }
+    uint8_t* metadata() const { return metadata_; }
+    uint8_t* data() const { return data_; }
+    uint32_t* word() const { return reinterpret_cast<uint32_t*>(metadata_ + kFutexWordOffset); }
+    // Adds one to the futex word and wakes; how many threads were woken.
+    int wake() const {
+        __atomic_fetch_add(word(), 1, __ATOMIC_RELEASE);
+        return static_cast<int>(
+            syscall(SYS_futex, word(), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0));
+    }
+
+  private:
+    static uint8_t* map(int fd, size_t size_bytes) {
+        void* at = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        EXPECT_NE(at, MAP_FAILED);
+        return static_cast<uint8_t*>(at);
+    }
+
+    uint64_t capacity_bytes_;
+    int metadata_fd_ = -1;
+    int data_fd_ = -1;
+    uint8_t* metadata_ = nullptr;
+    uint8_t* data_ = nullptr;
+};
+
+// A tracer with some buffers that every attach hands out.
+class Run {
+  public:
+    explicit Run(TracerOptions options = {}, size_t buffer_count = 2) : tracer(std::move(options)) {
+        for (size_t i = 0; i < buffer_count; ++i) {
+            buffers.push_back(std::make_unique<TestBuffer>());
+            ids.push_back(tracer.add_buffer(buffers.back()->served()));
+        }
+        tracer.set_attach_handler([this](const AttachRequest&) {
+            return AttachAnswer{0, ids, 65536};
+        });
+    }
+
+    void start(const std::string& mode, const std::string& program = "testee") {
+        tracer.start({testdata(program), mode});
+    }
+
+    // The next event of this type; others pass (and are counted), the end stops the search.
+    template <typename T>
+    std::optional<T> next() {
+        const TimePoint deadline = limit();
+        for (;;) {
+            TracerEvent event = tracer.wait(deadline);
+            if (auto* wanted = std::get_if<T>(&event)) return *wanted;
+            if (auto* trouble = std::get_if<TracerTrouble>(&event)) ADD_FAILURE() << trouble->what;
+            if (auto* ended = std::get_if<Ended>(&event)) {
+                ADD_FAILURE() << "ended: " << ended->text << "\n" << tracer.standard_error();
+                return std::nullopt;
+            }
+            if (std::holds_alternative<TimedOut>(event)) {
+                ADD_FAILURE() << "nothing happened";
+                return std::nullopt;
+            }
+        }
+    }
+
+    // To the end; `see` is asked about every event before it.
+    Ended finish(const std::function<void(const TracerEvent&)>& see = nullptr) {
+        const TimePoint deadline = limit();
+        for (;;) {
+            TracerEvent event = tracer.wait(deadline);
+            if (auto* ended = std::get_if<Ended>(&event)) return *ended;
+            if (auto* trouble = std::get_if<TracerTrouble>(&event)) ADD_FAILURE() << trouble->what;
+            if (std::holds_alternative<TimedOut>(event)) {
+                ADD_FAILURE() << "it does not end";
+                tracer.kill_all();
+                continue;
+            }
+            if (see) see(event);
+        }
+    }
+
+    // Waits until the testee as a whole sleeps for good.
+    Inspection until_asleep() {
+        const TimePoint deadline = limit();
+        for (;;) {
+            Inspection inspection = tracer.inspect();
+            if (inspection.all_blocked_for_good || Clock::now() > deadline) return inspection;
+            const TracerEvent event = tracer.wait(Clock::now() + std::chrono::milliseconds(2));
+            if (std::holds_alternative<Ended>(event)) return inspection;
+        }
+    }
+
+    Tracer tracer;
+    std::vector<std::unique_ptr<TestBuffer>> buffers;
+    std::vector<BufferId> ids;
+};
+
+}  // namespace kmes::conformance::tracer_testing
+
+#endif  // CONFORMANCE_TRACER_TESTING_H_

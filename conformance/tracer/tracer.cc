@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// Tracer's public face; all work is the engine's. Knows nothing itself.
+
+#include "conformance/tracer/tracer.h"
+
+#include "conformance/tracer/engine.h"
+
+namespace kmes::conformance {
+
+Tracer::Tracer(TracerOptions options) : engine_(std::make_unique<Engine>(std::move(options))) {}
+Tracer::~Tracer() = default;
+
+BufferId Tracer::add_buffer(const ServedBuffer& buffer) {
+    return engine_->add_buffer(buffer);
+}
+void Tracer::set_attach_handler(AttachHandler handler) {
+    engine_->attach_handler_ = std::move(handler);
+}
+void Tracer::start(const std::vector<std::string>& arguments) {
+    engine_->start(arguments);
+}
+TracerEvent Tracer::wait(TimePoint deadline) {
+    return engine_->wait(deadline);
+}
+void Tracer::hold(pid_t tid) {
+    engine_->hold(tid);
+}
+void Tracer::release(pid_t tid) {
+    engine_->release(tid);
+}
+bool Tracer::freeze_all(TimePoint deadline) {
+    return engine_->freeze_all(deadline);
+}
+void Tracer::thaw_all() {
+    engine_->thaw_all();
+}
+Inspection Tracer::inspect() {
+    return engine_->inspect();
+}
+std::vector<Mapping> Tracer::mappings() {
+    return engine_->mappings();
+}
+std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
+    return engine_->open_fds();
+}
+bool Tracer::guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count) {
+    return engine_->guard_pages(mapping, first_page, page_count);
+}
+bool Tracer::release_guards(MappingId mapping) {
+    return engine_->release_guards(mapping);
+}
+GuardStep Tracer::step_guarded(pid_t tid) {
+    return engine_->step_guarded(tid);
+}
+std::string Tracer::read_report() {
+    return engine_->report_ ? engine_->report_->read_new() : "";
+}
+std::string Tracer::standard_output() {
+    engine_->pump_output();
+    return engine_->output_texts_[0].text();
+}
+std::string Tracer::standard_error() {
+    engine_->pump_output();
+    return engine_->output_texts_[1].text();
+}
+void Tracer::kill_all() {
+    engine_->kill_all();
+}
+pid_t Tracer::testee_pid() const {
+    return engine_->testee_;
+}
+std::vector<pid_t> Tracer::testee_threads() const {
+    return engine_->testee_threads();
+}
+Interception Tracer::interception() const {
+    return engine_->interception_;
+}
+
+std::string why_not_traceable() {
+    return probe_abilities(false).why_not_traceable;
+}
+
+}  // namespace kmes::conformance

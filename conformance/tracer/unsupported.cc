@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// Tracer where there is no engine for the architecture: it says so as the end of every run. Built
+// instead of the engine.
+
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr const char* kReason =
+    "this runner traces programs on x86-64 only: run the conformance suite on such a machine";
+
+}  // namespace
+
+class Tracer::Engine {};
+
+Tracer::Tracer(TracerOptions) {}
+Tracer::~Tracer() = default;
+BufferId Tracer::add_buffer(const ServedBuffer&) {
+    return 0;
+}
+void Tracer::set_attach_handler(AttachHandler) {}
+void Tracer::start(const std::vector<std::string>&) {}
+TracerEvent Tracer::wait(TimePoint) {
+    Ended ended;
+    ended.kind = EndKind::kNotTraceable;
+    ended.text = kReason;
+    return ended;
+}
+void Tracer::hold(pid_t) {}
+void Tracer::release(pid_t) {}
+bool Tracer::freeze_all(TimePoint) {
+    return false;
+}
+void Tracer::thaw_all() {}
+Inspection Tracer::inspect() {
+    return {};
+}
+std::vector<Mapping> Tracer::mappings() {
+    return {};
+}
+std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
+    return {};
+}
+bool Tracer::guard_pages(MappingId, uint64_t, uint64_t) {
+    return false;
+}
+bool Tracer::release_guards(MappingId) {
+    return false;
+}
+GuardStep Tracer::step_guarded(pid_t) {
+    return {};
+}
+std::string Tracer::read_report() {
+    return "";
+}
+std::string Tracer::standard_output() {
+    return "";
+}
+std::string Tracer::standard_error() {
+    return "";
+}
+void Tracer::kill_all() {}
+pid_t Tracer::testee_pid() const {
+    return 0;
+}
+std::vector<pid_t> Tracer::testee_threads() const {
+    return {};
+}
+Interception Tracer::interception() const {
+    return Interception::kAutomatic;
+}
+std::string why_not_traceable() {
+    return kReason;
+}
+std::string CodePlace::describe() const {
+    return "";
+}
+std::string Fault::describe() const {
+    return "";
+}
+
+}  // namespace kmes::conformance
