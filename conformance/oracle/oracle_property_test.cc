@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// Random histories: a right consumer is never blamed, a broken one is always found. The number of
+// runs of each property is 10,000, or what RC_PARAMS="max_success=..." says.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "conformance/oracle/simulation.h"
+
+namespace kmes::conformance::simulation {
+namespace {
+
+constexpr int kRuns = 10000;
+constexpr int kLongestTape = 400;
+
+std::vector<std::uint32_t> any_tape() {
+    return *rc::gen::resize(kLongestTape, rc::gen::container<std::vector<std::uint32_t>>(
+                                              rc::gen::inRange(0u, 1u << 20)));
+}
+
+std::string describe(const std::vector<Finding>& findings) {
+    std::string text;
+    for (const Finding& finding : findings) {
+        text += std::string(finding_name(finding.code)) + " " + finding.clause + ": " +
+                finding.message + "\n";
+    }
+    return text;
+}
+
+template <typename Property>
+bool holds(const std::string& name, Property property) {
+    rc::detail::TestParams parameters = rc::detail::configuration().testParams;
+    if (std::getenv("RC_PARAMS") == nullptr) parameters.maxSuccess = kRuns;
+    rc::detail::TestMetadata metadata;
+    metadata.id = name;
+    metadata.description = name;
+    const auto result = rc::detail::checkTestable(property, metadata, parameters);
+    rc::detail::printResultMessage(result, std::cerr);
+    std::cerr << "\n";
+    return result.template is<rc::detail::SuccessResult>();
+}
+
+TEST(OracleProperty, NeverBlamesARightConsumer) {
+    EXPECT_TRUE(holds("a right consumer is never blamed", [] {
+        World world(any_tape(), Fault::none);
+        world.run();
+        const std::vector<Finding> findings = world.findings();
+        RC_LOG() << world.report() << describe(findings);
+        RC_ASSERT(findings.empty());
+    }));
+}
+
+void expect_found(Fault fault, const std::set<FindingCode>& codes) {
+    int broken = 0;
+    EXPECT_TRUE(holds("a broken consumer is found", [&] {
+        World world(any_tape(), fault);
+        world.run();
+        const std::vector<Finding> findings = world.findings();
+        RC_LOG() << world.report() << describe(findings);
+        if (!world.broken()) {
+            // Without G records a switch may be proven in more ways than broken() knows.
+            RC_ASSERT(findings.empty() || fault == Fault::no_generation);
+            return;
+        }
+        ++broken;
+        RC_ASSERT(!findings.empty());
+        bool found = false;
+        for (const Finding& finding : findings) found = found || codes.count(finding.code) > 0;
+        RC_ASSERT(found);
+    }));
+    // The fault has to be committed in many runs, or nothing was shown.
+    EXPECT_GT(broken, kRuns / 100);
+}
+
+TEST(OracleProperty, FindsASkippedEvent) {
+    expect_found(Fault::skip_one, {FindingCode::missing_event});
+}
+
+TEST(OracleProperty, FindsADoubledEvent) {
+    expect_found(Fault::double_one, {FindingCode::doubled_event});
+}
+
+TEST(OracleProperty, FindsTwoEventsInTheWrongOrder) {
+    expect_found(Fault::swap_two, {FindingCode::reordered_event});
+}
+
+TEST(OracleProperty, FindsAFlippedDigest) {
+    expect_found(Fault::flip_digest, {FindingCode::torn_event});
+}
+
+TEST(OracleProperty, FindsAWrongType) {
+    expect_found(Fault::wrong_type, {FindingCode::torn_event});
+}
+
+TEST(OracleProperty, FindsAWrongLossCount) {
+    expect_found(Fault::wrong_loss, {FindingCode::wrong_loss_count});
+}
+
+TEST(OracleProperty, FindsAReadFromTheWrongPosition) {
+    expect_found(Fault::wrong_position,
+                 {FindingCode::torn_event, FindingCode::invented_event,
+                  FindingCode::malformed_record, FindingCode::doubled_event});
+}
+
+TEST(OracleProperty, FindsAnUnpublishedEvent) {
+    expect_found(Fault::early_from_batch, {FindingCode::early_event});
+}
+
+TEST(OracleProperty, FindsAMissingGeneration) {
+    expect_found(Fault::no_generation, {FindingCode::missing_generation});
+}
+
+}  // namespace
+}  // namespace kmes::conformance::simulation
