@@ -199,6 +199,11 @@ test_build_rule() {
     printf '%s\n' "$BOTH_LICENSES" >"$TREE/kmes/dead.c"
     expect_one "dead file" '^kmes/dead.c:1: not in kmes/BUILD.bazel'
     fresh_tree
+    printf '%s\n' "$BOTH_LICENSES" >"$TREE/kmes/ring_test.cc"
+    echo '[cc_test(name = name, srcs = [name + ".cc"]) for name in ["ring_test"]]' \
+        >>"$TREE/kmes/BUILD.bazel"
+    expect_silence "a list of tests"
+    fresh_tree
     mkdir "$TREE/props"
     printf '%s\n' "$MIT" >"$TREE/props/dead.cc"
     expect_one "folder without BUILD" '^props/dead.cc:1: no BUILD.bazel in props'

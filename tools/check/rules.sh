@@ -141,9 +141,10 @@ rule_oracle_includes() {
         say 'the oracle does not use the core; it is written from the specification'
 }
 
-# Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above.
+# Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above,
+# with its ending or (where a list of tests adds it) without.
 rule_in_build_file() {
-    local file folder
+    local file folder name
     files '\.(c|h|cc|cpp|py|rs|go)$' | while IFS= read -r file; do
         folder=$(dirname -- "$file")
         while [ "$folder" != . ] && [ ! -f "$folder/BUILD.bazel" ]; do
@@ -151,7 +152,10 @@ rule_in_build_file() {
         done
         if [ "$folder" = . ] && [ "$file" != "${file#*/}" ]; then
             echo "$file:1: no BUILD.bazel in $(dirname -- "$file"); write one that names it"
-        elif ! grep -qF -- "\"${file#"$folder/"}\"" "$folder/BUILD.bazel" 2>/dev/null; then
+            continue
+        fi
+        name=${file#"$folder/"}
+        if ! grep -qFe "\"$name\"" -e "\"${name%.*}\"" -- "$folder/BUILD.bazel" 2>/dev/null; then
             echo "$file:1: not in $folder/BUILD.bazel; name it there, or remove it"
         fi
     done
