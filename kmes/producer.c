@@ -206,11 +206,11 @@ static int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
     return error;
 }
 
-int kmes_emit(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
+int kmes_cpu_emit(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
     return emit_one(cpu, input, TOO_LARGE_USES_NUMBER);
 }
 
-int kmes_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
+int kmes_cpu_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* input) {
     return emit_one(cpu, input, TOO_LARGE_IS_ERROR);
 }
 

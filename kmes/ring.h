@@ -111,11 +111,11 @@ void kmes_cpu_init(struct kmes_cpu* cpu, __u16 cpu_id, struct kmes_buffer* buffe
  * -EBUSY nested inside an emission on the same CPU: dropped, the number is used before the next one
  * (E16); -EINVAL type_len 0: nothing happened.
  */
-int kmes_emit(struct kmes_cpu* cpu, const struct kmes_event_input* input);
+int kmes_cpu_emit(struct kmes_cpu* cpu, const struct kmes_event_input* input);
 
 /* The same for the emit call: -ENOSPC uses no sequence number and counts nothing (event-model.md).
  */
-int kmes_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* input);
+int kmes_cpu_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* input);
 
 /* An event that is written in place: from kmes_reserve to kmes_commit or kmes_abandon. */
 struct kmes_reservation {
@@ -129,8 +129,8 @@ struct kmes_reservation {
 /*
  * Reserves room for `input` (whose payload is not looked at) and writes its header. On 0 the CPU is
  * inside its critical section until the reservation is committed or abandoned: fill the payload and
- * do nothing else. Errors as kmes_emit, with nothing to commit. The payload may still hold bytes of
- * older events: fill all of it.
+ * do nothing else. Errors as kmes_cpu_emit, with nothing to commit. The payload may still hold
+ * bytes of older events: fill all of it.
  */
 int kmes_reserve(struct kmes_cpu* cpu, const struct kmes_event_input* input,
                  struct kmes_reservation* reservation);
@@ -157,11 +157,11 @@ struct kmes_batch {
 void kmes_batch_begin(struct kmes_cpu* cpu, struct kmes_batch* batch);
 
 /* One event of a batch; unpublished until kmes_batch_end, unless room has to be made beyond what is
- * published (E8). Errors as kmes_emit: the in-kernel batch goes on after a dropped one. */
+ * published (E8). Errors as kmes_cpu_emit: the in-kernel batch goes on after a dropped one. */
 int kmes_batch_emit(struct kmes_cpu* cpu, const struct kmes_batch* batch,
                     const struct kmes_event_input* input);
 
-/* The same with the errors of kmes_emit_call: the caller stops at the first. */
+/* The same with the errors of kmes_cpu_emit_call: the caller stops at the first. */
 int kmes_batch_emit_call(struct kmes_cpu* cpu, const struct kmes_batch* batch,
                          const struct kmes_event_input* input);
 
