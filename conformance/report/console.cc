@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// The report for a person.
+#include "conformance/report/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+// Lines of details that are shown for a problem without -v.
+constexpr std::size_t kShortDetails = 24;
+constexpr std::size_t kAllDetails = 100000;
+
+std::string_view colour_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return "\x1b[32m";
+        case Verdict::fail:
+        case Verdict::suite_error:
+            return "\x1b[31m";
+        case Verdict::inconclusive:
+            return "\x1b[33m";
+        case Verdict::unsupported:
+            return "\x1b[36m";
+    }
+    return "";
+}
+
+// "suite error": the name for a person.
+std::string_view spoken_name(Verdict verdict) {
+    return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
+}
+
+std::string count_text(std::uint64_t count, std::string_view name) {
+    return count == 0 ? std::string() : fmt::format(", {} {}", count, name);
+}
+
+}  // namespace
+
+std::string ConsoleReport::paint(std::string_view text, Verdict verdict) const {
+    if (!options_.colour) return std::string(text);
+    return fmt::format("{}{}\x1b[0m", colour_of(verdict), text);
+}
+
+void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
+    out_ << fmt::format("{}: {}\n", kSuiteName, printable(shell_command(report.testee)));
+    out_ << fmt::format("{} case{}, {} CPU{}, capacity {} bytes, seed {}\n\n", case_count,
+                        case_count == 1 ? "" : "s", report.cpus, report.cpus == 1 ? "" : "s",
+                        report.capacity_bytes, report.seed);
+    out_ << fmt::format("{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
+                        std::max<std::size_t>(options_.id_width, 4), "level", "verdict", "seconds");
+    out_.flush();
+}
+
+void ConsoleReport::add(const CaseResult& result) {
+    // Padded before it is painted: colours have no width.
+    const std::string verdict = fmt::format("{:<12}", spoken_name(result.verdict));
+    out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}\n", printable(result.id),
+                        std::max<std::size_t>(options_.id_width, 4), level_name(result.level),
+                        paint(verdict, result.verdict), result.seconds);
+    if (options_.verbose) {
+        if (!result.message.empty()) out_ << "    " << printable(result.message) << "\n";
+        print_details(result.details, kAllDetails);
+    }
+    out_.flush();
+}
+
+void ConsoleReport::end(const RunReport& report) {
+    for (const Verdict verdict :
+         {Verdict::suite_error, Verdict::fail, Verdict::inconclusive, Verdict::unsupported}) {
+        for (const CaseResult& result : report.results) {
+            if (result.verdict == verdict) print_problem(result);
+        }
+    }
+    print_not_run(report);
+    print_sums(report);
+    out_.flush();
+}
+
+void ConsoleReport::print_problem(const CaseResult& result) {
+    out_ << fmt::format("\n{} {}", paint(spoken_name(result.verdict), result.verdict),
+                        printable(result.id));
+    if (!result.clause.empty()) out_ << fmt::format(" (clause {})", printable(result.clause));
+    out_ << "\n    " << printable(result.message) << "\n";
+    // With -v they stand in the table already.
+    if (!options_.verbose && result.verdict != Verdict::unsupported) {
+        print_details(result.details, kShortDetails);
+    }
+    if (!result.replay.empty()) out_ << "    run again: " << printable(result.replay) << "\n";
+}
+
+void ConsoleReport::print_details(const std::string& details, std::size_t maximum_lines) {
+    const std::string text = printable(details, true);
+    std::size_t lines = 0;
+    for (std::size_t begin = 0; begin < text.size(); ++lines) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        if (lines < maximum_lines) out_ << "    | " << text.substr(begin, end - begin) << "\n";
+        begin = end + 1;
+    }
+    if (lines > maximum_lines) {
+        out_ << fmt::format("    | ({} more lines: run it again with -v)\n", lines - maximum_lines);
+    }
+}
+
+void ConsoleReport::print_not_run(const RunReport& report) {
+    if (report.not_run.empty()) return;
+    out_ << fmt::format("\n{} {} not run ({}):\n", report.not_run.size(),
+                        report.not_run.size() == 1 ? "case was" : "cases were",
+                        report.interrupted ? "interrupted" : "--fail-fast");
+    for (const std::string& id : report.not_run) out_ << "    " << printable(id) << "\n";
+}
+
+void ConsoleReport::print_sums(const RunReport& report) {
+    const Summary sums = summarise(report.results);
+    const std::size_t count = report.results.size();
+    out_ << fmt::format(
+        "\n{} case{}: {} pass, {} fail{}{}{}{}; {:.1f} s\n", count, count == 1 ? "" : "s",
+        sums.pass, sums.fail, count_text(sums.inconclusive, "inconclusive"),
+        count_text(sums.unsupported, "unsupported"), count_text(sums.suite_error, "suite error"),
+        count_text(report.not_run.size(), "not run"), report.seconds);
+}
+
+void ProgressLine::show(std::size_t number, std::size_t count, std::string_view id) {
+    if (out_ == nullptr) return;
+    // Back to the first column, the line, and erase what is left of the one before.
+    *out_ << fmt::format("\r[{}/{}] {}\x1b[K", number, count, printable(id)) << std::flush;
+    shown_ = true;
+}
+
+void ProgressLine::clear() {
+    if (!shown_) return;
+    *out_ << "\r\x1b[K" << std::flush;
+    shown_ = false;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// The report for a person: a line for each case while the run goes on, then what failed and how to
+// run it again, then one line of sums. Knows no case and no testee; whatever a testee wrote is made
+// printable.
+#ifndef KMES_CONFORMANCE_REPORT_CONSOLE_H_
+#define KMES_CONFORMANCE_REPORT_CONSOLE_H_
+
+#include <cstddef>
+#include <ostream>
+#include <string>
+
+#include "conformance/report/run_report.h"
+
+namespace kmes::conformance {
+
+struct ConsoleOptions {
+    bool verbose = false;      // details of every case, in full
+    bool colour = false;       // only for a terminal
+    std::size_t id_width = 0;  // of the longest id that will come
+};
+
+class ConsoleReport {
+  public:
+    ConsoleReport(std::ostream& out, const ConsoleOptions& options)
+        : out_(out), options_(options) {}
+
+    // What is run, and the head of the table.
+    void begin(const RunReport& report, std::size_t case_count);
+    // A line of the table; with `verbose` its details too.
+    void add(const CaseResult& result);
+    // Failures in full, cases that did not run, the sums.
+    void end(const RunReport& report);
+
+  private:
+    std::string paint(std::string_view text, Verdict verdict) const;
+    void print_problem(const CaseResult& result);
+    void print_details(const std::string& details, std::size_t maximum_lines);
+    void print_not_run(const RunReport& report);
+    void print_sums(const RunReport& report);
+
+    std::ostream& out_;
+    ConsoleOptions options_;
+};
+
+// One line that is rewritten: which case runs. Only for a terminal; without one it does nothing.
+class ProgressLine {
+  public:
+    // `out` may be null: then there is no progress line.
+    explicit ProgressLine(std::ostream* out) : out_(out) {}
+    ~ProgressLine() { clear(); }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void show(std::size_t number, std::size_t count, std::string_view id);
+    // Removes the line, so that something else can be printed.
+    void clear();
+
+  private:
+    std::ostream* out_;
+    bool shown_ = false;
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_CONSOLE_H_

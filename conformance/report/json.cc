@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// The report as JSON.
+#include "conformance/report/json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json case_to_json(const CaseResult& result) {
+    Json value;
+    value["id"] = valid_utf8(result.id);
+    value["level"] = level_name(result.level);
+    value["verdict"] = verdict_name(result.verdict);
+    value["clause"] = valid_utf8(result.clause);
+    value["message"] = valid_utf8(result.message);
+    value["seconds"] = std::round(result.seconds * 1000) / 1000;
+    value["replay"] = valid_utf8(result.replay);
+    return value;
+}
+
+}  // namespace
+
+std::string to_json(const RunReport& report) {
+    const Summary summary = summarise(report.results);
+    Json value;
+    value["schema"] = 1;
+    value["suite"] = kSuiteName;
+    value["testee"] = Json::array();
+    for (const std::string& word : report.testee) value["testee"].push_back(valid_utf8(word));
+    value["seed"] = report.seed;
+    value["cases"] = Json::array();
+    for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
+    value["summary"]["pass"] = summary.pass;
+    value["summary"]["fail"] = summary.fail;
+    value["summary"]["inconclusive"] = summary.inconclusive;
+    value["summary"]["unsupported"] = summary.unsupported;
+    value["summary"]["suite_error"] = summary.suite_error;
+    return value.dump(2) + "\n";
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of verdicts, reports and the report file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "conformance/report/console.h"
+#include "conformance/report/json.h"
+#include "conformance/report/output_file.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CaseResult result_of(std::string id, Verdict verdict) {
+    CaseResult result;
+    result.id = std::move(id);
+    result.verdict = verdict;
+    result.seconds = 0.12345;
+    return result;
+}
+
+RunReport small_report() {
+    RunReport report;
+    report.testee = {"./consumer", "--fast"};
+    report.cpus = 4;
+    report.capacity_bytes = 65536;
+    report.seed = 7;
+    report.seconds = 1.25;
+    report.results.push_back(result_of("5.1.8/drain", Verdict::pass));
+    report.results.push_back(result_of("E21/twice", Verdict::fail));
+    report.results[1].level = Level::erratum;
+    report.results[1].clause = "E21";
+    report.results[1].message = "CPU 0: event 1 was delivered more than once";
+    report.results[1].replay = "kmes-conformance --filter E21/twice -- ./consumer --fast";
+    report.results[1].details = "stderr:\n  oh no\n";
+    return report;
+}
+
+// A folder of the test's own.
+class Folder {
+  public:
+    Folder() {
+        const char* base = std::getenv("TEST_TMPDIR");
+        path_ = std::string(base != nullptr ? base : "/tmp") + "/report_test.XXXXXX";
+        EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+    std::size_t entries() const {
+        return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_),
+                                                      std::filesystem::directory_iterator()));
+    }
+
+  private:
+    std::string path_;
+};
+
+std::string read_file(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Level, HasANameAndBack) {
+    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust}) {
+        EXPECT_EQ(level_from_name(level_name(level)), level);
+    }
+    EXPECT_EQ(level_from_name("Must"), std::nullopt);
+    EXPECT_LT(Level::must, Level::should);
+    EXPECT_LT(Level::should, Level::erratum);
+    EXPECT_LT(Level::erratum, Level::robust);
+}
+
+TEST(ExitStatus, RanksSuiteErrorsFirst) {
+    EXPECT_EQ(exit_status(Summary{3, 0, 0, 1, 0}), 0);
+    EXPECT_EQ(exit_status(Summary{3, 1, 1, 0, 0}), 1);
+    EXPECT_EQ(exit_status(Summary{3, 1, 1, 0, 1}), 3);
+    EXPECT_EQ(exit_status(Summary{3, 0, 1, 1, 0}), 4);
+    EXPECT_EQ(exit_status(Summary{}), 0);
+    RunReport interrupted = small_report();
+    EXPECT_EQ(exit_status(interrupted), 1);
+    interrupted.interrupted = true;
+    EXPECT_EQ(exit_status(interrupted), 3);
+}
+
+TEST(Text, KeepsValidUtf8AndEscapesTheRest) {
+    EXPECT_EQ(valid_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
+              "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+    EXPECT_EQ(valid_utf8("\xff\xc3"), "\\xff\\xc3");
+    EXPECT_EQ(valid_utf8("\xc0\x80"), "\\xc0\\x80");           // overlong
+    EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
+    EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+    EXPECT_EQ(valid_utf8("\xe2\x82"), "\\xe2\\x82");
+}
+
+TEST(Text, LetsATerminalDoNothingButShow) {
+    EXPECT_EQ(printable("a\x1b[2Jb\r\n"), "a\\x1b[2Jb\\x0d\\x0a");
+    EXPECT_EQ(printable("a\tb\nc\x7f", true), "a\tb\nc\\x7f");
+    EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // a control character in UTF-8
+    EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae");  // right to left
+}
+
+TEST(Text, QuotesForAShell) {
+    EXPECT_EQ(shell_command({"./a", "--x=1", "two words", "it's", "", "*"}),
+              "./a --x=1 'two words' 'it'\\''s' '' '*'");
+}
+
+TEST(Json, HasExactlyTheKeysOfSchemaOne) {
+    EXPECT_EQ(to_json(small_report()), R"({
+  "schema": 1,
+  "suite": "kmes-conformance 1",
+  "testee": [
+    "./consumer",
+    "--fast"
+  ],
+  "seed": 7,
+  "cases": [
+    {
+      "id": "5.1.8/drain",
+      "level": "must",
+      "verdict": "pass",
+      "clause": "",
+      "message": "",
+      "seconds": 0.123,
+      "replay": ""
+    },
+    {
+      "id": "E21/twice",
+      "level": "erratum",
+      "verdict": "fail",
+      "clause": "E21",
+      "message": "CPU 0: event 1 was delivered more than once",
+      "seconds": 0.123,
+      "replay": "kmes-conformance --filter E21/twice -- ./consumer --fast"
+    }
+  ],
+  "summary": {
+    "pass": 1,
+    "fail": 1,
+    "inconclusive": 0,
+    "unsupported": 0,
+    "suite_error": 0
+  }
+}
+)");
+}
+
+TEST(Json, SurvivesAnyByteOfATestee) {
+    RunReport report = small_report();
+    std::string bytes;
+    for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
+    report.testee[1] = bytes;
+    report.results[1].message = bytes;
+    report.results[1].replay = bytes;
+    report.seed = UINT64_MAX;
+    const nlohmann::json parsed = nlohmann::json::parse(to_json(report));
+    EXPECT_EQ(parsed["seed"].get<std::uint64_t>(), UINT64_MAX);
+    EXPECT_THAT(parsed["cases"][1]["message"].get<std::string>(), HasSubstr("~\x7f\\x80\\x81"));
+}
+
+TEST(Console, PrintsATableThenTheFailuresThenTheSums) {
+    std::ostringstream out;
+    ConsoleOptions options;
+    options.id_width = 11;
+    ConsoleReport console(out, options);
+    const RunReport report = small_report();
+    console.begin(report, 2);
+    for (const CaseResult& result : report.results) console.add(result);
+    console.end(report);
+    EXPECT_EQ(out.str(), R"(kmes-conformance 1: ./consumer --fast
+2 cases, 4 CPUs, capacity 65536 bytes, seed 7
+
+case         level    verdict       seconds
+5.1.8/drain  must     pass             0.12
+E21/twice    erratum  fail             0.12
+
+fail E21/twice (clause E21)
+    CPU 0: event 1 was delivered more than once
+    | stderr:
+    |   oh no
+    run again: kmes-conformance --filter E21/twice -- ./consumer --fast
+
+2 cases: 1 pass, 1 fail; 1.2 s
+)");
+}
+
+TEST(Console, BoundsDetailsWithoutVerbose) {
+    RunReport report = small_report();
+    report.results[1].details.clear();
+    for (int i = 0; i < 100; ++i) report.results[1].details += "line\n";
+    std::ostringstream brief;
+    ConsoleReport(brief, {}).end(report);
+    EXPECT_THAT(brief.str(), HasSubstr("(76 more lines: run it again with -v)"));
+    std::ostringstream out;
+    ConsoleOptions options;
+    options.verbose = true;
+    ConsoleReport verbose(out, options);
+    verbose.add(report.results[1]);
+    EXPECT_THAT(out.str(), Not(HasSubstr("more lines")));
+    EXPECT_THAT(out.str(), HasSubstr("event 1 was delivered more than once"));
+}
+
+TEST(Console, NamesWhatDidNotRun) {
+    RunReport report = small_report();
+    report.not_run = {"E22/other"};
+    report.interrupted = true;
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    EXPECT_THAT(out.str(), HasSubstr("1 case was not run (interrupted):\n    E22/other\n"));
+    EXPECT_THAT(out.str(), HasSubstr("2 cases: 1 pass, 1 fail, 1 not run; "));
+}
+
+TEST(Console, ShowsTesteeOutputWithoutItsControlCharacters) {
+    RunReport report = small_report();
+    report.results[1].message = "said \x1b[31mred\x1b[0m";
+    report.results[1].details = "\x1b]0;title\x07\n";
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    EXPECT_EQ(out.str().find('\x1b'), std::string::npos);
+    EXPECT_EQ(out.str().find('\x07'), std::string::npos);
+}
+
+TEST(Console, PaintsOnlyWhenAsked) {
+    std::ostringstream out;
+    ConsoleOptions options;
+    options.colour = true;
+    ConsoleReport(out, options).add(result_of("a/b", Verdict::pass));
+    EXPECT_EQ(out.str(), "a/b   must     \x1b[32mpass        \x1b[0m     0.12\n");
+}
+
+TEST(ProgressLine, IsSilentWithoutATerminal) {
+    ProgressLine none(nullptr);
+    none.show(1, 2, "a/b");
+    none.clear();
+    std::ostringstream out;
+    {
+        ProgressLine line(&out);
+        line.show(1, 2, "a/b");
+        EXPECT_EQ(out.str(), "\r[1/2] a/b\x1b[K");
+    }
+    EXPECT_EQ(out.str(), "\r[1/2] a/b\x1b[K\r\x1b[K");
+}
+
+TEST(OutputFile, IsThereOnlyWhenItIsWhole) {
+    const Folder folder;
+    {
+        OutputFile file;
+        ASSERT_EQ(file.open(folder.file("report.json")), OutputFile::Status::ok);
+        EXPECT_FALSE(std::filesystem::exists(folder.file("report.json")));
+    }
+    EXPECT_EQ(folder.entries(), 0u);
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("report.json")), OutputFile::Status::ok);
+    EXPECT_TRUE(file.commit("{}\n"));
+    EXPECT_EQ(read_file(folder.file("report.json")), "{}\n");
+    EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(OutputFile, ReplacesAnOlderReport) {
+    const Folder folder;
+    std::ofstream(folder.file("report")) << "old";
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("report")), OutputFile::Status::ok);
+    EXPECT_EQ(read_file(folder.file("report")), "old");
+    EXPECT_TRUE(file.commit("new"));
+    EXPECT_EQ(read_file(folder.file("report")), "new");
+}
+
+TEST(OutputFile, HasTheRightsOfAnyFile) {
+    const Folder folder;
+    const mode_t mask = ::umask(022);
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("report")), OutputFile::Status::ok);
+    EXPECT_TRUE(file.commit(""));
+    ::umask(mask);
+    struct stat status;
+    ASSERT_EQ(::stat(folder.file("report").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0644u);
+}
+
+TEST(OutputFile, NamesAFolderThatIsNotThere) {
+    const Folder folder;
+    OutputFile missing;
+    EXPECT_EQ(missing.open(folder.file("no/report")), OutputFile::Status::bad_path);
+    EXPECT_THAT(missing.error(), HasSubstr("/no\" of the report file is not there"));
+    OutputFile is_folder;
+    EXPECT_EQ(is_folder.open(folder.file("")), OutputFile::Status::bad_path);
+    OutputFile empty;
+    EXPECT_EQ(empty.open(""), OutputFile::Status::bad_path);
+}
+
+TEST(OutputFile, SaysWhyItCannotBeWritten) {
+    OutputFile file;
+    EXPECT_EQ(file.open("/proc/kmes-report"), OutputFile::Status::unwritable);
+    EXPECT_THAT(file.error(), HasSubstr("cannot write the report file \"/proc/kmes-report\": "));
+    EXPECT_FALSE(file.commit("x"));
+}
+
+TEST(OutputFile, LeavesTheOldReportWhenTheRenameFails) {
+    const Folder folder;
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("report")), OutputFile::Status::ok);
+    // Something that a file cannot replace comes to its place meanwhile.
+    std::filesystem::create_directory(folder.file("report"));
+    EXPECT_FALSE(file.commit("x"));
+    EXPECT_THAT(file.error(), HasSubstr("cannot replace the report file"));
+    EXPECT_EQ(folder.entries(), 1u);
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that a report prints about one run of the suite. Knows no way to print it.
+#ifndef KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
+#define KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/report/verdict.h"
+
+namespace kmes::conformance {
+
+inline constexpr std::string_view kSuiteName = "kmes-conformance 1";
+
+struct RunReport {
+    std::vector<std::string> testee;  // program and arguments
+    std::uint32_t cpus = 0;
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t seed = 0;
+    std::vector<CaseResult> results;
+    std::vector<std::string> not_run;  // ids of the cases that the run did not come to
+    bool interrupted = false;          // by a signal: the run is not whole
+    double seconds = 0;
+};
+
+// The exit status of this run: an interrupted one has failed as a run, whatever its cases say.
+int exit_status(const RunReport& report);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_RUN_REPORT_H_

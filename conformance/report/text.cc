@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// Text from a testee made safe to print.
+#include "conformance/report/text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace kmes::conformance {
+namespace {
+
+void append_escaped(std::string& text, unsigned char byte) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    text.append("\\x");
+    text.push_back(kDigits[byte / 16]);
+    text.push_back(kDigits[byte % 16]);
+}
+
+// The character at the beginning of `bytes`: its length in bytes, 0 if it is no valid UTF-8 (RFC
+// 3629: no overlong form, no surrogate, nothing beyond U+10FFFF).
+std::size_t character_bytes(std::string_view bytes, std::uint32_t& character) {
+    const unsigned char first = static_cast<unsigned char>(bytes[0]);
+    character = first;
+    if (first < 0x80) return 1;
+    const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || bytes.size() < size) return 0;
+    character = first & (0xffu >> (size + 1));
+    for (std::size_t i = 1; i < size; ++i) {
+        const unsigned char next = static_cast<unsigned char>(bytes[i]);
+        if ((next & 0xc0) != 0x80) return 0;
+        character = character << 6 | (next & 0x3f);
+    }
+    constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (character < kSmallest[size] || character > 0x10ffff) return 0;
+    if (character >= 0xd800 && character <= 0xdfff) return 0;
+    return size;
+}
+
+template <typename Allowed>
+std::string filter(std::string_view bytes, Allowed allowed) {
+    std::string text;
+    text.reserve(bytes.size());
+    for (std::size_t i = 0; i < bytes.size();) {
+        std::uint32_t character = 0;
+        const std::size_t size = character_bytes(bytes.substr(i), character);
+        if (size > 0 && allowed(character)) {
+            text.append(bytes.substr(i, size));
+            i += size;
+            continue;
+        }
+        for (std::size_t end = i + std::max<std::size_t>(size, 1); i < end; ++i) {
+            append_escaped(text, static_cast<unsigned char>(bytes[i]));
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view bytes) {
+    return filter(bytes, [](std::uint32_t) { return true; });
+}
+
+std::string printable(std::string_view bytes, bool keep_lines) {
+    return filter(bytes, [keep_lines](std::uint32_t character) {
+        if (character == '\n' || character == '\t') return keep_lines;
+        const bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
+        // Marks that change the direction of writing, or end the line.
+        const bool moves = character == 0x2028 || character == 0x2029 ||
+                           (character >= 0x202a && character <= 0x202e) ||
+                           (character >= 0x2066 && character <= 0x2069);
+        return !control && !moves;
+    });
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+    std::string line;
+    for (const std::string& word : words) {
+        if (!line.empty()) line.push_back(' ');
+        if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+            line.append(word);
+            continue;
+        }
+        line.push_back('\'');
+        for (const char byte : word) {
+            if (byte == '\'') {
+                line.append("'\\''");
+            } else {
+                line.push_back(byte);
+            }
+        }
+        line.push_back('\'');
+    }
+    return line;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// Text from a testee made safe to print: it may hold any byte. Knows no report.
+#ifndef KMES_CONFORMANCE_REPORT_TEXT_H_
+#define KMES_CONFORMANCE_REPORT_TEXT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kmes::conformance {
+
+// Valid UTF-8 stays; every byte of what is not becomes \xNN.
+std::string valid_utf8(std::string_view bytes);
+
+// Valid UTF-8 without control characters: a terminal does nothing but show it. Newlines and tabs
+// stay if `keep_lines`; everything else (and they, if not) becomes \xNN.
+std::string printable(std::string_view bytes, bool keep_lines = false);
+
+// The words as one line for a POSIX shell, quoted where that is needed.
+std::string shell_command(const std::vector<std::string>& words);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_TEXT_H_
