@@ -216,7 +216,8 @@ test_failures_count() {
     echo "words of the test" >"$TEST_TMPDIR/test.log"
     bazel_says 3 <<E2
 //kmes:good_test                                                         PASSED in 1.3s
-//kmes:bad_test                                                          FAILED in 0.1s
+//kmes:bad_test                                                FAILED in 1 out of 2 in 0.1s
+  Stats over 2 runs: max = 0.1s, min = 0.1s, avg = 0.1s, dev = 0.0s
   $TEST_TMPDIR/test.log
 //kmes:slow_test                                                        TIMEOUT in 60.1s
 //kmes:flaky_test                          FLAKY, failed in 1 out of 2 in 0.2s
@@ -232,6 +233,12 @@ E2
     like "$OUT" '^FAIL tsan //kmes:flaky_test'
     has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'
     last "$OUT" '1 passed, 4 failed'
+    # Of a log without end, the end.
+    for ((i = 1; i <= 1200; ++i)); do echo "word $i"; done >"$TEST_TMPDIR/test.log"
+    kmes 1 test tsan
+    has "$OUT" '    (200 lines left out)'
+    has_not "$OUT" "word 199"
+    has "$OUT" '    word 1200'
 }
 
 test_broken_builds_count() {

@@ -5,6 +5,7 @@
 # the count. Reads Bazel's summary; knows no test.
 
 readonly TEST_PARTS=(check default asan ubsan tsan)
+readonly LOG_LINES=1000
 
 test_command() {
     local part
@@ -49,8 +50,12 @@ report_test() {
     printf '%s %s %s%s\n' "$1" "$2" "$3" "${4:+ $4}"
 }
 
+# The end of a log tells why; a log without end tells nothing.
 show_log() {
-    sed 's/^/    /' -- "$1"
+    local lines
+    lines=$(wc -l <"$1")
+    [ "$lines" -le "$LOG_LINES" ] || printf '    (%s lines left out)\n' "$((lines - LOG_LINES))"
+    tail -n "$LOG_LINES" -- "$1" | sed 's/^/    /'
 }
 
 run_check_part() {
@@ -114,8 +119,8 @@ show_test_log() {
     local path
     awk -v name="$1" '
         index($0, name " ") == 1 { on = 1; next }
-        on && /^  +\// { sub(/^ +/, ""); print; next }
-        { on = 0 }' "$2" |
+        /^[^ ]/ { on = 0 }
+        on && /^  +\// { sub(/^ +/, ""); print }' "$2" |
         while IFS= read -r path; do
             printf '    --- %s %s\n' "$1" "$path"
             [ -f "$path" ] && show_log "$path"
