@@ -46,7 +46,7 @@ TEST(Header, LongerThanTheMinimumHasZerosBeforeThePayload) {
     input.payload = "p";
     input.payload_len = 1;
     input.header_extra_len = 3;
-    ASSERT_EQ(kmes_emit(&world.cpu, &input), 0);
+    ASSERT_EQ(kmes_cpu_emit(&world.cpu, &input), 0);
     const Bytes expected = {
         0x22, 0x00, 0x00, 0x00,              // event_size: 29 + 1 + 3 + 1 = 34
         0x21, 0x00, 0x00, 0x00,              // header_size: 33

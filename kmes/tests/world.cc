@@ -97,14 +97,14 @@ int World::emit(const std::string& type, const std::string& payload, std::uint8_
     input.payload = payload.data();
     input.payload_len = static_cast<std::uint32_t>(payload.size());
     input.origin_class = origin_class;
-    return kmes_emit(&cpu, &input);
+    return kmes_cpu_emit(&cpu, &input);
 }
 
 int World::emit_sized(std::uint64_t event_bytes) {
     const std::vector<char> payload(event_bytes - KMES_EVENT_MIN_BYTES,
                                     static_cast<char>(cpu.sequence + 1));
     const kmes_event_input input = sized_input(event_bytes, payload);
-    return kmes_emit(&cpu, &input);
+    return kmes_cpu_emit(&cpu, &input);
 }
 
 int World::batch_emit_sized(const kmes_batch& batch, std::uint64_t event_bytes) {

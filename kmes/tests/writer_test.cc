@@ -35,8 +35,8 @@ TEST(Emit, TakesAnEventOfExactlyHalfTheCapacity) {
 TEST(Emit, RefusesAnEventWithoutATypeAndDoesNothing) {
     World world({});
     const kmes_event_input input = input_of("", 0, 4);
-    EXPECT_EQ(kmes_emit(&world.cpu, &input), -EINVAL);
-    EXPECT_EQ(kmes_emit_call(&world.cpu, &input), -EINVAL);
+    EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -EINVAL);
+    EXPECT_EQ(kmes_cpu_emit_call(&world.cpu, &input), -EINVAL);
     kmes_reservation reservation;
     EXPECT_EQ(kmes_reserve(&world.cpu, &input, &reservation), -EINVAL);
     EXPECT_EQ(world.cpu.sequence, 0u);
@@ -46,10 +46,10 @@ TEST(Emit, RefusesAnEventWithoutATypeAndDoesNothing) {
 TEST(Emit, DropsSizesThatDoNotFitInto32Bits) {
     World world({});
     kmes_event_input input = input_of("t", 1, 0xFFFFFFFF);
-    EXPECT_EQ(kmes_emit(&world.cpu, &input), -ENOSPC);
+    EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -ENOSPC);
     input.payload_len = 2;
     input.header_extra_len = 0xFFFFFFFF;  // 29 + 1 + 2 + 2^32 - 1 is 31 modulo 2^32
-    EXPECT_EQ(kmes_emit(&world.cpu, &input), -ENOSPC);
+    EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -ENOSPC);
     EXPECT_EQ(world.first().shared_write_pos(), 0u);
 }
 
@@ -58,9 +58,9 @@ TEST(EmitCall, UsesNoNumberForAnEventThatIsTooLarge) {
     World world({});
     const kmes_event_input large = input_of("t", 1, 99 + 1);
     const kmes_event_input small = input_of("t", 1, 1);
-    EXPECT_EQ(kmes_emit_call(&world.cpu, &large), -ENOSPC);
+    EXPECT_EQ(kmes_cpu_emit_call(&world.cpu, &large), -ENOSPC);
     EXPECT_EQ(world.cpu.statistics.dropped, 0u);
-    EXPECT_EQ(kmes_emit_call(&world.cpu, &small), 0);
+    EXPECT_EQ(kmes_cpu_emit_call(&world.cpu, &small), 0);
     EXPECT_EQ(world.cpu.sequence, 1u);
 }
 
@@ -294,8 +294,8 @@ TEST(NestedEmission, ByTheCallOrDuringAReservationOrABatchWritesNothing) {
     const kmes_event_input input = input_of("t", 1, 5);
     kmes_reservation reservation, inner;
     ASSERT_EQ(kmes_reserve(&world.cpu, &input, &reservation), 0);
-    EXPECT_EQ(kmes_emit_call(&world.cpu, &input), -EBUSY);  // an error, and so no number
-    EXPECT_EQ(kmes_emit(&world.cpu, &input), -EBUSY);
+    EXPECT_EQ(kmes_cpu_emit_call(&world.cpu, &input), -EBUSY);  // an error, and so no number
+    EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -EBUSY);
     EXPECT_EQ(kmes_reserve(&world.cpu, &input, &inner), -EBUSY);
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What survives (5.1.7 step 6), how long it takes to find out (E23), and what happens to a size in
+ * the ring that is impossible (E13): the writer and the swap against a model of one line a rule.
+ */
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "kmes/tests/test_reader.h"
+
+namespace kmes::tests {
+namespace {
+
+/* 5.1.7 step 6, literally: events leave at the tail until there is room. */
+struct NaiveRing {
+    std::uint64_t capacity;
+    std::deque<std::uint64_t> sizes;
+    std::uint64_t tail = 0;
+    std::uint64_t write = 0;
+    std::uint64_t walked = 0;
+
+    void write_event(std::uint64_t bytes) {
+        walked = 0;
+        while (write + bytes - tail > capacity) {
+            tail += sizes.front();
+            sizes.pop_front();
+            walked++;
+        }
+        sizes.push_back(bytes);
+        write += bytes;
+    }
+};
+
+// E23: "What survives is exactly what the text says."
+TEST(WhatSurvives, IsWhatTheWalkOfTheTextLeaves) {
+    for (const std::uint64_t capacity : {256u, 512u, 1024u, 4096u, 65536u}) {
+        World world({.capacity_bytes = capacity});
+        NaiveRing naive{.capacity = capacity, .sizes = {}};
+        std::uint64_t random = capacity;
+        for (int i = 0; i < 3000; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            const std::uint64_t span = (random >> 20) % 4 ? 40 : capacity / 2 - 29;
+            const std::uint64_t bytes = 30 + (random >> 33) % span;
+            ASSERT_EQ(world.emit_sized(bytes), 0);
+            naive.write_event(bytes);
+            ASSERT_EQ(world.first().shared_tail_pos(), naive.tail) << capacity << " " << i;
+            ASSERT_EQ(world.first().shared_write_pos(), naive.write);
+        }
+        EXPECT_EQ(world.cpu.statistics.overwritten + naive.sizes.size(), 3000u);
+        EXPECT_EQ(world.cpu.statistics.corrupt, 0u);
+    }
+}
+
+/* Counts the sizes that are read from the ring. One that straddles two words is told twice. */
+struct WalkCounter {
+    std::uint64_t sizes = 0;
+    const std::uint8_t* last = nullptr;
+
+    void see(const kmes_order_access& access) {
+        if (access.label != KMES_ORDER_WALK_SIZE) return;
+        const auto* address = static_cast<const std::uint8_t*>(access.address);
+        const bool is_second_part =
+            last && address > last && access.bytes < 4 && address - last < 4;
+        if (!is_second_part) sizes++;
+        last = address;
+    }
+};
+
+// E23: "at most 137 sizes are read behind an index entry", for an event over thousands of tiny
+// ones.
+TEST(Walk, ReadsAtMost137SizesHoweverManyTinyEventsAreOverwritten) {
+    std::uint64_t most = 0;
+    for (std::uint64_t start = 0; start < 30; start++) {
+        World world({.capacity_bytes = 256 << 10, .start_pos = start * 137});
+        for (int i = 0; i < 9000; i++) ASSERT_EQ(world.emit_sized(30), 0);
+        WalkCounter walk;
+        {
+            ScopedHook hook([&](const kmes_order_access& access) { walk.see(access); });
+            ASSERT_EQ(world.emit_sized(128 << 10), 0);
+        }
+        EXPECT_GT(world.cpu.statistics.overwritten, 4000u);
+        EXPECT_LE(walk.sizes, 137u) << start;
+        most = std::max(most, walk.sizes);
+    }
+    EXPECT_GT(most, 0u);
+}
+
+TEST(Walk, OfTheTextReadsThousandsOfSizesForTheSameEvent) {
+    NaiveRing naive{.capacity = 256 << 10, .sizes = {}};
+    for (int i = 0; i < 9000; i++) naive.write_event(30);
+    naive.write_event(128 << 10);
+    EXPECT_GT(naive.walked, 137u) << "E23: the walk has no bound";
+}
+
+/* Writes an impossible size at `pos`, into the producer's own mapping. */
+void forge_size(World& world, std::uint64_t pos, std::uint32_t size) {
+    settle_mirror();
+    RingMemory& memory = world.first().memory;
+    std::uint8_t* at = memory.data() + (pos & (memory.capacity_bytes() - 1));
+    memcpy(at, &size, sizeof(size));
+    if (memory.is_mirrored()) memory.mirror(at, sizeof(size));
+}
+
+/* Two events of 32 bytes stand in each block of the index of 1024 bytes (64), so a size is read. */
+void forge_sizes(World& world, std::uint64_t from, std::uint64_t to, std::uint32_t size) {
+    for (std::uint64_t pos = from; pos < to; pos += 32) forge_size(world, pos, size);
+}
+
+// E13: "a bad one publishes what is pending, empties the buffer and is counted".
+TEST(CorruptSize, EmptiesTheBufferAndIsCounted) {
+    for (const std::uint32_t size : {0u, 1u, 29u, 1025u, 0x80000000u, 0xFFFFFFFFu}) {
+        for (const std::uint64_t bytes : {50u, 120u, 300u}) {
+            World world({.capacity_bytes = 1024, .start_pos = 3});
+            for (int i = 0; i < 32; i++) ASSERT_EQ(world.emit_sized(32), 0);
+            forge_sizes(world, 3, 3 + 1024, size);
+            ASSERT_EQ(world.emit_sized(bytes), 0);
+            EXPECT_EQ(world.cpu.statistics.corrupt, 1u) << size << " " << bytes;
+            EXPECT_EQ(world.first().shared_tail_pos(), 3 + 1024u) << "tail_pos = write_pos";
+            EXPECT_EQ(world.first().shared_write_pos(), 3 + 1024 + bytes);
+            EXPECT_EQ(world.cpu.statistics.overwritten, 32u);
+            Reader reader(world);
+            ASSERT_EQ(reader.open(), 0);
+            EXPECT_EQ(reader.drain(), Sequences({33}));
+        }
+    }
+}
+
+TEST(CorruptSize, InABatchPublishesWhatIsPendingFirst) {
+    World world({.capacity_bytes = 1024});
+    for (int i = 0; i < 16; i++) ASSERT_EQ(world.emit_sized(32), 0);
+    *world.first().buffer.shared.need_wake = 1;
+    kmes_batch batch;
+    kmes_batch_begin(&world.cpu, &batch);
+    for (int i = 0; i < 16; i++) ASSERT_EQ(world.batch_emit_sized(batch, 32), 0);
+    world.wakes.clear();
+    forge_sizes(world, 0, 1024, 0);
+    ASSERT_EQ(world.batch_emit_sized(batch, 50), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 1024u);
+    EXPECT_EQ(world.first().shared_tail_pos(), 1024u);
+    EXPECT_EQ(world.cpu.statistics.overwritten, 32u);
+    kmes_batch_end(&world.cpu, &batch);
+    EXPECT_EQ(world.first().shared_write_pos(), 1074u);
+    EXPECT_EQ(world.wakes_of(world.first()), 1u);
+    EXPECT_EQ(world.cpu.statistics.corrupt, 1u);
+}
+
+// The boundary index does not believe the ring: what lies behind an index entry is not walked.
+TEST(CorruptSize, IsNotEvenReadWhereTheIndexLeadsPastIt) {
+    World world({.capacity_bytes = 65536});
+    for (int i = 0; i < 2100; i++) ASSERT_EQ(world.emit_sized(32), 0);
+    const std::uint64_t tail = world.first().shared_tail_pos();
+    forge_size(world, tail, 1);
+    ASSERT_EQ(world.emit_sized(32768), 0);
+    EXPECT_EQ(world.cpu.statistics.corrupt, 0u);
+    EXPECT_EQ(world.cpu.statistics.overwritten + 32768 / 32 + 1, 2101u);
+}
+
+TEST(CorruptSize, FoundByASwapEmptiesTheBufferAndTheSwapGoesOn) {
+    for (const std::uint64_t capacity : {256u, 512u, 2048u}) {
+        World world({.capacity_bytes = 1024});
+        for (int i = 0; i < 30; i++) ASSERT_EQ(world.emit_sized(32), 0);
+        for (std::uint64_t pos = 0; pos < 960; pos += 32) forge_size(world, pos, 3);
+        ASSERT_EQ(world.swap(capacity), 0);
+        EXPECT_EQ(world.cpu.statistics.corrupt, 1u) << capacity;
+        EXPECT_EQ(world.current().shared_tail_pos(), world.current().shared_write_pos());
+        ASSERT_EQ(world.emit_sized(100), 0);
+        Reader reader(world);
+        ASSERT_EQ(reader.open(), 0);
+        EXPECT_EQ(reader.drain(), Sequences({31}));
+    }
+}
+
+// E18: emission goes on between the pieces of a swap, also so much that it laps what was copied.
+TEST(SwapUnderEmission, LosesNothingThatSurvivesAndKeepsTheIndexRight) {
+    for (const std::uint64_t between : {0u, 1u, 50u, 700u, 5000u}) {
+        for (const std::uint64_t capacity : {65536u, 262144u, 1048576u}) {
+            World world({.capacity_bytes = 262144, .start_pos = 99999});
+            NaiveRing naive{.capacity = 262144, .sizes = {}, .tail = 99999, .write = 99999};
+            auto emit = [&](std::uint64_t i) {
+                const std::uint64_t bytes = 30 + i * 37 % 200;
+                ASSERT_EQ(world.emit_sized(bytes), 0);
+                naive.write_event(bytes);
+            };
+            for (std::uint64_t i = 0; i < 4000; i++) emit(i);
+            TestBuffer& fresh = world.make_buffer(capacity);
+            kmes_swap swap;
+            ASSERT_EQ(kmes_swap_begin(&swap, &world.cpu, &fresh.buffer, KMES_SWAP_KEEP, 0), 0);
+            std::uint64_t rounds = 0;
+            while (kmes_swap_copy(&swap) && ++rounds < kmes_swap_rounds(&swap))
+                for (std::uint64_t i = 0; i < between; i++) emit(i);
+            for (std::uint64_t i = 0; i < between; i++) emit(i);
+            const std::vector<std::uint8_t> old_bytes = world.first().survivors();
+            ASSERT_EQ(kmes_swap_finish(&swap), 0);
+            while (naive.write - naive.tail > capacity) {  // E10
+                naive.tail += naive.sizes.front();
+                naive.sizes.pop_front();
+            }
+            EXPECT_EQ(fresh.shared_tail_pos(), naive.tail);
+            EXPECT_EQ(fresh.shared_write_pos(), naive.write);
+            const std::vector<std::uint8_t> kept(
+                old_bytes.end() - static_cast<std::ptrdiff_t>(naive.write - naive.tail),
+                old_bytes.end());
+            ASSERT_EQ(fresh.survivors(), kept) << between << " " << capacity;
+            naive.capacity = capacity;
+            for (std::uint64_t i = 0; i < 20000; i++) {
+                emit(i);
+                ASSERT_EQ(fresh.shared_tail_pos(), naive.tail) << between << " " << capacity;
+            }
+            EXPECT_EQ(world.cpu.statistics.corrupt, 0u);
+        }
+    }
+}
+
+// E18: "in a bounded number of rounds", though emission never rests.
+TEST(SwapUnderEmission, EndsAgainstAnEmitterThatNeverRests) {
+    World world({.capacity_bytes = 262144});
+    for (int i = 0; i < 10; i++) ASSERT_EQ(world.emit_sized(100000), 0);
+    bool emitting = false;
+    ScopedHook hook([&](const kmes_order_access&) {});
+    kmes_platform platform = world.platform;
+    struct Restless {
+        World* world;
+        bool* emitting;
+        int left;
+    } restless{&world, &emitting, 1000};
+    platform.context = &restless;
+    platform.clock_ns = [](void*) -> __u64 { return 1; };
+    platform.queue_wake = [](void*, kmes_buffer*) {};
+    platform.exit = [](void* context) {
+        auto* self = static_cast<Restless*>(context);
+        if (*self->emitting || self->left == 0) return;
+        *self->emitting = true;
+        self->left--;
+        self->world->emit_sized(100000);
+        *self->emitting = false;
+    };
+    world.cpu.platform = &platform;
+    ASSERT_EQ(world.swap(262144), 0);
+    EXPECT_GT(restless.left, 0) << "it ended while the emitter was still busy";
+    EXPECT_LT(restless.left, 1000);
+    EXPECT_EQ(world.cpu.statistics.swaps, 1u);
+}
+
+// What is copied in one critical section is bounded (E18).
+TEST(SwapUnderEmission, CopiesABoundedNumberOfBytesInOnePiece) {
+    World world({.capacity_bytes = 1 << 20});
+    for (int i = 0; i < 30000; i++) ASSERT_EQ(world.emit_sized(34), 0);
+    TestBuffer& fresh = world.make_buffer(1 << 20);
+    kmes_swap swap;
+    ASSERT_EQ(kmes_swap_begin(&swap, &world.cpu, &fresh.buffer, KMES_SWAP_KEEP, 0), 0);
+    bool more = true;
+    int pieces = 0;
+    while (more) {
+        std::uint64_t bytes = 0;
+        WalkCounter walk;
+        {
+            ScopedHook hook([&](const kmes_order_access& access) {
+                walk.see(access);
+                if (access.label == KMES_ORDER_SWAP_DATA) bytes += access.bytes;
+            });
+            more = kmes_swap_copy(&swap);
+        }
+        EXPECT_LE(bytes, KMES_SWAP_PIECE_BYTES);
+        EXPECT_LE(walk.sizes, KMES_SWAP_PIECE_EVENTS + 137u);
+        pieces++;
+    }
+    EXPECT_GE(pieces, 15);
+    EXPECT_LE(pieces, static_cast<int>(kmes_swap_rounds(&swap)));
+    ASSERT_EQ(kmes_swap_finish(&swap), 0);
+}
+
+}  // namespace
+}  // namespace kmes::tests

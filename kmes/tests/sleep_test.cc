@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The reader's sleep (5.1.8.2 with E1, E2, E3, E12, E17) and the loop over it: the order of its
+ * accesses, what it does to need_wake, its limits and its answers.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kmes/tests/test_reader.h"
+
+namespace kmes::tests {
+namespace {
+
+using Labels = std::vector<enum kmes_order_label>;
+
+/* Labels of what the reader does in one wait. */
+Labels labels_of_wait(Reader& reader, std::uint64_t timeout_ns) {
+    Labels labels;
+    ScopedHook hook([&](const kmes_order_access& access) { labels.push_back(access.label); });
+    kmes_reader_wait(&reader.reader, timeout_ns);
+    return labels;
+}
+
+// E2: the counter before the re-check. E1: the full fence between the store and the loads. E3: the
+// generation together with write_pos, behind the fence.
+TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenLooksAgain) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    EXPECT_EQ(
+        labels_of_wait(reader, 5),
+        Labels({KMES_ORDER_SLEEP_COUNTER, KMES_ORDER_ASK_WAKE, KMES_ORDER_SLEEP_FENCE,
+                KMES_ORDER_SLEEP_WRITE_POS, KMES_ORDER_SLEEP_GENERATION, KMES_ORDER_CLEAR_WAKE}));
+}
+
+// E12: a sharer never clears the flag.
+TEST(ReaderWait, NeverClearsTheFlagInSharedMode) {
+    World world({});
+    Reader reader(world);
+    reader.config.sharing = KMES_SHARED;
+    ASSERT_EQ(reader.open(), 0);
+    const Labels labels = labels_of_wait(reader, 5);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_CLEAR_WAKE), 0);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
+}
+
+// 5.1.8.2 steps 2 and 6.
+TEST(ReaderWait, ClearsTheFlagWhenItIsAlone) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {
+        EXPECT_EQ(*world.first().buffer.shared.need_wake, 1) << "set while it sleeps";
+        return 0;
+    };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+    EXPECT_EQ(reader.reader.statistics.sleeps, 1u);
+}
+
+TEST(ReaderWait, SleepsOnTheCounterWithTheValueReadBeforeTheRecheck) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    *world.first().buffer.shared.futex_counter = 41;
+    std::uint32_t* slept_on = nullptr;
+    std::uint32_t expected = 0;
+    world.on_sleep = [&](std::uint32_t* word, std::uint32_t value, std::uint64_t) {
+        slept_on = word;
+        expected = value;
+        return 0;
+    };
+    ScopedHook hook([&](const kmes_order_access& access) {
+        if (access.label == KMES_ORDER_SLEEP_FENCE) *world.first().buffer.shared.futex_counter = 42;
+    });
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(slept_on, world.first().buffer.shared.futex_counter);
+    EXPECT_EQ(expected, 41u);
+}
+
+TEST(ReaderWait, SaysWhyItEnded) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    for (const auto& [said, expected] :
+         {std::pair{0, 1}, {-ETIMEDOUT, -ETIMEDOUT}, {-EINTR, -EINTR}}) {
+        std::uint64_t limit = 0;
+        world.on_sleep = [&, said = said](std::uint32_t*, std::uint32_t, std::uint64_t timeout_ns) {
+            limit = timeout_ns;
+            return said;
+        };
+        EXPECT_EQ(kmes_reader_wait(&reader.reader, 1234), expected);
+        EXPECT_EQ(limit, 1234u);
+        EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+    }
+}
+
+// E12: "one that cannot know sleeps with a time limit", which is not the caller's.
+TEST(ReaderWait, HasALimitOfItsOwnInSharedMode) {
+    World world({});
+    Reader reader(world);
+    reader.config.sharing = KMES_SHARED;
+    std::uint64_t limit = 0;
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t timeout_ns) {
+        limit = timeout_ns;
+        return -ETIMEDOUT;
+    };
+    ASSERT_EQ(reader.open(), 0);
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(limit, 100000000u) << "100 ms where nothing is said";
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 7), -ETIMEDOUT) << "the caller's limit is shorter";
+    EXPECT_EQ(limit, 7u);
+    reader.reader.config.shared_limit_ns = 900;
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(limit, 900u);
+}
+
+// E3: a consumer must not fall asleep on a dead buffer.
+TEST(ReaderWait, DoesNotSleepOnABufferThatWasRetired) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    ASSERT_EQ(world.swap(512), 0);
+    world.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) -> int {
+        ADD_FAILURE() << "asleep on a dead buffer";
+        return 0;
+    };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+}
+
+// 5.1.8.2 step 4: optional; looks, and asks for nothing where it finds something.
+TEST(ReaderWait, SpinsAsLongAsItIsToldTo) {
+    World world({});
+    Reader reader(world);
+    reader.config.spin_looks = 3;
+    ASSERT_EQ(reader.open(), 0);
+    Labels labels = labels_of_wait(reader, 1);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_LOOK_WRITE_POS), 3);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_ASK_WAKE), 1);
+    int looks = 0;
+    ScopedHook hook([&](const kmes_order_access& access) {
+        EXPECT_NE(access.label, KMES_ORDER_ASK_WAKE);
+        if (access.label == KMES_ORDER_LOOK_WRITE_POS && ++looks == 2) {
+            ASSERT_EQ(world.emit_sized(30), 0);
+        }
+    });
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 1), 1);
+    EXPECT_EQ(looks, 2);
+}
+
+TEST(ReaderRun, DeliversSleepsAndStopsWhenItIsToldTo) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    int sleeps = 0;
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) -> int {
+        if (++sleeps == 1) return -EINTR;  // goes on
+        EXPECT_EQ(world.emit_sized(40), 0);
+        return 0;
+    };
+    Sequences delivered;
+    const int result = kmes_reader_run(
+        &reader.reader, reader.room, sizeof(reader.room),
+        [](void* context, const kmes_event_view* view) {
+            auto* sequences = static_cast<Sequences*>(context);
+            sequences->push_back(view->sequence);
+            return sequences->size() == 3 ? 17 : 0;
+        },
+        &delivered);
+    EXPECT_EQ(result, 17);
+    EXPECT_EQ(delivered, Sequences({1, 2, 3}));
+    EXPECT_EQ(sleeps, 3);
+}
+
+TEST(ReaderRun, EndsWithTheErrorOfAReadOrOfTheFunctionOrOfASleep) {
+    World world({});
+    Reader reader(world);
+    reader.config.stop_on_corrupt = true;
+    ASSERT_EQ(reader.open(), 0);
+    const kmes_event_function one = [](void*, const kmes_event_view*) { return -EINTR; };
+    world.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return -EFAULT; };
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 100, one, nullptr), -EFAULT);
+    ASSERT_EQ(world.emit_sized(50), 0);
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 49, one, nullptr), -EMSGSIZE);
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50, one, nullptr), -EINTR)
+        << "the function's own";
+    *world.first().buffer.shared.write_pos += 10;
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50, one, nullptr), -EBADMSG);
+}
+
+}  // namespace
+}  // namespace kmes::tests
