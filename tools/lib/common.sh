@@ -101,9 +101,10 @@ list_files() {
     top=$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)
     if [ -n "$top" ] && [ "$top" = "$(cd -- "$root" && pwd -P)" ]; then
         # What is deleted but not yet committed is not there to be looked at.
-        (cd -- "$root" && git ls-files -co --exclude-standard | while IFS= read -r file; do
-            [ -f "$file" ] && printf '%s\n' "$file"
-        done | sort -u)
+        (cd -- "$root" && git -c core.quotepath=off ls-files -co --exclude-standard |
+            while IFS= read -r file; do
+                [ ! -f "$file" ] || printf '%s\n' "$file"
+            done | sort -u)
     else
         (cd -- "$root" && find . -name .git -prune -o -name 'bazel-*' -prune -o -type f -print |
             sed 's|^\./||' | sort)
