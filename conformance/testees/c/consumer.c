@@ -44,18 +44,18 @@ _Static_assert(offsetof(struct metadata, need_wake) == 132 && sizeof(struct head
 struct consumer {  // of one CPU, private to its thread
     int cpu;
     pthread_t thread;
-    struct metadata *meta;  // the mapping of the current buffer
+    struct metadata* meta;  // the mapping of the current buffer
     uint64_t capacity, generation;
     bool replaced;           // known to have a successor, whatever its generation shows
     uint64_t read_pos;       // in the current buffer
     uint64_t last_sequence;  // over all buffers of this CPU (E21); 0: none delivered yet
-    struct header *event;    // the private copy, room for capacity bytes
+    struct header* event;    // the private copy, room for capacity bytes
     char report[4 * kChunkBytes];
     size_t used;
 };
 static int report_fd = 1, cpu_count;
 
-static void flush(struct consumer *c) {  // whole lines in one write: threads do not mix
+static void flush(struct consumer* c) {  // whole lines in one write: threads do not mix
     for (size_t done = 0; done < c->used;) {
         const ssize_t written = write(report_fd, c->report + done, c->used - done);
         if (written < 0 && errno != EINTR) err(1, "cannot write the report");
@@ -71,7 +71,7 @@ static void flush(struct consumer *c) {  // whole lines in one write: threads do
 #define RELAXED(from) __atomic_load_n(from, __ATOMIC_RELAXED)
 
 // kmes_attach, waiting while the rings do not exist yet (EAGAIN). 0, or ERANGE for too few slots.
-static int attach_all(int *fds, int *count, uint64_t *capacity) {
+static int attach_all(int* fds, int* count, uint64_t* capacity) {
     for (int tries = 0; syscall(kAttachCall, fds, count, capacity) != 0; tries++) {
         if (errno == ERANGE) return ERANGE;
         if (errno != EAGAIN || tries == kAttachRetries) err(1, "kmes_attach");
@@ -82,7 +82,7 @@ static int attach_all(int *fds, int *count, uint64_t *capacity) {
 
 // The buffer that the CPU writes to now: its fd and who it is. An attach makes an fd for each CPU;
 // the others are closed, and the lock keeps the threads from holding a whole set each.
-static int attach(int cpu, uint64_t *capacity, struct stat *identity) {
+static int attach(int cpu, uint64_t* capacity, struct stat* identity) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     int count = cpu_count, fds[count];
@@ -95,7 +95,7 @@ static int attach(int cpu, uint64_t *capacity, struct stat *identity) {
 }
 
 // The reason to refuse a buffer, or NULL. Reserved bytes belong to later versions: they are none.
-static const char *find_fault(const struct metadata *meta, uint64_t mapped) {
+static const char* find_fault(const struct metadata* meta, uint64_t mapped) {
     if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
     if (meta->version != 1) return "unknown version";
     if ((mapped & (mapped - 1)) != 0 || mapped < 32 || mapped > SIZE_MAX / 4) return "bad capacity";
@@ -103,24 +103,24 @@ static const char *find_fault(const struct metadata *meta, uint64_t mapped) {
     return meta->data_offset != kMetadataBytes ? "bad data_offset" : NULL;
 }
 
-static bool refuse(struct consumer *c, const char *reason) {
+static bool refuse(struct consumer* c, const char* reason) {
     PRINT(c, "R %d %s\n", c->cpu, reason);
     return false;
 }
 
 // 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False if it is refused.
-static bool take_buffer(struct consumer *c) {
+static bool take_buffer(struct consumer* c) {
     struct stat taken, current;
     uint64_t capacity = 0, ignored;
     const int fd = attach(c->cpu, &capacity, &taken);
-    struct metadata *meta =
+    struct metadata* meta =
         mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);  // the mapping stays
     if (meta == MAP_FAILED) return refuse(c, "cannot be mapped");
     if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
     c->meta = meta;
     c->capacity = capacity;
-    const char *fault = find_fault(meta, capacity);
+    const char* fault = find_fault(meta, capacity);
     if (fault != NULL) return refuse(c, fault);
     if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
     // E19: if retired since the attach, it shows the generation of its successor already, and one
@@ -136,33 +136,33 @@ static bool take_buffer(struct consumer *c) {
 }
 
 // The producer may overwrite what is being copied: each access is atomic, a word where it can be.
-static void copy_relaxed(uint8_t *to, const uint8_t *from, size_t size) {
+static void copy_relaxed(uint8_t* to, const uint8_t* from, size_t size) {
     for (size_t step; size > 0; to += step, from += step, size -= step) {
         step = size >= 8 && (uintptr_t)from % 8 == 0 ? 8 : 1;
-        const uint64_t piece = step == 8 ? RELAXED((const uint64_t *)from) : RELAXED(from);
+        const uint64_t piece = step == 8 ? RELAXED((const uint64_t*)from) : RELAXED(from);
         memcpy(to, &piece, step);  // little-endian
     }
 }
 
 // 5.1.8.1 step 4: a private copy of the event (E6). False if its sizes, which may be torn, cannot
 // be right (E7). More than half of the capacity can be: such an event has survived a shrink.
-static bool copy_event(struct consumer *c, uint64_t readable) {
-    const uint8_t *from = (const uint8_t *)c->meta + kMetadataBytes;
+static bool copy_event(struct consumer* c, uint64_t readable) {
+    const uint8_t* from = (const uint8_t*)c->meta + kMetadataBytes;
     from += c->read_pos & (c->capacity - 1);  // 5.1.4: in one piece from here
     struct header header;
     if (readable < sizeof header || readable > c->capacity) return false;
-    copy_relaxed((uint8_t *)&header, from, sizeof header);
+    copy_relaxed((uint8_t*)&header, from, sizeof header);
     if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
     if (header.event_size < header.header_size || header.event_size > readable) return false;
-    copy_relaxed((uint8_t *)c->event, from, header.event_size);
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
     return true;
 }
 
 // Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
-static bool deliver(struct consumer *c) {
-    const struct header *event = c->event;
-    const uint8_t *type = (const uint8_t *)(event + 1);
-    const uint8_t *payload = (const uint8_t *)event + event->header_size;
+static bool deliver(struct consumer* c) {
+    const struct header* event = c->event;
+    const uint8_t* type = (const uint8_t*)(event + 1);
+    const uint8_t* payload = (const uint8_t*)event + event->header_size;
     const uint32_t length = event->event_size - event->header_size;
     if (event->sequence <= c->last_sequence) return true;
     const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
@@ -179,7 +179,7 @@ static bool deliver(struct consumer *c) {
 
 // 5.1.8.1. True once the buffer is empty, false if this CPU has ended. After each move of read_pos
 // it begins with write_pos again: tail_pos may have come as far as that (E20).
-static bool drain(struct consumer *c) {
+static bool drain(struct consumer* c) {
     for (;;) {
         const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
         if (c->read_pos >= write_pos) return true;
@@ -197,13 +197,13 @@ static bool drain(struct consumer *c) {
     }
 }
 
-static bool is_retired(const struct consumer *c) {  // by any change, not only plus one (E15)
+static bool is_retired(const struct consumer* c) {  // by any change, not only plus one (E15)
     return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
 }
 
 // 5.1.8.2, alone on the buffer (E12). Returns when there may be something to do.
-static void sleep_until_woken(struct consumer *c) {
-    struct metadata *meta = c->meta;
+static void sleep_until_woken(struct consumer* c) {
+    struct metadata* meta = c->meta;
     // E2: the counter first, so that an event from here on makes futex_wait return.
     uint32_t counter = ACQUIRE(&meta->futex_counter);
     atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
@@ -216,8 +216,8 @@ static void sleep_until_woken(struct consumer *c) {
     atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
 }
 
-static void *consume(void *argument) {
-    struct consumer *c = argument;
+static void* consume(void* argument) {
+    struct consumer* c = argument;
     bool more = take_buffer(c);
     while (more) {
         // Asked before the drain: it then sees the last write_pos of a retired buffer (E24), and
@@ -233,11 +233,11 @@ static void *consume(void *argument) {
 }
 
 int main(void) {
-    const char *fd = getenv("KMES_REPORT_FD");
+    const char* fd = getenv("KMES_REPORT_FD");
     if (fd != NULL) report_fd = atoi(fd);
     uint64_t capacity = 0;
     if (attach_all(NULL, &cpu_count, &capacity) != ERANGE) err(1, "kmes_attach: number of CPUs");
-    struct consumer *consumers = calloc((size_t)cpu_count, sizeof *consumers);
+    struct consumer* consumers = calloc((size_t)cpu_count, sizeof *consumers);
     if (consumers == NULL) err(1, "calloc");
     for (int cpu = 0; cpu < cpu_count; cpu++) {
         consumers[cpu].cpu = cpu;
