@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// Attaching, mapping, and the number of CPUs (5.1.1, 5.1.2, 5.1.5; contract 1, 2 and 4).
+#include <cerrno>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+CaseOutcome attach_and_map(Stage& stage) {
+    stage.start();
+    stage.wait_mapped();
+    return stage.finish();
+}
+
+// The whole life of a consumer on `cpus` CPUs.
+CaseOutcome life_on(Stage& stage, std::uint32_t cpus) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = cpus;
+    stage.set_up(setup);
+    emit_everywhere(stage, 3, 100);
+    stage.start();
+    stage.wait_delivered();
+    emit_everywhere(stage, 3, 200);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome eagain(Stage& stage) {
+    emit_everywhere(stage, 2, 64);
+    stage.answer_attach_with({EAGAIN, EAGAIN, EAGAIN});
+    stage.start();
+    if (!stage.wait_mapped_or_exit()) return stage.finish_any_exit();
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome boot_phase(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.boot_capacity_bytes = 65536;
+    stage.set_up(setup);
+    emit_everywhere(stage, 5, 300);
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        stage.rings().hand_over(cpu, SwapSpec{stage.capacity_bytes(), PositionRule::keep, 0});
+    stage.start();
+    stage.wait_delivered();
+    emit_everywhere(stage, 5, 300);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome ends_cpu_by_cpu(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    if (setup.cpus < 2) setup.cpus = 2;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_mapped();
+    for (std::uint32_t cpu = 0; cpu + 1 < stage.cpus(); ++cpu) {
+        stage.rings().emit(
+            cpu, stage.rings().make(29 + kEndEventType.size(), std::string(kEndEventType)));
+        stage.wait_delivered(cpu);
+        emit_some(stage, stage.cpus() - 1, 4, 80);
+        stage.wait_delivered(stage.cpus() - 1);
+    }
+    return stage.finish();
+}
+
+CaseOutcome nothing_after_the_end(Stage& stage) {
+    stage.start();
+    stage.wait_mapped();
+    stage.freeze();
+    stage.rings().emit(0,
+                       stage.rings().make(29 + kEndEventType.size(), std::string(kEndEventType)));
+    emit_some(stage, 0, 5, 80);
+    stage.thaw();
+    return stage.finish();
+}
+
+CaseOutcome almost_the_end(Stage& stage) {
+    const std::string end(kEndEventType);
+    stage.start();
+    stage.wait_mapped();
+    for (const std::string& type :
+         {end + "s", end.substr(0, end.size() - 1), "x" + end, end + std::string(1, '\0'),
+          std::string("KMES.CONFORMANCE.END")})
+        stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+    emit_some(stage, 0, 2, 80);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_attach_cases(std::vector<Case>& cases) {
+    cases.push_back({"5.1.5/attach-and-map", Level::must, "5.1.5", "attaches, maps, ends",
+                     "Serves kmes_attach and an mmap a CPU, then emits the end event on each.",
+                     "Each fd is mapped with one mmap of 4096 + 2 x capacity bytes, shared, from "
+                     "offset 0; the program ends with status 0.",
+                     attach_and_map});
+    cases.push_back({"5.1.1/one-cpu", Level::must, "5.1.1", "a machine of one CPU",
+                     "Serves one buffer, with events before and after the attach.",
+                     "Everything is delivered.", [](Stage& stage) { return life_on(stage, 1); }});
+    cases.push_back({"5.1.1/four-cpus", Level::must, "5.1.1", "a machine of four CPUs",
+                     "Serves four buffers, with events before and after the attach.",
+                     "Everything is delivered, each event under the index of its fd.",
+                     [](Stage& stage) { return life_on(stage, 4); }});
+    cases.push_back({"5.1.1/sixteen-cpus", Level::must, "5.1.1", "a machine of sixteen CPUs",
+                     "Serves sixteen buffers, with events before and after the attach.",
+                     "Everything is delivered, each event under the index of its fd.",
+                     [](Stage& stage) { return life_on(stage, 16); }});
+    cases.push_back({"contract-1/more-cpus-than-slots", Level::must, "contract-1",
+                     "ERANGE: sixty-four CPUs",
+                     "Serves sixty-four buffers; a kmes_attach with fewer slots gets ERANGE, and "
+                     "the number that is needed in *count.",
+                     "It calls again with enough slots, and drains every CPU.",
+                     [](Stage& stage) { return life_on(stage, 64); }});
+    cases.push_back({"contract-1/eagain", Level::must, "contract-1", "EAGAIN at attach",
+                     "Answers the first three calls of kmes_attach with EAGAIN (the rings do not "
+                     "exist yet), the fourth with the buffers.",
+                     "It calls again until it succeeds, or ends with a non-zero status.", eagain});
+    cases.push_back(
+        {"5.1.2/events-of-the-boot-phase", Level::must, "5.1.2", "what survived the boot buffers",
+         "Events are emitted into boot buffers and handed over to the rings before "
+         "the consumer attaches.",
+         "They are delivered, and those that follow go on with the sequence numbers.", boot_phase});
+    cases.push_back({"contract-4/cpu-by-cpu", Level::must, "contract-4",
+                     "the CPUs end one after the other",
+                     "The end event comes on one CPU, then events on the last CPU, and so on.",
+                     "The end event ends one CPU only; the program ends when all have ended.",
+                     ends_cpu_by_cpu});
+    cases.push_back({"contract-4/nothing-after-the-end", Level::must, "contract-4",
+                     "stops at the end event",
+                     "Five events follow the end event on CPU 0, published before it can look.",
+                     "Nothing that follows the end event is delivered.", nothing_after_the_end});
+    cases.push_back({"contract-4/almost-the-end", Level::must, "contract-4",
+                     "types that look like the end",
+                     "Events whose type begins or ends like kmes.conformance.end, with one byte "
+                     "more or less, or in capitals.",
+                     "They are ordinary events.", almost_the_end});
+}
+
+}  // namespace kmes::conformance

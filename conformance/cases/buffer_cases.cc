@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// Buffers that must be refused, and one that must not (5.1.3, 5.1.6.1, E14; contract, record R). In
+// each the buffer of CPU 0 is malformed and the others are sound.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+template <typename Word>
+std::vector<std::uint8_t> bytes_of(Word word) {
+    std::vector<std::uint8_t> bytes(sizeof(word));
+    std::memcpy(bytes.data(), &word, sizeof(word));
+    return bytes;
+}
+
+// Writes `bytes` at `offset` of CPU 0's metadata page before the testee starts, and plays a life.
+CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
+                      const std::vector<std::uint8_t>& bytes, const std::string& detail) {
+    emit_everywhere(stage, 3, 100);
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    stage.rings().write_metadata(buffer, offset, bytes);
+    stage.rings().history().set_fault(buffer, fault, detail);
+    stage.start();
+    stage.wait_mapped();
+    for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
+        stage.wait_delivered(cpu);
+        emit_some(stage, cpu, 3, 100);
+        stage.wait_delivered(cpu);
+    }
+    if (must_refuse(fault))
+        stage.wait_until([&stage] { return stage.has_refused(0); },
+                         "CPU 0 to be refused (" + detail + ")");
+    else
+        stage.wait_delivered(0);
+    return stage.finish();
+}
+
+// Every CPU's buffer has this capacity, and kmes_attach says so.
+CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint64_t attach_says) {
+    emit_everywhere(stage, 2, 100);
+    const std::string detail =
+        fmt::format("capacity {} where kmes_attach said {}", metadata_says, attach_says);
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
+        stage.rings().write_metadata(buffer, 16, bytes_of<std::uint64_t>(metadata_says));
+        stage.rings().history().set_fault(buffer, BufferFault::capacity, detail);
+    }
+    stage.set_reported_capacity(attach_says);
+    stage.start();
+    // It may refuse what kmes_attach says without mapping anything, and end as it likes then.
+    return stage.finish_refused();
+}
+
+}  // namespace
+
+void add_buffer_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
+                              std::string_view description, CaseFunction run) {
+        cases.push_back({id, Level::must, clause, title, description,
+                         "It refuses that buffer with an R record, delivers nothing from it, and "
+                         "drains the other CPUs.",
+                         std::move(run)});
+    };
+    add("5.1.6.1/bad-magic-first-byte", "5.1.6.1", "magic that begins wrongly",
+        "CPU 0's magic is \"XMESRING\".", [](Stage& stage) {
+            return malformed(stage, BufferFault::magic, 0, {'X'}, "magic XMESRING");
+        });
+    add("5.1.6.1/bad-magic-last-byte", "5.1.6.1", "magic that ends wrongly",
+        "CPU 0's magic is \"KMESRINH\": it is compared byte by byte, all eight.", [](Stage& stage) {
+            return malformed(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
+        });
+    add("5.1.6.1/unknown-version", "5.1.6.1", "a version that is not 1",
+        "CPU 0's format version is 2.", [](Stage& stage) {
+            return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
+                             "version 2");
+        });
+    add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
+        [](Stage& stage) {
+            return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),
+                             "version 0");
+        });
+    add("5.1.3/capacity-no-power-of-two", "5.1.3", "a capacity that is no power of two",
+        "CPU 0's metadata says a capacity that is a power of two and 4096 bytes more.",
+        [](Stage& stage) {
+            const std::uint64_t says = stage.default_setup().capacity_bytes + 4096;
+            return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                             fmt::format("capacity {}", says));
+        });
+    add("E14/capacity-larger-than-the-mapping", "E14", "a capacity that does not fit",
+        "CPU 0's metadata says twice the capacity that kmes_attach told and that is mapped.",
+        [](Stage& stage) {
+            const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
+            return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                             fmt::format("capacity {}", says));
+        });
+    add("E14/capacity-smaller-than-the-mapping", "E14", "a capacity that does not fit",
+        "CPU 0's metadata says half the capacity that kmes_attach told and that is mapped.",
+        [](Stage& stage) {
+            const std::uint64_t says = stage.default_setup().capacity_bytes / 2;
+            return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                             fmt::format("capacity {}", says));
+        });
+    add("5.1.3/capacity-zero", "5.1.3", "capacity 0", "CPU 0's metadata says capacity 0.",
+        [](Stage& stage) {
+            return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(0),
+                             "capacity 0");
+        });
+    cases.push_back(
+        {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes that are not zero",
+         "All reserved bytes of CPU 0's cache line 0 and the end of its page are set.",
+         "It reads the buffer as any other: they are no reason to refuse.", [](Stage& stage) {
+             const BufferIndex buffer = stage.rings().history().present_buffer(0);
+             stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
+             stage.rings().write_metadata(buffer, 4000, {{0xff, 0xff}});
+             return malformed(stage, BufferFault::reserved_not_zero, 40,
+                              std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
+         }});
+    cases.push_back({"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1",
+                     "data_offset other than 4096", "CPU 0's data_offset is 8192.",
+                     "It refuses that buffer, and drains the other CPUs.", [](Stage& stage) {
+                         return malformed(stage, BufferFault::data_offset, 24,
+                                          bytes_of<std::uint64_t>(8192), "data_offset 8192");
+                     }});
+    cases.push_back(
+        {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
+         "kmes_attach with a capacity that is no power of two",
+         "kmes_attach and every buffer's metadata say the same capacity, which is no "
+         "power of two.",
+         "It refuses every buffer, or ends with a non-zero status; it delivers nothing.",
+         [](Stage& stage) {
+             const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
+             return every_capacity(stage, says, says);
+         }});
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+//
+// Every shape that an event can have: sizes, types, headers, origins, clocks, and where it lies in
+// the ring (5.1.4, event-model.md).
+#include <algorithm>
+#include <set>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Emits one event of each size on the CPUs in turn, and waits whenever a quarter of a buffer is
+// out.
+CaseOutcome sizes(Stage& stage, const std::set<std::uint64_t>& all) {
+    stage.start();
+    stage.wait_mapped();
+    std::uint64_t out = 0;
+    std::uint32_t cpu = 0;
+    for (const std::uint64_t bytes : all) {
+        if (out + bytes > stage.capacity_bytes() / 2) {
+            stage.wait_delivered();
+            out = 0;
+        }
+        emit_some(stage, cpu, 1, bytes);
+        out += bytes;
+        cpu = (cpu + 1) % stage.cpus();
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome small_sizes(Stage& stage) {
+    std::set<std::uint64_t> all;
+    for (std::uint64_t bytes = 30; bytes <= 300; ++bytes) all.insert(bytes);
+    return sizes(stage, all);
+}
+
+// Around every power of two, and up to exactly 50 % of the capacity (5.1.7 step 5).
+CaseOutcome edge_sizes(Stage& stage) {
+    const std::uint64_t half = stage.default_setup().capacity_bytes / 2;
+    std::set<std::uint64_t> all{half - 29, half - 8, half - 7, half - 1, half};
+    for (std::uint64_t power = 512; power <= std::min<std::uint64_t>(half, 65536); power *= 2) {
+        for (const std::uint64_t bytes : {power - 1, power, power + 1}) {
+            if (bytes <= half) all.insert(bytes);
+        }
+    }
+    return sizes(stage, all);
+}
+
+// One event of 61 bytes for each byte of it at which the ring's end can cut it (5.1.4).
+CaseOutcome wrap_everywhere(Stage& stage) {
+    constexpr std::uint64_t kBytes = 61;
+    RingsSetup setup = stage.default_setup();
+    // A large ring would have to be filled for each wrap.
+    setup.capacity_bytes = 65536;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_mapped();
+    for (std::uint64_t offset = 1; offset < kBytes; ++offset) {
+        const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
+        fill_up_to(stage, cpu, offset);
+        emit_some(stage, cpu, 1, kBytes);
+        stage.wait_delivered(cpu);
+    }
+    return stage.finish();
+}
+
+CaseOutcome wrap_exactly(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 65536;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_mapped();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        fill_up_to(stage, cpu, 0);
+        emit_some(stage, cpu, 2, 77);
+        stage.wait_delivered(cpu);
+        fill_up_to(stage, cpu, 30);
+        emit_some(stage, cpu, 3, 30);
+        stage.wait_delivered(cpu);
+        // Half of the ring, across its end.
+        fill_up_to(stage, cpu, setup.capacity_bytes / 4 + 3);
+        stage.wait_delivered(cpu);
+        emit_some(stage, cpu, 1, setup.capacity_bytes / 2);
+        stage.wait_delivered(cpu);
+    }
+    return stage.finish();
+}
+
+CaseOutcome types(Stage& stage) {
+    const std::uint64_t half = stage.default_setup().capacity_bytes / 2;
+    std::vector<std::string> all{"a",
+                                 "\x7f",
+                                 "\xc3\xbc",
+                                 "\xe2\x82\xac uro",
+                                 "\xf0\x9f\x90\x8d",
+                                 std::string("zero\0inside", 11)};
+    for (const std::size_t length : {16, 31, 63, 64, 65, 127, 128, 255, 256, 257, 4096})
+        all.emplace_back(length, 'k');
+    all.emplace_back(std::min<std::uint64_t>(half - 60, 32000), 'L');
+    stage.start();
+    stage.wait_mapped();
+    std::uint32_t cpu = 0;
+    for (const std::string& type : all) {
+        stage.rings().emit(cpu, stage.rings().make(29 + type.size() + 20, type));
+        stage.wait_delivered(cpu);
+        cpu = (cpu + 1) % stage.cpus();
+    }
+    return stage.finish();
+}
+
+CaseOutcome empty_payloads(Stage& stage) {
+    emit_everywhere(stage, 3, 30);
+    stage.start();
+    stage.wait_delivered();
+    for (int i = 0; i < 3; ++i) {
+        stage.rings().emit(0, stage.rings().make(29 + 12, "twelve bytes"));
+        emit_some(stage, 0, 1, 90);
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome longer_headers(Stage& stage) {
+    stage.start();
+    stage.wait_mapped();
+    std::uint32_t cpu = 0;
+    for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
+        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra + 40, "later", extra));
+        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra, "later", extra));
+        emit_some(stage, cpu, 1, 50);
+        cpu = (cpu + 1) % stage.cpus();
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome origins(Stage& stage) {
+    stage.start();
+    stage.wait_mapped();
+    for (unsigned origin = 0; origin < 256; ++origin) {
+        EventSpec spec = stage.rings().make(40);
+        spec.origin = static_cast<std::uint8_t>(origin);
+        stage.rings().emit(origin % stage.cpus(), std::move(spec));
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+CaseOutcome clock_jumps(Stage& stage) {
+    stage.start();
+    stage.wait_mapped();
+    for (const std::uint64_t clock :
+         {std::uint64_t{1'700'000'000'000'000'000}, std::uint64_t{1'600'000'000'000'000'000},
+          std::uint64_t{1}, std::uint64_t{0xffff'ffff'ffff'fff0}, std::uint64_t{5},
+          std::uint64_t{0x7fff'ffff'ffff'ffff}, std::uint64_t{1'700'000'000'000'000'000}}) {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            EventSpec spec = stage.rings().make(64);
+            spec.timestamp = clock;
+            stage.rings().emit(cpu, std::move(spec));
+        }
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+// Every byte value in the payload, and payloads that look like headers.
+CaseOutcome payload_bytes(Stage& stage) {
+    EventSpec every = stage.rings().make(29 + 1 + 256);
+    for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
+    EventSpec nested = stage.rings().make(29 + 1 + 64);
+    const std::string inner = encode_event(stage.rings().make(64), 3, 0);
+    nested.payload = inner;
+    EventSpec newlines = stage.rings().make(200);
+    std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
+    stage.start();
+    stage.wait_mapped();
+    for (const EventSpec* spec : {&every, &nested, &newlines}) stage.rings().emit(0, *spec);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+// Start positions `before` bytes short of a boundary of 64-bit arithmetic, and across it.
+CaseOutcome positions_around(Stage& stage, std::uint64_t boundary, std::uint64_t before) {
+    RingsSetup setup = stage.default_setup();
+    for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu)
+        setup.start_positions.push_back(boundary - before - 7 * cpu);
+    stage.set_up(setup);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_delivered();
+    emit_everywhere(stage, 40, 333);
+    stage.wait_delivered();
+    stage.freeze();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) lap(stage, cpu);
+    stage.thaw();
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_event_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
+                              std::string_view description, CaseFunction run) {
+        cases.push_back({id, Level::must, clause, title, description,
+                         "Every event is delivered once, in order, with its own bytes.",
+                         std::move(run)});
+    };
+    add("event-model/every-small-size", "event-model", "sizes from 30 to 300 bytes",
+        "One event of every size from 30 to 300 bytes.", small_sizes);
+    add("5.1.7-5/sizes-up-to-half", "5.1.7-5", "sizes up to 50 % of the capacity",
+        "Events around every power of two, and up to exactly half of the capacity.", edge_sizes);
+    add("5.1.4/wrap-at-every-byte", "5.1.4", "wraps at every byte of an event",
+        "An event of 61 bytes is cut by the end of the ring at each of its bytes in turn.",
+        wrap_everywhere);
+    add("5.1.4/wrap-at-an-event-boundary", "5.1.4", "wraps between events, and across half a ring",
+        "Events that end exactly at the end of the ring, and one of half the capacity across it.",
+        wrap_exactly);
+    add("event-model/types", "event-model", "types of any length",
+        "Types of 1 to thousands of bytes, of UTF-8 sequences of two to four bytes, with a zero "
+        "byte inside.",
+        types);
+    add("event-model/empty-payload", "event-model", "payloads of zero bytes",
+        "Events without a payload, between others.", empty_payloads);
+    add("event-model/longer-header", "event-model", "headers longer than 29 + type_len",
+        "Events whose header_size is 1 to 1000 bytes more than the minimum, as a later version may "
+        "have it: the payload begins at header_size.",
+        longer_headers);
+    add("event-model/origins", "event-model", "all origin classes",
+        "Events of origin classes 0 to 255; 4 and more are reserved, and may come.", origins);
+    add("event-model/clock-jumps", "event-model", "timestamps that jump",
+        "CLOCK_REALTIME jumps back and forth between events.", clock_jumps);
+    add("event-model/payload-bytes", "event-model", "payloads of any bytes",
+        "Every byte value, a payload that is itself an event, a payload of newlines.",
+        payload_bytes);
+    add("5.1.6.2/positions-beyond-32-bits", "5.1.6.2", "positions beyond 2^32",
+        "write_pos and tail_pos cross 2^32.",
+        [](Stage& stage) { return positions_around(stage, 1ull << 32, 300); });
+    add("5.1.6.2/positions-beyond-31-bits", "5.1.6.2", "positions beyond 2^31",
+        "write_pos and tail_pos cross 2^31.",
+        [](Stage& stage) { return positions_around(stage, 1ull << 31, 300); });
+    add("5.1.6.2/positions-beyond-63-bits", "5.1.6.2", "positions beyond 2^63",
+        "write_pos and tail_pos cross 2^63.",
+        [](Stage& stage) { return positions_around(stage, 1ull << 63, 300); });
+    add("5.1.6.2/positions-near-the-top", "5.1.6.2", "positions just below 2^64",
+        "write_pos and tail_pos stay just below 2^64.", [](Stage& stage) {
+            return positions_around(stage, 0, 8 * stage.default_setup().capacity_bytes);
+        });
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// A consumer that is overtaken: laps, torn reads, and the states in between (5.1.8.1 steps 2 to 5,
+// 5.1.9, E6, E7, E20).
+#include <algorithm>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+// Overwrites at least `events` events while the testee stands still.
+CaseOutcome lapped(Stage& stage, std::uint64_t event_bytes, std::uint64_t turns) {
+    emit_everywhere(stage, 5, 300);
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint64_t round = 0; round < 3; ++round) {
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            for (std::uint64_t turn = 0; turn < turns; ++turn)
+                lap(stage, cpu, event_bytes + 13 * cpu + round);
+        }
+        stage.thaw();
+        stage.wait_asleep();
+        emit_everywhere(stage, 2, 100);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// The consumer is lapped by exactly the oldest events, one at a time, so that tail_pos lies just
+// behind its read position.
+CaseOutcome lapped_by_one(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        stage.freeze();
+        const std::uint64_t eighth = capacity(stage, cpu) / 8;
+        emit_some(stage, cpu, 9, eighth);
+        stage.thaw();
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// Puts an event of some pages at the start of the ring, guards its pages from `first_page` on, and
+// laps at the first access: what the consumer has read by then is old, what it reads next is new.
+CaseOutcome tear(Stage& stage, std::uint64_t first_page, unsigned char filling) {
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 3; ++round) {
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        bool lapped = false;
+        // Page 0 of the mapping is the metadata; the event lies on pages 1 to 4.
+        stage.guard(0, 1 + first_page, 4 - first_page, [&](const GuardHit&) {
+            EventSpec over = stage.rings().make(stage.capacity_bytes() / 2);
+            std::fill(over.payload.begin(), over.payload.end(), static_cast<char>(filling));
+            // Begins behind the torn event's start, so that its old start is now somewhere inside.
+            emit_some(stage, 0, 1, 100);
+            for (int i = 0; i < 3; ++i) stage.rings().emit(0, over);
+            lapped = true;
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, 4 * kPage - 64);
+        stage.wait_until_or_asleep([&lapped] { return lapped; }, 0);
+        if (!lapped)
+            stop_inconclusive("it delivered an event of four pages without an access to them");
+        stage.wait_asleep(0);
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
+// The event before is overwritten while its reader is between two accesses to the metadata page.
+CaseOutcome lap_at_every_access(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] { lap(stage, 0, 8000); });
+    return stage.finish();
+}
+
+CaseOutcome lap_in_part_at_every_access(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] {
+        // Leaves some of what was there: the tail stops in the middle of a run of events.
+        const std::uint64_t eighth = capacity(stage, 0) / 8;
+        emit_some(stage, 0, 10, eighth);
+    });
+    return stage.finish();
+}
+
+// E20: after a shrink one event may take more than half of the buffer. An event of half the
+// capacity then moves tail_pos up to write_pos, before it is published.
+CaseOutcome tail_at_write_pos(Stage& stage) {
+    const std::uint64_t small = 65536;
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 4 * small;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, small / 8 * 5);
+    stage.resize(small);
+    stage.thaw();
+    stage.wait_asleep();
+    stage.freeze();
+    stage.rings().emit_slowly(0, stage.rings().make(small / 2), [&stage] {
+        stage.thaw();
+        stage.let_run(30);
+        stage.freeze();
+    });
+    stage.thaw();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The same with a consumer that has not read the large event yet when the tail passes it.
+CaseOutcome jump_to_write_pos(Stage& stage) {
+    const std::uint64_t small = 65536;
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 4 * small;
+    stage.set_up(setup);
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, small / 8 * 5);
+    stage.resize(small);
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] {
+        const std::uint64_t half = capacity(stage, 0) / 2;
+        emit_some(stage, 0, 2, half);
+    });
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_lap_cases(std::vector<Case>& cases) {
+    cases.push_back(
+        {"5.1.8.1-2/lapped-moves-to-tail", Level::must, "5.1.8.1-2", "lapped: goes on at tail_pos",
+         "The whole buffer is overwritten while the testee stands still, three times.",
+         "It goes on at tail_pos and delivers everything from there; an L record counts "
+         "what was lost.",
+         [](Stage& stage) { return lapped(stage, 3000, 1); }});
+    cases.push_back(
+        {"5.1.8.1-2/lapped-many-times", Level::must, "5.1.8.1-2", "lapped several times at once",
+         "The whole buffer is overwritten five times over while the testee stands "
+         "still.",
+         "It goes on at tail_pos.", [](Stage& stage) { return lapped(stage, 7000, 5); }});
+    cases.push_back(
+        {"5.1.8.1-2/lapped-by-small-events", Level::must, "5.1.8.1-2",
+         "lapped by events of other sizes",
+         "The buffer is overwritten by events of about 500 bytes: the old read position "
+         "lies in the middle of one.",
+         "It goes on at tail_pos.", [](Stage& stage) { return lapped(stage, 500, 1); }});
+    cases.push_back({"5.1.8.1-2/lapped-by-one-event", Level::must, "5.1.8.1-2",
+                     "lapped by a single event",
+                     "Nine events of an eighth of the capacity are emitted while the testee stands "
+                     "still: the first is overwritten.",
+                     "Eight are delivered, one is lost.", lapped_by_one});
+    cases.push_back({"5.1.8.1-5/torn-in-the-middle", Level::must, "5.1.8.1-5",
+                     "overwritten while it is read",
+                     "The testee is stopped at its first access to the second page of an event of "
+                     "four pages; the ring is lapped; it goes on.",
+                     "It sees in its second look at tail_pos that the event was overwritten, and "
+                     "discards it.",
+                     [](Stage& stage) { return tear(stage, 1, 0x5a); }});
+    cases.push_back({"5.1.8.1-5/torn-at-the-end", Level::must, "5.1.8.1-5",
+                     "overwritten when it is nearly read",
+                     "As before, at its first access to the last page of the event.",
+                     "It discards the event.", [](Stage& stage) { return tear(stage, 3, 0xa5); }});
+    cases.push_back({"E7/torn-header-of-large-sizes", Level::erratum, "E7",
+                     "the header is torn to huge sizes",
+                     "The testee is stopped before it reads the header; the ring is lapped so that "
+                     "event_size, header_size and type_len read as all ones.",
+                     "It checks the sizes before it uses them, and sees by tail_pos that they were "
+                     "torn.",
+                     [](Stage& stage) { return tear(stage, 0, 0xff); }});
+    cases.push_back({"E7/torn-header-of-zeros", Level::erratum, "E7", "the header is torn to zeros",
+                     "As before, with sizes that read as 0.",
+                     "It neither loops nor delivers an empty event.",
+                     [](Stage& stage) { return tear(stage, 0, 0x00); }});
+    cases.push_back({"E20/lapped-at-every-step", Level::erratum, "E20",
+                     "lapped between any two looks at the metadata",
+                     "The testee is stopped before each of its accesses to the metadata page in "
+                     "turn, and the ring is lapped there.",
+                     "After every move of its read position it looks at write_pos again.",
+                     lap_at_every_access});
+    cases.push_back({"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
+                     "lapped a little between any two looks",
+                     "As before, with ten events of an eighth of the capacity.",
+                     "What is not overwritten is delivered.", lap_in_part_at_every_access});
+    cases.push_back(
+        {"E20/tail-reaches-write-pos", Level::erratum, "E20",
+         "the tail at write_pos, with an event on its way",
+         "After a shrink an event of 5/8 of the capacity is all there is. An event of "
+         "half the capacity makes room for itself and is published only later.",
+         "The buffer is empty in between: nothing is delivered early, and nothing twice.",
+         tail_at_write_pos});
+    cases.push_back(
+        {"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
+         "a large survivor is passed between any two looks",
+         "After a shrink, two events of half the capacity come between any two looks at "
+         "the metadata.",
+         "What is not overwritten is delivered.", jump_to_write_pos});
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Moves that several cases make on a stage. Each leaves the testee running.
+#ifndef KMES_CONFORMANCE_CASES_PLAY_H_
+#define KMES_CONFORMANCE_CASES_PLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+// Each file of cases adds its own.
+void add_attach_cases(std::vector<Case>& cases);
+void add_buffer_cases(std::vector<Case>& cases);
+void add_event_cases(std::vector<Case>& cases);
+void add_drain_cases(std::vector<Case>& cases);
+void add_lap_cases(std::vector<Case>& cases);
+void add_sleep_cases(std::vector<Case>& cases);
+void add_resize_cases(std::vector<Case>& cases);
+void add_load_cases(std::vector<Case>& cases);
+void add_robust_cases(std::vector<Case>& cases);
+
+// `count` events of `event_bytes` bytes on one CPU, or on every CPU.
+void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
+void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes);
+
+// Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
+void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
+
+// Events until write_pos of the CPU is `offset` bytes before the end of the data region (5.1.4).
+// The last one has at least the least size that an event can have.
+void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
+
+// Present positions of a CPU.
+std::uint64_t write_pos(Stage& stage, std::uint32_t cpu);
+std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
+
+// Wakes the sleeping consumer of `cpu` with one event, lets it go on access by access to the
+// metadata page, and calls `act` before its `k`-th access (counted from 1). Afterwards everything
+// that is owed has been delivered and it sleeps again. False: it slept again before a k-th access.
+bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
+                   const std::function<void()>& act);
+
+// act_at_access for every k, until it sleeps before there is a k-th.
+void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_CASES_PLAY_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// All cases, in the order in which they run: from the first call to the wildest.
+#include "conformance/cases/registry.h"
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+const std::vector<Case>& all_cases() {
+    static const std::vector<Case> cases = [] {
+        std::vector<Case> made;
+        add_attach_cases(made);
+        add_buffer_cases(made);
+        add_event_cases(made);
+        add_drain_cases(made);
+        add_lap_cases(made);
+        add_sleep_cases(made);
+        add_resize_cases(made);
+        add_load_cases(made);
+        add_robust_cases(made);
+        return made;
+    }();
+    return cases;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+//
+// Changes of buffers (5.1.8.3, 5.1.8.4, E3, E10, E11, E15, E19, E21, E24).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Events before, a resize, events after; everything fits everywhere.
+CaseOutcome resized(Stage& stage, std::uint64_t first, std::uint64_t second, PositionRule rule,
+                    std::uint64_t position) {
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = first;
+    stage.set_up(setup);
+    emit_everywhere(stage, 5, 500);
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 5, 500);
+    stage.wait_delivered();
+    stage.resize(second, rule, position);
+    emit_everywhere(stage, 5, 700);
+    stage.wait_asleep();
+    emit_everywhere(stage, 3, 900);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome grow(Stage& stage) {
+    const std::uint64_t first = stage.default_setup().capacity_bytes;
+    return resized(stage, first, 4 * first, PositionRule::keep, 0);
+}
+
+CaseOutcome shrink(Stage& stage) {
+    const std::uint64_t second = stage.default_setup().capacity_bytes;
+    return resized(stage, 4 * second, second, PositionRule::keep, 0);
+}
+
+CaseOutcome positions_at_zero(Stage& stage) {
+    const std::uint64_t first = stage.default_setup().capacity_bytes;
+    return resized(stage, first, 2 * first, PositionRule::tail_at, 0);
+}
+
+CaseOutcome positions_shifted(Stage& stage) {
+    const std::uint64_t first = stage.default_setup().capacity_bytes;
+    return resized(stage, first, first, PositionRule::shift, 12345678901);
+}
+
+// The old buffer holds more than fits into the new one, and the consumer has read none of it.
+CaseOutcome unread_in_the_old(Stage& stage) {
+    const std::uint64_t small = stage.default_setup().capacity_bytes;
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 4 * small;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 2; ++round) {
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 24, small / 8);
+        stage.resize(small);
+        emit_everywhere(stage, 2, 100);
+        stage.thaw();
+        stage.wait_asleep();
+        stage.resize(4 * small);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// Everything in the old buffer has been delivered; the copies in the new one are not new.
+CaseOutcome nothing_twice(Stage& stage) {
+    emit_everywhere(stage, 30, 400);
+    stage.start();
+    stage.wait_asleep();
+    stage.resize(stage.capacity_bytes());
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 400);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome two_at_once(Stage& stage, bool with_events) {
+    emit_everywhere(stage, 4, 200);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 3; ++round) {
+        stage.freeze();
+        if (with_events) emit_everywhere(stage, 2, 200);
+        stage.resize(2 * stage.capacity_bytes());
+        if (with_events) emit_everywhere(stage, 2, 200);
+        stage.resize(stage.capacity_bytes() / 2);
+        if (with_events) emit_everywhere(stage, 2, 200);
+        stage.thaw();
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// E21: one last sequence number over all buffers: nothing was found in the buffer between.
+CaseOutcome swaps_without_events(Stage& stage) {
+    emit_everywhere(stage, 10, 200);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 4; ++round) {
+        stage.resize(stage.capacity_bytes());
+        stage.wait_asleep();
+    }
+    emit_everywhere(stage, 1, 200);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The whole buffer is overwritten between the swap and the consumer's first look at the new one.
+CaseOutcome lapped_over_a_swap(Stage& stage) {
+    emit_everywhere(stage, 4, 200);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 3; ++round) {
+        stage.freeze();
+        emit_everywhere(stage, 2, 300);
+        stage.resize(stage.capacity_bytes());
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) lap(stage, cpu, 2500);
+        stage.thaw();
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// E19: swapped after the mmap and before generation can have been read: what is read there is the
+// successor's number, in a buffer that is dead.
+CaseOutcome swap_behind_the_mmap(Stage& stage) {
+    int left = 3;
+    stage.set_on_mapped([&stage, &left](const Mapped&) {
+        if (left <= 0) return;
+        --left;
+        stage.resize(stage.capacity_bytes());
+    });
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_delivered();
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    left = 2;
+    stage.resize(stage.capacity_bytes());
+    stage.wait_asleep();
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// E15, E19: the generation of a retired buffer moves on while its consumer looks elsewhere.
+CaseOutcome nudged(Stage& stage) {
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 3; ++round) {
+        stage.freeze();
+        std::vector<BufferIndex> old;
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+            old.push_back(stage.rings().history().present_buffer(cpu));
+        emit_everywhere(stage, 1, 100);
+        stage.resize(stage.capacity_bytes());
+        for (const BufferIndex buffer : old) {
+            for (int times = 0; times <= round; ++times) stage.rings().nudge(buffer);
+        }
+        emit_everywhere(stage, 1, 100);
+        stage.thaw();
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] {
+        emit_some(stage, 0, 1, 120);
+        stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
+        emit_some(stage, 0, 1, 140);
+    });
+    return stage.finish();
+}
+
+// Retired buffers that are still open or mapped when everybody has long moved on.
+CaseOutcome closes_what_it_leaves(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    constexpr int kSwaps = 20;
+    for (int round = 0; round < kSwaps; ++round) {
+        stage.resize(stage.capacity_bytes());
+        emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+    }
+    const std::size_t fds = stage.tracer().open_fds().size();
+    const std::size_t mappings = stage.tracer().mappings().size();
+    // One buffer a CPU is in use; a consumer may let go late, but not of everything ever.
+    const std::size_t most = 4 * static_cast<std::size_t>(stage.cpus());
+    if (fds > most || mappings > most) {
+        Finding finding = contract_finding(
+            fmt::format("after {} resizes it has {} fds and {} mappings of buffers of {} CPUs",
+                        kSwaps, fds, mappings, stage.cpus()));
+        finding.clause = "5.1.8.3-6";
+        stage.blame(finding);
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_resize_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
+                              std::string_view title, std::string_view description,
+                              std::string_view expectation, CaseFunction run) {
+        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+    };
+    add("5.1.8.3/grow", Level::must, "5.1.8.3", "the buffers grow",
+        "A resize to four times the capacity, with events before and after.",
+        "It attaches again, reads the new capacity, and goes on without a loss or a double.", grow);
+    add("5.1.8.3/shrink", Level::must, "5.1.8.3", "the buffers shrink",
+        "A resize to a quarter of the capacity, with events before and after.",
+        "It attaches again, reads the new capacity, and goes on without a loss or a double.",
+        shrink);
+    add("5.1.8.3-5/nothing-twice", Level::must, "5.1.8.3-5", "what was copied is not new",
+        "A resize when all events have been delivered; the new buffer holds copies of them.",
+        "None is delivered again.", nothing_twice);
+    add("E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer is drained first",
+        "The old buffer holds three times what fits into the new one, unread, when it is swapped.",
+        "It drains the old buffer to its frozen write_pos before it switches: nothing is lost.",
+        unread_in_the_old);
+    add("E11/positions-begin-at-zero", Level::erratum, "E11", "the new buffer begins at 0",
+        "A resize after which the oldest event that survives is at position 0.",
+        "It begins at tail_pos and finds its place by sequence number.", positions_at_zero);
+    add("E11/positions-are-shifted", Level::erratum, "E11", "the new buffer begins elsewhere",
+        "A resize after which every position is 12345678901 higher.",
+        "It begins at tail_pos and finds its place by sequence number.", positions_shifted);
+    add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes before it can look",
+        "Two resizes, with events before, between and after, while the testee stands still.",
+        "Any change of generation is a change; nothing that survives is lost.",
+        [](Stage& stage) { return two_at_once(stage, true); });
+    add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes and no event",
+        "Two resizes, without events, while the testee stands still.",
+        "It ends up in the newest buffer.", [](Stage& stage) { return two_at_once(stage, false); });
+    add("E21/swaps-without-events-between", Level::erratum, "E21",
+        "several resizes with nothing new between", "Four resizes, one after the other, no events.",
+        "The last sequence number is one of the CPU, over all buffers: nothing is delivered again.",
+        swaps_without_events);
+    add("E21/lapped-over-a-swap", Level::erratum, "E21", "the new buffer is lapped at once",
+        "A resize, and the new buffer is overwritten as a whole before the testee moves.",
+        "What survives in either buffer is delivered, once, in order.", lapped_over_a_swap);
+    add("E19/swap-behind-the-mmap", Level::erratum, "E19", "retired before it was read",
+        "Every buffer is resized just after one was mapped and before its generation can have been "
+        "read; who sleeps on the dead buffer is nudged.",
+        "It attaches again and finds the living buffer, at once or at the nudge.",
+        swap_behind_the_mmap);
+    add("E19/nudged", Level::erratum, "E19", "retired buffers are nudged",
+        "The generation of a retired buffer is incremented one to three times more.",
+        "It moves to the new buffer once, and delivers nothing twice.", nudged);
+    add("E24/swap-at-every-step", Level::erratum, "E24", "a resize at every step of a drain",
+        "The consumer of CPU 0 is stopped before each of its accesses to the metadata page; an "
+        "event, a resize that shifts all positions, and another event come there.",
+        "write_pos of the old buffer is looked at again after generation has changed: nothing is "
+        "lost.",
+        swap_at_every_access_while_draining);
+    add("5.1.8.3-6/closes-what-it-leaves", Level::should, "5.1.8.3-6",
+        "closes and unmaps old buffers", "Twenty resizes, one after the other, with an event each.",
+        "Old fds are closed and old mappings unmapped.", closes_what_it_leaves);
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+//
+// Going to sleep and being woken (5.1.8.2, E1 to E3, E17): an event, a swap, a wake that is none,
+// at every step on the way.
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+CaseOutcome sleeps_and_wakes(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 15; ++round) {
+        const auto cpu = static_cast<std::uint32_t>(round) % stage.cpus();
+        emit_some(stage, cpu, 1, 100);
+        stage.wait_asleep(cpu);
+    }
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// While it sleeps without a limit its request to be woken must stand in need_wake.
+CaseOutcome asks_to_be_woken(Stage& stage) {
+    stage.start();
+    for (int round = 0; round < 5; ++round) {
+        stage.wait_asleep();
+        const FutexWait& wait = stage.waits().back();
+        const BufferIndex buffer = stage.rings().history().present_buffer(0);
+        if (wait.limit == TimeLimit::kNone && stage.rings().need_wake(buffer) == 0) {
+            Finding finding = contract_finding(
+                "CPU 0: it sleeps with need_wake 0: the producer skips the wake for the next "
+                "event");
+            finding.clause = "5.1.8.2-1";
+            stage.blame(finding);
+            break;
+        }
+        emit_everywhere(stage, 1, 100);
+    }
+    return stage.finish();
+}
+
+CaseOutcome shared_futex(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 64);
+    stage.wait_asleep();
+    for (const FutexWait& wait : stage.waits()) {
+        for (const FutexWord& word : wait.words) {
+            if (!word.is_private) continue;
+            Finding finding = contract_finding(
+                "it waits on futex_counter with a private futex: the producer, in another process "
+                "or in the kernel, can never wake it");
+            finding.clause = "E17";
+            stage.blame(finding);
+            return stage.finish();
+        }
+    }
+    return stage.finish();
+}
+
+CaseOutcome spurious_wakes(Stage& stage) {
+    stage.start();
+    for (int round = 0; round < 8; ++round) {
+        stage.wait_asleep();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) stage.rings().spurious_wake(cpu);
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 80);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The kernel restarts or interrupts the wait; the consumer must look again, and not end.
+CaseOutcome interrupted_waits(Stage& stage) {
+    stage.start();
+    for (int round = 0; round < 10; ++round) {
+        stage.wait_asleep();
+        stage.freeze();
+        if (round % 2 == 1) emit_everywhere(stage, 1, 80);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Between the last look and the kernel's: an event at the entry of the futex wait itself.
+CaseOutcome event_at_the_wait(Stage& stage) {
+    int left = 6;
+    stage.set_on_wait([&](const FutexWait&, std::uint32_t cpu) {
+        if (left <= 0) return;
+        --left;
+        emit_some(stage, cpu, 1, 90);
+    });
+    stage.start();
+    stage.wait_until([&left] { return left == 0; }, "six waits on futex_counter");
+    stage.set_on_wait(nullptr);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome event_at_every_step(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+    return stage.finish();
+}
+
+CaseOutcome batch_at_every_step(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] {
+        std::vector<EventSpec> specs;
+        for (int i = 0; i < 3; ++i) specs.push_back(stage.rings().make(70));
+        stage.rings().batch(0, specs);
+    });
+    return stage.finish();
+}
+
+CaseOutcome spurious_wake_at_every_step(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] { stage.rings().spurious_wake(0); });
+    return stage.finish();
+}
+
+CaseOutcome swap_at_every_step(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 70);
+    });
+    return stage.finish();
+}
+
+CaseOutcome swap_without_event_at_every_step(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access(stage, 0, [&stage] { stage.resize(stage.capacity_bytes()); });
+    emit_everywhere(stage, 1, 70);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome asleep_through_a_swap(Stage& stage) {
+    stage.start();
+    for (int round = 0; round < 4; ++round) {
+        stage.wait_asleep();
+        stage.resize(stage.capacity_bytes());
+        if (round % 2 == 0) stage.wait_asleep();
+        emit_everywhere(stage, 1, 80);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome full_barrier(Stage&) {
+    stop_unsupported(
+        "that a store is held back in a store buffer cannot be shown by stopping threads: it needs "
+        "the store-buffer witness, which this version of the suite does not have");
+}
+
+CaseOutcome load_order(Stage&) {
+    stop_unsupported(
+        "x86-64 does not reorder loads: a missing fence before the second look at "
+        "tail_pos cannot go wrong on this machine");
+}
+
+}  // namespace
+
+void add_sleep_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
+                              std::string_view title, std::string_view description,
+                              std::string_view expectation, CaseFunction run) {
+        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+    };
+    add("5.1.8.2-5/sleeps-and-wakes", Level::must, "5.1.8.2-5", "sleeps by futex, and is woken",
+        "Single events, each to a sleeping consumer.",
+        "It sleeps in a futex wait on futex_counter, is woken by the event, and delivers it.",
+        sleeps_and_wakes);
+    add("5.1.8.2-1/asks-to-be-woken", Level::must, "5.1.8.2-1", "sets need_wake before it sleeps",
+        "Looks at need_wake whenever the consumer of CPU 0 sleeps without a time limit.",
+        "need_wake is 1 then.", asks_to_be_woken);
+    add("E17/shared-futex", Level::erratum, "E17", "waits with a shared futex",
+        "Looks at the operation of every futex wait on futex_counter.",
+        "None has FUTEX_PRIVATE_FLAG.", shared_futex);
+    add("5.1.8.2-6/spurious-wakes", Level::must, "5.1.8.2-6", "wakes with nothing behind them",
+        "FUTEX_WAKE without an event, to every CPU, between events.",
+        "Nothing is invented, and it sleeps again.", spurious_wakes);
+    add("5.1.8.2-5/interrupted-waits", Level::must, "5.1.8.2-5", "waits that are interrupted",
+        "The sleeping threads are stopped and go on, every second time with an event on its way.",
+        "It sleeps on, or delivers.", interrupted_waits);
+    add("E2/event-at-the-futex-wait", Level::erratum, "E2", "an event just before it sleeps",
+        "An event is published after the last look, while the thread stands at the entry of its "
+        "futex wait.",
+        "futex_counter has moved on from the value that it waits with, so the wait ends at once.",
+        event_at_the_wait);
+    add("E2/event-at-every-step", Level::erratum, "E2", "an event at every step to sleep",
+        "The consumer of CPU 0 is woken by an event and stopped before each of its accesses to the "
+        "metadata page in turn, until it sleeps; one more event is published there.",
+        "No event is slept on: futex_counter is read before the last look at write_pos.",
+        event_at_every_step);
+    add("5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step to sleep",
+        "As before, with a batch of three.", "No event is slept on.", batch_at_every_step);
+    add("5.1.8.2/spurious-wake-at-every-step", Level::must, "5.1.8.2",
+        "a wake without an event at every step", "As before, with a FUTEX_WAKE and no event.",
+        "It sleeps again.", spurious_wake_at_every_step);
+    add("E3/swap-at-every-step", Level::erratum, "E3", "a resize at every step to sleep",
+        "As before, with a resize and an event in the new buffer.",
+        "It does not sleep on the retired buffer: generation is looked at again after need_wake "
+        "was set.",
+        swap_at_every_step);
+    add("E3/swap-without-an-event-at-every-step", Level::erratum, "E3",
+        "a resize and nothing else at every step", "As before, with a resize alone.",
+        "It moves to the new buffer and sleeps there.", swap_without_event_at_every_step);
+    add("E3/asleep-through-a-swap", Level::erratum, "E3", "asleep when the buffer is swapped",
+        "Every buffer is resized while the consumer sleeps; then events come.",
+        "The wake of the swap takes it to the new buffer.", asleep_through_a_swap);
+    add("E1/full-barrier", Level::erratum, "E1", "a full barrier after need_wake is set",
+        "The store to need_wake is held back in the store buffer, past the load of write_pos.",
+        "A full barrier between the two keeps the order.", full_barrier);
+    add("E4/data-before-second-look", Level::erratum, "E4", "a fence before the second tail_pos",
+        "The loads of the data are done after the second load of tail_pos.",
+        "An acquire fence between the two keeps the order.", load_order);
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+//
+// How a run on a stage ends: from states and findings to one outcome, and the runs themselves
+// (run_on_stage, check_set_up).
+#include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+std::string activity_text(const ThreadState& thread) {
+    switch (thread.activity) {
+        case Activity::kRunning:
+            return "running";
+        case Activity::kHeld:
+            return "held by the suite";
+        case Activity::kEnded:
+            return "ending";
+        case Activity::kBlocked:
+            break;
+    }
+    std::string text = fmt::format("blocked in system call {}", thread.call_number);
+    for (const FutexWord& word : thread.words)
+        text += fmt::format(", on a ring word at offset {} ({} futex, expects {}, there is {})",
+                            word.place.offset_bytes, word.is_private ? "private" : "shared",
+                            word.value_expected, word.value_there);
+    if (thread.limit != TimeLimit::kNone) text += ", with a time limit";
+    return text;
+}
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+std::string block(const std::string& title, const std::string& text) {
+    if (text.empty()) return "";
+    std::string out = title + ":\n";
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        out += "    " + text.substr(begin, end - begin) + "\n";
+        begin = end + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string Stage::describe_state() {
+    const Inspection inspection = tracer_->inspect();
+    std::string text = fmt::format("{} thread{}", inspection.threads.size(),
+                                   inspection.threads.size() == 1 ? "" : "s");
+    for (const ThreadState& thread : inspection.threads)
+        text += fmt::format("; {} {}", thread.tid, activity_text(thread));
+    return text;
+}
+
+void Stage::stop_with(Finding finding) {
+    throw Stop{Verdict::fail, std::move(finding)};
+}
+
+// A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
+// first one that is blocked.
+static WaitDescription describe_wait(
+    const Inspection& inspection, const std::function<std::optional<BufferIndex>(BufferId)>& find,
+    const History& history, std::uint32_t cpu) {
+    WaitDescription description;
+    for (const ThreadState& thread : inspection.threads) {
+        for (const FutexWord& word : thread.words) {
+            const std::optional<BufferIndex> index = find(word.place.buffer);
+            if (!index || history.buffer(*index).cpu != cpu) continue;
+            description.thread = thread.tid;
+            description.on_futex = true;
+            description.where = "futex";
+            description.cpu = cpu;
+            description.mapping_offset = word.place.offset_bytes;
+            description.expected = word.value_expected;
+            description.present = word.value_there;
+            description.is_private = word.is_private;
+            description.retired_buffer = history.buffer(*index).retired;
+            return description;
+        }
+    }
+    if (!inspection.threads.empty()) {
+        description.thread = inspection.threads.front().tid;
+        description.where = activity_text(inspection.threads.front());
+    }
+    return description;
+}
+
+void Stage::stop_hung(const std::string& what, bool for_good) {
+    read_report();
+    const std::string state = describe_state();
+    note("state of the testee: " + state);
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        const kmes::conformance::Event* owed =
+            progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
+        if (!owed) continue;
+        if (for_good)
+            stop_with(
+                lost_wake_up(cpu, owed->sequence, owed->type,
+                             describe_wait(
+                                 tracer_->inspect(), [this](BufferId id) { return index_of(id); },
+                                 rings_->history(), cpu)));
+        Finding finding = contract_finding(fmt::format(
+            "CPU {}: event {} is published and in the buffer, and is not delivered although the "
+            "testee had {} s for it ({})",
+            cpu, owed->sequence, 30 * settings_.timeout_scale, state));
+        finding.code = FindingCode::missing_event;
+        finding.clause = case_.clause;
+        finding.cpu = cpu;
+        finding.sequence = owed->sequence;
+        stop_with(finding);
+    }
+    if (ending_)
+        stop_with(never_ended(state, static_cast<std::uint64_t>(30000 * settings_.timeout_scale)));
+    Finding finding =
+        contract_finding(fmt::format("waited for {}; it did not come ({})", what, state));
+    finding.clause = case_.clause;
+    stop_with(finding);
+}
+
+Finding Stage::end_finding(const Ended& ended) const {
+    switch (ended.kind) {
+        case EndKind::kKilled:
+            return crash(ended.signal, strsignal(ended.signal) ? strsignal(ended.signal) : "",
+                         ended.fault ? ended.fault->describe() : std::string());
+        case EndKind::kExited: {
+            std::string missing;
+            for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+                if (!progress_->ended(cpu))
+                    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", cpu);
+            }
+            if (!ended.attached)
+                return contract_finding(fmt::format(
+                    "it exited with status {} and never called kmes_attach (system call 1091)",
+                    ended.exit_status));
+            return ended_too_early(ended.exit_status, missing);
+        }
+        case EndKind::kNotStarted:
+        case EndKind::kNotTraceable:
+            break;
+    }
+    return contract_finding(ended.text);
+}
+
+void Stage::stop_ended() {
+    read_report();
+    if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable)
+        throw SuiteError(ended_->text);
+    if (ended_->sanitizer_needs_ptrace)
+        stop_unsupported(
+            "the testee was built with a sanitizer that needs ptrace for itself; run it with "
+            "ASAN_OPTIONS=detect_leaks=0, or build it without");
+    if (!findings_.empty()) {
+        const Finding first = findings_.front();
+        findings_.erase(findings_.begin());
+        stop_with(first);
+    }
+    stop_with(end_finding(*ended_));
+}
+
+// -- The end ---------------------------------------------------------------------------------
+
+void Stage::wait_for_exit() {
+    const auto pending = [this] { return !ended_; };
+    wait_while(pending, pending, "the testee to exit");
+    read_report();
+}
+
+void Stage::emit_ends() {
+    if (frozen_) thaw();
+    ending_ = true;
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (progress_->ended(cpu)) continue;
+        EventSpec end =
+            rings_->make(kHeaderBytesBeforeType + kEndEventType.size(), std::string(kEndEventType));
+        rings_->emit(cpu, std::move(end));
+    }
+}
+
+CaseOutcome Stage::finish() {
+    emit_ends();
+    wait_for_exit();
+    JudgeOptions options;
+    options.exited_with_zero = ended_->kind == EndKind::kExited && ended_->exit_status == 0;
+    std::optional<Finding> first;
+    if (ended_->sanitizer_needs_ptrace || ended_->kind == EndKind::kKilled || !ended_->attached)
+        stop_ended();
+    if (!options.exited_with_zero) first = wrong_exit_status(ended_->exit_status);
+    return judge_run(options, first);
+}
+
+CaseOutcome Stage::finish_any_exit() {
+    if (!ended_) {
+        const auto pending = [this] { return !ended_; };
+        wait_while(pending, pending, "the testee to exit");
+    }
+    read_report();
+    if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
+    JudgeOptions options;
+    options.cut_short = true;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Stage::finish_refused() {
+    const auto pending = [this] { return !ended_; };
+    wait_while(pending, pending, "the testee to refuse every buffer");
+    read_report();
+    if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
+    JudgeOptions options;
+    options.exited_with_zero = ended_->exit_status == 0;
+    options.cut_short = ended_->exit_status != 0;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Stage::finish_tolerant() {
+    emit_ends();
+    bool asleep_for_good = false;
+    const auto sound_cpus_ended = [this] {
+        for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+            if (!progress_->ended(cpu) && !rings_->history().tolerated(cpu)) return false;
+        }
+        return true;
+    };
+    wait_while(
+        [&] {
+            if (!ended_ && sound_cpus_ended() && look_for_quiet() != Quiet::no)
+                asleep_for_good = true;
+            return !ended_ && !asleep_for_good;
+        },
+        [&] { return !sound_cpus_ended(); }, "the testee to exit or to sleep");
+    if (ended_ && (ended_->kind != EndKind::kExited || ended_->exit_status != 0)) stop_ended();
+    JudgeOptions options;
+    options.cut_short = !ended_;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Stage::judge_run(const JudgeOptions& options, std::optional<Finding> first) {
+    parser_.finish();
+    rings_->verify();
+    std::vector<Finding> all = findings_;
+    std::vector<Finding> judged = judge(rings_->history(), parser_, options);
+    all.insert(all.end(), judged.begin(), judged.end());
+    if (first) all.push_back(*first);
+    for (const auto& [index, id] : served_) {
+        if (std::optional<Finding> finding = rings_->check_metadata(index)) all.push_back(*finding);
+    }
+    return make_outcome(all);
+}
+
+CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings) {
+    CaseOutcome outcome;
+    outcome.verdict = findings.empty() ? Verdict::pass : Verdict::fail;
+    if (!findings.empty()) {
+        outcome.clause = findings.front().clause;
+        outcome.message = findings.front().message;
+    }
+    std::string text;
+    for (std::size_t i = 1; i < findings.size(); ++i)
+        text += fmt::format("also {} {}: {}\n", findings[i].clause, finding_name(findings[i].code),
+                            findings[i].message);
+    for (const std::string& line : notes_) text += line + "\n";
+    outcome.details = text;
+    if (findings.empty() || !tracer_) return outcome;
+    outcome.details += block("standard error of the testee", tracer_->standard_error());
+    for (const Finding& finding : findings) {
+        if (!finding.cpu || *finding.cpu >= cpus()) continue;
+        outcome.details += block(fmt::format("history of CPU {}", *finding.cpu),
+                                 describe_history(rings_->history(), parser_, *finding.cpu));
+        break;
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(parser_.comments().size(), 20); ++i)
+        outcome.details += "# " + parser_.comments()[i].text + "\n";
+    return outcome;
+}
+
+CaseOutcome Stage::outcome_of(const Stop& stop) {
+    if (stop.verdict != Verdict::fail)
+        return CaseOutcome{stop.verdict, stop.finding.clause, stop.finding.message, ""};
+    read_report();
+    parser_.finish();
+    JudgeOptions options;
+    options.cut_short = true;
+    std::vector<Finding> all{stop.finding};
+    all.insert(all.end(), findings_.begin(), findings_.end());
+    const std::vector<Finding> judged = judge(rings_->history(), parser_, options);
+    all.insert(all.end(), judged.begin(), judged.end());
+    return make_outcome(all);
+}
+
+CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {
+    Stage stage(settings, the_case);
+    try {
+        return the_case.run(stage);
+    } catch (const Stop& stop) {
+        try {
+            return stage.outcome_of(stop);
+        } catch (const Stop& again) {
+            return CaseOutcome{again.verdict, again.finding.clause, again.finding.message, ""};
+        }
+    } catch (const std::exception& error) {
+        return CaseOutcome{Verdict::suite_error, "", first_line(error.what()), ""};
+    }
+}
+
+std::string check_set_up(const StageSettings& settings) {
+    if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
+    if (std::string why = why_not_traceable(); !why.empty()) return why;
+    return "";
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+//
+// See rings.h.
+#include "conformance/stage/rings.h"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kNeedWakeOffset = 132;
+constexpr std::uint64_t kNeedWakeWordEnd = 136;  // a 32-bit store is right too (contract)
+constexpr std::uint64_t kClockStepNs = 1000;
+
+HistorySettings history_settings(const RingsSetup& setup) {
+    HistorySettings settings;
+    settings.cpus = setup.cpus;
+    settings.capacity_bytes = setup.capacity_bytes;
+    settings.start_positions = setup.start_positions;
+    settings.boot_capacity_bytes = setup.boot_capacity_bytes;
+    return settings;
+}
+
+kmes_event_input input_of(const EventSpec& spec) {
+    kmes_event_input input{};
+    input.type = spec.type.data();
+    input.type_len = static_cast<__u16>(spec.type.size());
+    input.payload = spec.payload.data();
+    input.payload_len = static_cast<__u32>(spec.payload.size());
+    input.origin_class = spec.origin;
+    input.header_extra_len = static_cast<__u32>(spec.extra_header.size());
+    return input;
+}
+
+kmes_swap_positions positions_of(PositionRule rule) {
+    switch (rule) {
+        case PositionRule::keep:
+            return KMES_SWAP_KEEP;
+        case PositionRule::tail_at:
+            return KMES_SWAP_ZERO;
+        case PositionRule::shift:
+            return KMES_SWAP_SHIFT;
+    }
+    throw SuiteError("no such rule for positions");
+}
+
+}  // namespace
+
+// One CPU of the core, with the platform that the stage gives it: its clock, and wakes at once.
+struct Rings::Producer {
+    explicit Producer(Rings& owner) : rings(owner) {
+        platform.context = this;
+        platform.clock_ns = [](void* context) -> __u64 {
+            return static_cast<Producer*>(context)->rings.stamp_ns_;
+        };
+        platform.queue_wake = [](void* context, kmes_buffer* buffer) {
+            ++static_cast<Producer*>(context)->rings.wakes_;
+            syscall(SYS_futex, buffer->shared.futex_counter, FUTEX_WAKE, INT_MAX, nullptr, nullptr,
+                    0);
+        };
+    }
+
+    Rings& rings;
+    kmes_platform platform{};
+    kmes_cpu cpu{};
+};
+
+Rings::Rings(const RingsSetup& setup)
+    : capacity_bytes_(setup.capacity_bytes), history_(history_settings(setup)) {
+    for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
+        const BufferIndex index = history_.present_buffer(cpu);
+        const Buffer& buffer = history_.buffer(index);
+        const BufferIndex made =
+            add_memory(buffer.capacity, cpu, buffer.start_position, buffer.generation());
+        if (made != index) throw SuiteError("the history numbers its buffers in another order");
+        producers_.push_back(std::make_unique<Producer>(*this));
+        kmes_cpu_init(&producers_[cpu]->cpu, static_cast<__u16>(cpu), memories_[index]->buffer(),
+                      &producers_[cpu]->platform, 0);
+    }
+}
+
+Rings::~Rings() = default;
+
+void Rings::set_before_operation(std::function<void()> function) {
+    before_operation_ = std::move(function);
+}
+
+void Rings::set_on_buffer(std::function<void(BufferIndex)> function) {
+    on_buffer_ = std::move(function);
+    for (BufferIndex index = 0; index < memories_.size(); ++index) on_buffer_(index);
+}
+
+BufferIndex Rings::add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu,
+                              std::uint64_t start_pos, std::uint64_t generation) {
+    BufferOptions options;
+    options.capacity_bytes = capacity_bytes;
+    options.cpu_id = static_cast<std::uint16_t>(cpu);
+    options.start_position = start_pos;
+    options.generation = generation;
+    options.metadata_file_bytes = kMetadataBytes + 2 * capacity_bytes;
+    options.allocate_pages = false;
+    memories_.push_back(BufferMemory::create(options));
+    planted_.emplace_back();
+    if (on_buffer_) on_buffer_(memories_.size() - 1);
+    return memories_.size() - 1;
+}
+
+void Rings::before_operation() {
+    if (before_operation_) before_operation_();
+}
+
+void Rings::stamp(EventSpec& spec) {
+    if (spec.timestamp == 0) {
+        spec.timestamp = clock_ns_;
+        clock_ns_ += kClockStepNs;
+    }
+    stamp_ns_ = spec.timestamp;
+}
+
+int Rings::emit_core(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
+    const kmes_event_input input = input_of(spec);
+    kmes_cpu* producer = &producers_.at(cpu)->cpu;
+    return style == EmitStyle::kernel ? kmes_cpu_emit(producer, &input)
+                                      : kmes_cpu_emit_call(producer, &input);
+}
+
+// The core said the same as the history, and stands where the history says.
+void Rings::compare(const Emitted& expected, int result, std::uint32_t cpu) const {
+    const int right = expected.outcome == EmitOutcome::written ? 0 : -ENOSPC;
+    if (result != right)
+        throw SuiteError(
+            fmt::format("CPU {}: the producer answered {} where the specification "
+                        "says {}",
+                        cpu, result, right));
+    const kmes_cpu& producer = producers_.at(cpu)->cpu;
+    const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+    if (producer.buffer->tail != buffer.tail_pos || producer.buffer->published != buffer.write_pos)
+        throw SuiteError(
+            fmt::format("CPU {}: the producer stands at tail {} and write {}, the "
+                        "specification at {} and {}",
+                        cpu, producer.buffer->tail, producer.buffer->published, buffer.tail_pos,
+                        buffer.write_pos));
+}
+
+Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
+    before_operation();
+    stamp(spec);
+    // The history first: once the core has published, the testee may report the event.
+    const Emitted expected = history_.emit(cpu, spec, style);
+    compare(expected, emit_core(cpu, spec, style), cpu);
+    return expected;
+}
+
+void Rings::drop(std::uint32_t cpu) {
+    const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
+    if (emit(cpu, make(capacity / 2 + 1)).outcome != EmitOutcome::dropped)
+        throw SuiteError("an event over half of the capacity was not dropped");
+}
+
+void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
+    before_operation();
+    const std::uint64_t timestamp = clock_ns_;  // a batch shares one
+    clock_ns_ += kClockStepNs;
+    stamp_ns_ = timestamp;
+    kmes_cpu* producer = &producers_.at(cpu)->cpu;
+    kmes_batch batch;
+    history_.batch_begin(cpu);
+    kmes_batch_begin(producer, &batch);
+    for (EventSpec spec : specs) {
+        spec.timestamp = timestamp;
+        const Emitted expected = history_.batch_add(cpu, spec);
+        const kmes_event_input input = input_of(spec);
+        compare(expected, kmes_batch_emit(producer, &batch, &input), cpu);
+    }
+    history_.batch_end(cpu);
+    kmes_batch_end(producer, &batch);
+}
+
+void Rings::emit_slowly(std::uint32_t cpu, EventSpec spec, const std::function<void()>& between) {
+    before_operation();
+    stamp(spec);
+    kmes_cpu* producer = &producers_.at(cpu)->cpu;
+    const kmes_event_input input = input_of(spec);
+    kmes_reservation reservation;
+    if (kmes_reserve(producer, &input, &reservation) != 0)
+        throw SuiteError("the reservation was refused");
+    reserved_cpu_ = cpu;
+    between();
+    reserved_cpu_.reset();
+    kmes_reservation_fill(producer, &reservation, 0, spec.payload.data(),
+                          static_cast<__u32>(spec.payload.size()));
+    before_operation();
+    const Emitted expected = history_.emit(cpu, spec);
+    kmes_commit(producer, &reservation);
+    compare(expected, 0, cpu);
+}
+
+void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
+    before_operation();
+    const BufferIndex expected = history_.swap(cpu, spec);
+    const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
+    if (made != expected) throw SuiteError("the history numbers its buffers in another order");
+    if (spec.rule == PositionRule::tail_at && spec.position != 0)
+        throw SuiteError("the core can begin a new buffer at 0 only");
+    if (kmes_swap_run(&producers_.at(cpu)->cpu, memories_[made]->buffer(), positions_of(spec.rule),
+                      spec.rule == PositionRule::shift ? spec.position : 0) != 0)
+        throw SuiteError("the swap was refused");
+    capacity_bytes_ = spec.capacity_bytes;
+}
+
+void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
+    before_operation();
+    const BufferIndex expected = history_.hand_over(cpu, spec);
+    const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
+    if (made != expected) throw SuiteError("the history numbers its buffers in another order");
+    if (kmes_swap_run(&producers_.at(cpu)->cpu, memories_[made]->buffer(), positions_of(spec.rule),
+                      spec.position) != 0)
+        throw SuiteError("the hand-over was refused");
+}
+
+void Rings::nudge(BufferIndex buffer) {
+    before_operation();
+    history_.nudge(buffer);
+    const std::uint32_t cpu = history_.buffer(buffer).cpu;
+    if (kmes_buffer_nudge(&producers_.at(cpu)->cpu, memories_.at(buffer)->buffer()) != 0)
+        throw SuiteError("the nudge was refused");
+}
+
+void Rings::spurious_wake(std::uint32_t cpu) {
+    before_operation();
+    syscall(SYS_futex, memories_.at(history_.present_buffer(cpu))->futex_word(), FUTEX_WAKE,
+            INT_MAX, nullptr, nullptr, 0);
+}
+
+void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,
+                           std::span<const std::uint8_t> bytes) {
+    if (offset + bytes.size() > kMetadataBytes) throw SuiteError("beyond the metadata page");
+    auto* page = static_cast<std::uint8_t*>(memories_.at(buffer)->base());
+    std::memcpy(page + offset, bytes.data(), bytes.size());
+    planted_[buffer].emplace_back(offset, std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+void Rings::write_data(BufferIndex buffer, std::uint64_t position,
+                       std::span<const std::uint8_t> bytes) {
+    BufferMemory& memory = *memories_.at(buffer);
+    if (bytes.size() > memory.capacity_bytes()) throw SuiteError("beyond the data region");
+    auto* data = static_cast<std::uint8_t*>(memory.base()) + kMetadataBytes;
+    std::memcpy(data + (position & (memory.capacity_bytes() - 1)), bytes.data(), bytes.size());
+    data_is_planted_ = true;
+}
+
+std::uint64_t Rings::random() {
+    // splitmix64: any seed is as good as another, and a run is the same everywhere.
+    std::uint64_t z = (random_ += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
+                      std::uint64_t extra_header_bytes) {
+    const std::uint64_t header = kHeaderBytesBeforeType + type.size() + extra_header_bytes;
+    if (type.empty() || event_bytes < header)
+        throw SuiteError(
+            fmt::format("no event of {} bytes with a header of {}", event_bytes, header));
+    EventSpec spec;
+    spec.type = std::move(type);
+    spec.extra_header.assign(extra_header_bytes, '\0');
+    spec.payload.resize(event_bytes - header);
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < spec.payload.size(); ++i) {
+        if (i % 8 == 0) word = random();
+        spec.payload[i] = static_cast<char>(word >> (8 * (i % 8)));
+    }
+    return spec;
+}
+
+std::uint32_t Rings::counter(BufferIndex buffer) const {
+    return memories_.at(buffer)->buffer()->futex_counter;
+}
+
+std::uint8_t Rings::need_wake(BufferIndex buffer) const {
+    return __atomic_load_n(memories_.at(buffer)->buffer()->shared.need_wake, __ATOMIC_RELAXED);
+}
+
+std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
+    const BufferMemory& memory = *memories_.at(index);
+    const Buffer& buffer = history_.buffer(index);
+    std::vector<std::uint8_t> right(kMetadataBytes, 0);
+    const auto put = [&right](std::uint64_t offset, const void* bytes, std::size_t count) {
+        std::memcpy(right.data() + offset, bytes, count);
+    };
+    const ExpectedMetadata expected = history_.expected_metadata(index);
+    const std::uint32_t version = 1;
+    const std::uint64_t data_offset = kMetadataBytes;
+    const std::uint32_t futex_counter = counter(index);
+    put(0, "KMESRING", 8);
+    put(8, &version, 4);
+    put(12, &expected.cpu_id, 2);
+    put(16, &expected.capacity, 8);
+    put(24, &data_offset, 8);
+    put(32, &expected.generation, 8);
+    put(64, &expected.write_pos, 8);
+    put(72, &expected.tail_pos, 8);
+    // In the middle of emit_slowly the tail is ahead of the history.
+    const std::uint64_t reserved_tail = memories_.at(index)->buffer()->tail;
+    if (reserved_cpu_ == buffer.cpu) put(72, &reserved_tail, 8);
+    put(128, &futex_counter, 4);
+    for (const auto& [offset, bytes] : planted_[index]) put(offset, bytes.data(), bytes.size());
+    const auto* page = static_cast<const std::uint8_t*>(memory.base());
+    for (std::uint64_t offset = 0; offset < kMetadataBytes; ++offset) {
+        if (offset >= kNeedWakeOffset && offset < kNeedWakeWordEnd) continue;
+        // Forged positions stand until the producer publishes again.
+        if (history_.tolerated(buffer.cpu) && offset >= 64 && offset < 80) continue;
+        if (__atomic_load_n(page + offset, __ATOMIC_RELAXED) != right[offset])
+            return write_outside(buffer.cpu, offset, 1, "");
+    }
+    std::uint8_t need_wake_bytes[4];
+    for (std::uint64_t i = 0; i < 4; ++i)
+        need_wake_bytes[i] = __atomic_load_n(page + kNeedWakeOffset + i, __ATOMIC_RELAXED);
+    return judge_need_wake_bytes(buffer.cpu, need_wake_bytes);
+}
+
+void Rings::verify() const {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        const BufferIndex index = history_.present_buffer(cpu);
+        if (history_.tolerated(cpu) || data_is_planted_ || !planted_[index].empty()) continue;
+        const BufferMemory& memory = *memories_.at(index);
+        const std::string difference = history_.compare_data(
+            index, {static_cast<const std::uint8_t*>(memory.base()) + kMetadataBytes,
+                    memory.capacity_bytes()});
+        if (!difference.empty()) throw SuiteError(fmt::format("CPU {}: {}", cpu, difference));
+    }
+}
+
+}  // namespace kmes::conformance

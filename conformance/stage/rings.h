@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// The producer's side of a stage: real buffers in shared memory, written by the core, and the
+// oracle's history of the same operations. Every operation is told to both; verify() compares what
+// stands in memory with what the history expects, so that a mistake of the core is an error of the
+// suite and never a verdict on a testee. Knows no testee process.
+#ifndef KMES_CONFORMANCE_STAGE_RINGS_H_
+#define KMES_CONFORMANCE_STAGE_RINGS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "conformance/oracle/finding.h"
+#include "conformance/oracle/history.h"
+#include "kmes/ring.h"
+#include "kmes/user/memory.h"
+
+namespace kmes::conformance {
+
+// Something went wrong that is no fault of the testee: ends the case with suite_error.
+class SuiteError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+struct RingsSetup {
+    std::uint32_t cpus = 1;
+    std::uint64_t capacity_bytes = 65536;
+    std::vector<std::uint64_t> start_positions;  // one a CPU; what is missing is 0
+    // With a value the run begins in the boot phase: attaching is answered EAGAIN until hand_over.
+    std::optional<std::uint64_t> boot_capacity_bytes;
+};
+
+class Rings {
+  public:
+    explicit Rings(const RingsSetup& setup);
+    ~Rings();
+    Rings(const Rings&) = delete;
+    Rings& operator=(const Rings&) = delete;
+
+    History& history() { return history_; }
+    const History& history() const { return history_; }
+    std::uint32_t cpus() const { return history_.cpus(); }
+    std::uint64_t capacity_bytes() const { return capacity_bytes_; }
+
+    // Called before each operation, so that the stage can read the report first.
+    void set_before_operation(std::function<void()> function);
+    // Called when a buffer that consumers may attach to has been made, before anybody can see it.
+    void set_on_buffer(std::function<void(BufferIndex)> function);
+
+    // -- The producer (timestamps: the stage's clock unless the spec has one) --
+    Emitted emit(std::uint32_t cpu, EventSpec spec, EmitStyle style = EmitStyle::kernel);
+    // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
+    void drop(std::uint32_t cpu);
+    void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    // An event that is reserved, with room made for it, and only published after `between`: what a
+    // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). To the
+    // history it happens behind `between`: what was overwritten stays owed no longer than that.
+    void emit_slowly(std::uint32_t cpu, EventSpec spec, const std::function<void()>& between);
+    void swap(std::uint32_t cpu, const SwapSpec& spec);
+    void hand_over(std::uint32_t cpu, const SwapSpec& spec);
+    void nudge(BufferIndex buffer);
+    // A FUTEX_WAKE with nothing behind it: the counter stays.
+    void spurious_wake(std::uint32_t cpu);
+
+    // -- Malformed buffers: bytes of the metadata page, written behind the producer's back --
+    void write_metadata(BufferIndex buffer, std::uint64_t offset,
+                        std::span<const std::uint8_t> bytes);
+    // Bytes of the data region, behind the producer's back; both halves show them (5.1.4).
+    void write_data(BufferIndex buffer, std::uint64_t position,
+                    std::span<const std::uint8_t> bytes);
+
+    // -- Events --
+    // An event of exactly `event_bytes` bytes, with a payload of pseudo-random bytes that no other
+    // event of the run has. 29 + the type + extra_header_bytes at least.
+    EventSpec make(std::uint64_t event_bytes, std::string type = "t",
+                   std::uint64_t extra_header_bytes = 0);
+    void set_clock(std::uint64_t ns) { clock_ns_ = ns; }
+    std::uint64_t clock() const { return clock_ns_; }
+    void set_seed(std::uint64_t seed) { random_ = seed; }
+    std::uint64_t random();
+
+    // -- Looking --
+    const BufferMemory& memory(BufferIndex buffer) const { return *memories_.at(buffer); }
+    std::uint32_t counter(BufferIndex buffer) const;
+    std::uint8_t need_wake(BufferIndex buffer) const;
+    std::uint64_t wakes() const { return wakes_; }
+    // What the testee has written to the metadata page where it may not. Nothing: right.
+    std::optional<Finding> check_metadata(BufferIndex buffer) const;
+    // Compares producer and history; throws SuiteError where they differ.
+    void verify() const;
+
+  private:
+    struct Producer;
+
+    void before_operation();
+    void compare(const Emitted& expected, int result, std::uint32_t cpu) const;
+    int emit_core(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
+    BufferIndex add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu, std::uint64_t start_pos,
+                           std::uint64_t generation);
+    void stamp(EventSpec& spec);
+
+    std::uint64_t capacity_bytes_;
+    History history_;
+    std::vector<std::shared_ptr<BufferMemory>> memories_;  // by BufferIndex
+    std::vector<std::unique_ptr<Producer>> producers_;     // by CPU
+    std::function<void()> before_operation_;
+    std::function<void(BufferIndex)> on_buffer_;
+    // What a case has put into a page behind the producer's back: no fault of the testee.
+    std::vector<std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>>> planted_;
+    std::uint64_t clock_ns_ = 1'700'000'000'000'000'000;
+    std::uint64_t stamp_ns_ = 0;
+    std::uint64_t random_ = 1;
+    std::uint64_t wakes_ = 0;
+    std::optional<std::uint32_t> reserved_cpu_;
+    bool data_is_planted_ = false;
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_RINGS_H_

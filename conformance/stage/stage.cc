@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+//
+// The stage: set-up, what happens at each event of the tracer, and the waits. Judging is in
+// outcome.cc. See stage.h.
+#include "conformance/stage/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace kmes::conformance {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long one wait may take before it is called a failure, and how long nothing may move before a
+// testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
+constexpr milliseconds kLimit{30000};
+constexpr milliseconds kSettle{4000};
+// Before a look at the threads: no verdict, only a saving of looks.
+constexpr milliseconds kLookEvery{15};
+constexpr milliseconds kPoll{3};
+constexpr unsigned kNudgesOfOneBuffer = 3;
+
+milliseconds scaled(milliseconds time, double scale) {
+    return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
+}
+
+}  // namespace
+
+void stop_inconclusive(std::string message) {
+    throw Stop{Verdict::inconclusive, contract_finding(message)};
+}
+
+void stop_unsupported(std::string message) {
+    throw Stop{Verdict::unsupported, contract_finding(message)};
+}
+
+Stage::Stage(const StageSettings& settings, const Case& the_case)
+    : settings_(settings), case_(the_case), last_change_(Clock::now()) {}
+
+Stage::~Stage() = default;
+
+RingsSetup Stage::default_setup() const {
+    RingsSetup setup;
+    setup.cpus = settings_.cpus;
+    setup.capacity_bytes = settings_.capacity_bytes;
+    return setup;
+}
+
+void Stage::set_up(const RingsSetup& setup) {
+    if (rings_) throw SuiteError("the rings of this case are made already");
+    rings_ = std::make_unique<Rings>(setup);
+    rings_->set_seed(settings_.seed);
+    progress_ = std::make_unique<Progress>(rings_->history());
+    sleeps_.assign(setup.cpus, 0);
+    rings_->set_before_operation([this] {
+        read_report();
+        rings_->history().set_report_bytes(parser_.bytes_fed());
+    });
+}
+
+Rings& Stage::rings() {
+    if (!rings_) set_up(default_setup());
+    return *rings_;
+}
+
+void Stage::answer_attach_with(std::vector<int> errors) {
+    attach_errors_.assign(errors.begin(), errors.end());
+}
+
+void Stage::set_on_mapped(std::function<void(const Mapped&)> function) {
+    on_mapped_ = std::move(function);
+}
+
+void Stage::set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function) {
+    on_wait_ = std::move(function);
+}
+
+void Stage::start() {
+    rings();
+    tracer_ = std::make_unique<Tracer>();
+    tracer_->set_attach_handler(
+        [this](const AttachRequest& request) { return answer_attach(request); });
+    rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
+    last_change_ = Clock::now();
+    tracer_->start(settings_.testee);
+}
+
+BufferId Stage::serve(BufferIndex index) {
+    const BufferMemory& memory = rings_->memory(index);
+    ServedBuffer served;
+    served.metadata_fd = memory.metadata_fd();
+    served.data_fd = memory.data_fd();
+    served.capacity_bytes = memory.capacity_bytes();
+    if (reported_capacity_bytes_)
+        served.expected_mapping_bytes = kMetadataBytes + 2 * *reported_capacity_bytes_;
+    const BufferId id = tracer_->add_buffer(served);
+    served_[index] = id;
+    served_back_[id] = index;
+    return id;
+}
+
+AttachAnswer Stage::answer_attach(const AttachRequest&) {
+    AttachAnswer answer;
+    if (!attach_errors_.empty()) {
+        answer.error = attach_errors_.front();
+        attach_errors_.pop_front();
+        return answer;
+    }
+    const History& history = rings_->history();
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        const BufferIndex index = history.present_buffer(cpu);
+        if (history.buffer(index).boot) return AttachAnswer{EAGAIN, {}, 0};
+        answer.buffers.push_back(served_.at(index));
+    }
+    answer.capacity_bytes = reported_capacity_bytes_.value_or(rings_->capacity_bytes());
+    return answer;
+}
+
+// -- Events ----------------------------------------------------------------------------------
+
+void Stage::read_report() {
+    if (!tracer_) return;
+    const std::string bytes = tracer_->read_report();
+    if (bytes.empty()) return;
+    parser_.feed(bytes);
+    progress_->update(parser_);
+    last_change_ = Clock::now();
+    if (parser_.flooded())
+        stop_with(contract_finding("it floods its report: " +
+                                   (parser_.malformed().empty()
+                                        ? std::string("more than any run can need")
+                                        : parser_.malformed().back().message)));
+}
+
+void Stage::pump(TimePoint deadline) {
+    if (settings_.stop->load()) throw SuiteError("interrupted");
+    const TracerEvent event = tracer_->wait(deadline);
+    handle(event);
+    read_report();
+}
+
+void Stage::handle(const TracerEvent& event) {
+    if (std::holds_alternative<TimedOut>(event)) return;
+    if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
+    if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
+    if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
+    if (const auto* end = std::get_if<FutexWaitEnd>(&event)) return on(*end);
+    if (const auto* fault = std::get_if<WriteFault>(&event)) return on(*fault);
+    if (const auto* hit = std::get_if<GuardHit>(&event)) return on(*hit);
+    if (const auto* ended = std::get_if<Ended>(&event)) return on(*ended);
+    on_other(event);
+}
+
+void Stage::on(const Attached& event) {
+    last_change_ = Clock::now();
+    attaches_.push_back(event);
+    if (event.error != 0) return;
+    for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
+}
+
+void Stage::on(const Mapped& event) {
+    last_change_ = Clock::now();
+    maps_.push_back(event);
+    const MapDeviation& deviation = event.deviation;
+    if (event.error == 0) {
+        mapped_[served_back_.at(event.buffer)] = event.mapping.id;
+        if (on_mapped_) on_mapped_(event);
+    }
+    if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
+    const auto blame_mapping = [&](const char* what, std::uint64_t value) {
+        findings_.push_back(wrong_mapping(fmt::format("{} {:#x}", what, value)));
+    };
+    if (deviation.length) blame_mapping("length", event.request.length_bytes);
+    if (deviation.shared) blame_mapping("flags", event.request.flags);
+    if (deviation.protection) blame_mapping("protection", event.request.protection);
+    if (deviation.offset) blame_mapping("offset", event.request.offset_bytes);
+}
+
+std::optional<BufferIndex> Stage::index_of(BufferId id) const {
+    const auto found = served_back_.find(id);
+    if (found == served_back_.end()) return std::nullopt;
+    return found->second;
+}
+
+std::uint32_t Stage::cpu_of(BufferIndex buffer) const {
+    return rings_->history().buffer(buffer).cpu;
+}
+
+void Stage::on(const FutexWait& event) {
+    wait_log_.push_back(event);
+    // A wait with a limit comes round for ever, and says nothing of progress.
+    if (event.limit == TimeLimit::kNone) last_change_ = Clock::now();
+    for (const FutexWord& word : event.words) {
+        const std::optional<BufferIndex> buffer = index_of(word.place.buffer);
+        if (!buffer) continue;
+        ++sleeps_.at(cpu_of(*buffer));
+        waiting_[event.tid] = Wait{event, cpu_of(*buffer), *buffer, rings_->history().operations()};
+        if (on_wait_) on_wait_(event, cpu_of(*buffer));
+    }
+}
+
+void Stage::on(const FutexWaitEnd& event) {
+    const auto found = waiting_.find(event.tid);
+    if (found == waiting_.end()) return;
+    if (found->second.wait.limit == TimeLimit::kNone) last_change_ = Clock::now();
+    waiting_.erase(found);
+}
+
+void Stage::on(const WriteFault& event) {
+    last_change_ = Clock::now();
+    const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
+    findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes,
+                                      event.access.size_bytes, event.code.describe()));
+}
+
+void Stage::on(const GuardHit& event) {
+    last_change_ = Clock::now();
+    if (!on_guard_) return release_guards();
+    if (on_guard_(event) == AtGuard::release) return release_guards();
+    tracer_->step_guarded(event.tid);
+}
+
+void Stage::on(const Ended& event) {
+    ended_ = event;
+    waiting_.clear();
+}
+
+void Stage::on_other(const TracerEvent& event) {
+    if (const auto* other = std::get_if<FutexOther>(&event)) {
+        note(fmt::format("thread {} did futex operation {} on a ring word", other->tid,
+                         other->operation));
+    } else if (const auto* forked = std::get_if<Forked>(&event)) {
+        last_change_ = Clock::now();
+        note(fmt::format("the testee made a child process, {}", forked->child_pid));
+    } else if (const auto* executed = std::get_if<Executed>(&event)) {
+        stop_with(contract_finding(
+            fmt::format("process {} replaced its program after it had attached", executed->pid)));
+    } else if (const auto* limit = std::get_if<OutputLimit>(&event)) {
+        if (limit->file == OutputLimit::File::kReport)
+            stop_with(contract_finding(
+                fmt::format("it floods its report: {} bytes unread", limit->unread_bytes)));
+        note("it floods its standard output or error; the middle is left out");
+    } else if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
+        note(fmt::format("process {}, which is not the testee, called kmes_attach; it got EPERM",
+                         foreign->pid));
+    } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+        throw SuiteError("tracer: " + trouble->what);
+    }
+}
+
+// -- Sleep -----------------------------------------------------------------------------------
+
+const Stage::Wait* Stage::wait_on(std::uint32_t cpu, BufferIndex buffer) const {
+    for (const auto& [tid, wait] : waiting_) {
+        for (const FutexWord& word : wait.wait.words) {
+            const std::optional<BufferIndex> index = index_of(word.place.buffer);
+            if (index && *index == buffer && cpu_of(*index) == cpu &&
+                word.place.offset_bytes == kFutexWordOffset)
+                return &wait;
+        }
+    }
+    return nullptr;
+}
+
+namespace {
+
+// The value that `wait` sleeps on in this buffer.
+std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
+    for (const FutexWord& word : wait.words) {
+        if (word.place.buffer == buffer) return word;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+bool Stage::asleep(std::uint32_t cpu) {
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    if (const Wait* wait = wait_on(cpu, buffer)) {
+        const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
+        return word && word->value_expected == rings_->counter(buffer);
+    }
+    // One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and
+    // looks at all buffers when that is over.
+    return std::any_of(waiting_.begin(), waiting_.end(), [this](const auto& entry) {
+        const Wait& wait = entry.second;
+        return wait.wait.limit != TimeLimit::kNone &&
+               wait.begun_operation >= rings_->history().operations();
+    });
+}
+
+// What a sleeper without a limit cannot owe any more is owed in the report (see
+// History::checkpoint_idle for the conditions). A wait with a limit proves nothing: its owner may
+// rely on the limit.
+void Stage::take_checkpoint(std::uint32_t cpu) {
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const Wait* wait = wait_on(cpu, buffer);
+    if (!wait || wait->wait.limit != TimeLimit::kNone) return;
+    const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
+    if (!word || word->value_expected != rings_->counter(buffer)) return;
+    if (wait->begun_operation < rings_->history().operations()) return;
+    read_report();
+    rings_->history().checkpoint_idle(cpu, buffer, parser_.bytes_fed());
+}
+
+void Stage::check_pages() {
+    for (const auto& [index, id] : served_) {
+        if (std::optional<Finding> finding = rings_->check_metadata(index)) stop_with(*finding);
+    }
+}
+
+// -- Waits -----------------------------------------------------------------------------------
+
+TimePoint Stage::limit() const {
+    return Clock::now() + scaled(kLimit, settings_.timeout_scale);
+}
+
+bool Stage::owes_nothing() const {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (!progress_->ended(cpu) && progress_->first_undelivered(cpu)) return false;
+    }
+    return true;
+}
+
+Stage::Quiet Stage::look_for_quiet() {
+    const auto still = Clock::now() - last_change_;
+    if (still < kLookEvery) return Quiet::no;
+    const Inspection inspection = tracer_->inspect();
+    // What it wrote before it blocked is progress too.
+    read_report();
+    if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
+    if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
+    const bool nothing_runs =
+        std::all_of(inspection.threads.begin(), inspection.threads.end(),
+                    [](const auto& thread) { return thread.activity == Activity::kBlocked; });
+    if (nothing_runs && still > scaled(kSettle, settings_.timeout_scale)) return Quiet::settling;
+    return Quiet::no;
+}
+
+// E19: who sleeps on a retired buffer is nudged, for as long as it is mapped. True: somebody was.
+bool Stage::nudge_sleepers() {
+    bool nudged = false;
+    std::vector<BufferIndex> retired;
+    for (const auto& [tid, wait] : waiting_) {
+        for (const FutexWord& word : wait.wait.words) {
+            const std::optional<BufferIndex> index = index_of(word.place.buffer);
+            if (index && rings_->history().buffer(*index).retired) retired.push_back(*index);
+        }
+    }
+    for (const BufferIndex index : retired) {
+        if (nudged_[index]++ >= kNudgesOfOneBuffer) continue;
+        rings_->nudge(index);
+        nudged = true;
+    }
+    if (nudged) last_change_ = Clock::now();
+    return nudged;
+}
+
+void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
+                       const std::string& what) {
+    const TimePoint end = limit();
+    while (pending()) {
+        if (ended_) stop_ended();
+        pump(std::min(end, Clock::now() + kPoll));
+        if (!pending()) break;
+        const Quiet quiet = look_for_quiet();
+        if (quiet != Quiet::no && pending() && !ended_ && owing()) {
+            if (nudge_sleepers()) continue;
+            stop_hung(what, quiet == Quiet::for_good);
+        }
+        if (Clock::now() >= end) stop_hung(what, false);
+    }
+    check_pages();
+}
+
+void Stage::wait_until(const std::function<bool()>& condition, const std::string& what) {
+    wait_while([&] { return !condition(); }, [] { return true; }, what);
+}
+
+bool Stage::wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu) {
+    bool came = false;
+    wait_while(
+        [&] {
+            came = came || condition();
+            return !came && !(asleep(cpu) && !progress_->first_undelivered(cpu));
+        },
+        [&] { return progress_->first_undelivered(cpu) != nullptr; },
+        "the testee to act or to sleep");
+    return came;
+}
+
+bool Stage::all_mapped() const {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (progress_->ended(cpu)) continue;
+        const std::vector<BufferIndex>& buffers = rings_->history().buffers_of(cpu);
+        if (std::none_of(buffers.begin(), buffers.end(),
+                         [this](BufferIndex index) { return mapped_.contains(index); }))
+            return false;
+    }
+    return true;
+}
+
+void Stage::wait_mapped() {
+    wait_while([this] { return !all_mapped(); }, [] { return true; },
+               "every buffer to be mapped or refused");
+}
+
+bool Stage::wait_mapped_or_exit() {
+    const auto gave_up = [this] {
+        return ended_ && ended_->kind == EndKind::kExited && ended_->exit_status != 0;
+    };
+    wait_while([&] { return !all_mapped() && !gave_up(); }, [] { return true; },
+               "every buffer to be mapped or refused");
+    return !gave_up();
+}
+
+void Stage::wait_delivered(std::uint32_t cpu) {
+    const auto pending = [this, cpu] {
+        return !progress_->ended(cpu) && progress_->first_undelivered(cpu) != nullptr;
+    };
+    wait_while(pending, pending, fmt::format("CPU {} to be drained", cpu));
+}
+
+void Stage::wait_delivered() {
+    const auto pending = [this] { return !all_mapped() || !owes_nothing(); };
+    wait_while(pending, pending, "every CPU to be drained");
+}
+
+void Stage::wait_asleep(std::uint32_t cpu) {
+    const auto pending = [this, cpu] {
+        return !progress_->ended(cpu) &&
+               (progress_->first_undelivered(cpu) != nullptr || !asleep(cpu));
+    };
+    wait_while(pending, pending,
+               fmt::format("CPU {} to be drained, and its consumer to sleep by futex on "
+                           "futex_counter",
+                           cpu));
+    if (!progress_->ended(cpu)) take_checkpoint(cpu);
+}
+
+void Stage::wait_asleep() {
+    wait_mapped();
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) wait_asleep(cpu);
+}
+
+void Stage::let_run(std::uint64_t milliseconds_to_run) {
+    const TimePoint end = Clock::now() + milliseconds(milliseconds_to_run);
+    while (!ended_ && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
+}
+
+// -- Holding ---------------------------------------------------------------------------------
+
+void Stage::freeze() {
+    if (!tracer_->freeze_all(limit()))
+        stop_inconclusive("some thread of the testee could not be stopped in time");
+    frozen_ = true;
+    read_report();
+}
+
+void Stage::thaw() {
+    frozen_ = false;
+    last_change_ = Clock::now();
+    tracer_->thaw_all();
+}
+
+void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
+                  GuardFunction function) {
+    const auto found = mapped_.find(rings_->history().present_buffer(cpu));
+    if (found == mapped_.end()) throw SuiteError("the testee has not mapped this buffer yet");
+    on_guard_ = std::move(function);
+    if (!tracer_->guard_pages(found->second, first_page, pages))
+        stop_inconclusive("the pages of the testee could not be guarded");
+    guarded_.push_back(found->second);
+}
+
+void Stage::release_guards() {
+    for (const MappingId mapping : guarded_) tracer_->release_guards(mapping);
+    guarded_.clear();
+    on_guard_ = nullptr;
+}
+
+void Stage::resize(std::uint64_t capacity_bytes, PositionRule rule, std::uint64_t position) {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu)
+        rings().swap(cpu, SwapSpec{capacity_bytes, rule, position});
+}
+
+}  // namespace kmes::conformance

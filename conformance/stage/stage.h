@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+//
+// What a case is played on: buffers and their producer (Rings), one traced testee, and the waits
+// between them. A case is straight-line code; whatever ends it early (a crash, a lost wake-up, a
+// limit) is thrown past it as Stop and becomes its outcome.
+//
+// A correct consumer is never blamed: a state is called a hang only if every thread of the testee
+// is blocked and nothing that is on its way can wake it, or if nothing moved for a long time that
+// scales; and a sleep on a retired buffer is nudged first (E19).
+#ifndef KMES_CONFORMANCE_STAGE_STAGE_H_
+#define KMES_CONFORMANCE_STAGE_STAGE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+#include "conformance/oracle/finding.h"
+#include "conformance/oracle/judge.h"
+#include "conformance/oracle/record.h"
+#include "conformance/stage/rings.h"
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+
+// Thrown by the waits; caught by run_on_stage.
+struct Stop {
+    Verdict verdict = Verdict::fail;
+    Finding finding;
+};
+
+// Thrown where the run lacks a means: the outcome is inconclusive or unsupported.
+[[noreturn]] void stop_inconclusive(std::string message);
+[[noreturn]] void stop_unsupported(std::string message);
+
+class Stage {
+  public:
+    Stage(const StageSettings& settings, const Case& the_case);
+    ~Stage();
+
+    const StageSettings& settings() const { return settings_; }
+    std::uint32_t cpus() const { return rings_ ? rings_->cpus() : settings_.cpus; }
+    std::uint64_t capacity_bytes() const {
+        return rings_ ? rings_->capacity_bytes() : settings_.capacity_bytes;
+    }
+
+    // -- Before the testee starts --
+    // Makes the rings. A case that wants something else than --cpus and --capacity says so here;
+    // without it the first use of rings() makes them as the command line says.
+    void set_up(const RingsSetup& setup);
+    RingsSetup default_setup() const;
+    Rings& rings();
+    const Rings& rings() const { return *rings_; }
+    // Answers of the first attach calls: errors, in this order.
+    void answer_attach_with(std::vector<int> errors);
+    // What *capacity says instead of the truth.
+    void set_reported_capacity(std::uint64_t bytes) { reported_capacity_bytes_ = bytes; }
+    // Called at each successful mmap, while the testee stands still behind it.
+    void set_on_mapped(std::function<void(const Mapped&)> function);
+    void start();
+
+    // -- Waiting. Each throws Stop if the testee ends, or hangs, before --
+    // Every buffer is mapped, or refused.
+    void wait_mapped();
+    // The same, or the testee has given up with a non-zero status (right where an attach fails).
+    // False: it has.
+    bool wait_mapped_or_exit();
+    // Everything that it owes now is in its report.
+    void wait_delivered();
+    void wait_delivered(std::uint32_t cpu);
+    // The same, and it sleeps by futex on every CPU that has not ended; what survives then is owed
+    // (a checkpoint).
+    void wait_asleep();
+    void wait_asleep(std::uint32_t cpu);
+    // Until `condition`; `what` names it in the message when the limit is passed.
+    void wait_until(const std::function<bool()>& condition, const std::string& what);
+    // Until `condition`, or everything is delivered and asleep. True: the condition came.
+    bool wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu);
+    // Gives the testee time to run, for a stretch that is not a verdict.
+    void let_run(std::uint64_t milliseconds);
+
+    // -- Holding the testee --
+    void freeze();
+    void thaw();
+
+    // Guards pages of the present buffer of a CPU, as the testee has it mapped; `function` is
+    // called at each access to them before it happens, and returns what is to be done with it.
+    enum class AtGuard {
+        step,     // do this one access, keep the guards
+        release,  // take all guards away and go on
+    };
+    using GuardFunction = std::function<AtGuard(const GuardHit&)>;
+    void guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
+               GuardFunction function);
+    void release_guards();
+    // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
+    void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
+
+    // -- What it has done so far --
+    bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
+    bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
+    const RecordParser& records() const { return parser_; }
+    const std::vector<Attached>& attaches() const { return attaches_; }
+    const std::vector<Mapped>& maps() const { return maps_; }
+    std::uint64_t sleeps(std::uint32_t cpu) const { return sleeps_.at(cpu); }
+    // Waits that it entered, in order.
+    const std::vector<FutexWait>& waits() const { return wait_log_; }
+    Tracer& tracer() { return *tracer_; }
+    // Adds a finding of the case's own.
+    void blame(Finding finding) { findings_.push_back(std::move(finding)); }
+    void note(std::string line) { notes_.push_back(std::move(line)); }
+
+    // -- The end --
+    // Emits the end event on every CPU, waits for the exit, judges.
+    CaseOutcome finish();
+    // The same for a run in which the testee is right to end by itself, or with another status, at
+    // any time from now on (an attach that fails: the contract allows both).
+    CaseOutcome finish_any_exit();
+    // The same where every buffer must be refused: it refuses each and exits with 0, or exits with
+    // another status at any time.
+    CaseOutcome finish_refused();
+    // The same where a CPU is tolerated (level robust): it may also stay asleep there for ever, but
+    // neither spin, nor crash, nor leave the other CPUs undrained.
+    CaseOutcome finish_tolerant();
+    // Judges what there is, with the finding that ended the run.
+    CaseOutcome outcome_of(const Stop& stop);
+
+    // Resizes every CPU, as a registry change would (5.1.3): same capacity for all.
+    void resize(std::uint64_t capacity_bytes, PositionRule rule = PositionRule::keep,
+                std::uint64_t position = 0);
+
+  private:
+    struct Wait {
+        FutexWait wait;
+        std::uint32_t cpu = 0;
+        BufferIndex buffer = 0;
+        std::uint64_t begun_operation = 0;
+    };
+    enum class Quiet { no, settling, for_good };
+
+    void pump(TimePoint deadline);
+    void read_report();
+    void handle(const TracerEvent& event);
+    void on(const Attached& event);
+    void on(const Mapped& event);
+    void on(const FutexWait& event);
+    void on(const FutexWaitEnd& event);
+    void on(const WriteFault& event);
+    void on(const GuardHit& event);
+    void on(const Ended& event);
+    void on_other(const TracerEvent& event);
+
+    AttachAnswer answer_attach(const AttachRequest& request);
+    BufferId serve(BufferIndex buffer);
+    TimePoint limit() const;
+    void check_pages();
+    void take_checkpoint(std::uint32_t cpu);
+    bool owes_nothing() const;
+    bool all_mapped() const;
+    Quiet look_for_quiet();
+    void examine_quiet(bool something_is_owed, const std::string& what);
+    bool nudge_sleepers();
+    [[noreturn]] void stop_hung(const std::string& what, bool for_good);
+    [[noreturn]] void stop_ended();
+    [[noreturn]] void stop_with(Finding finding);
+    Finding end_finding(const Ended& ended) const;
+    const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
+    std::uint32_t cpu_of(BufferIndex buffer) const;
+    std::optional<BufferIndex> index_of(BufferId id) const;
+    std::string describe_state();
+    CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
+    CaseOutcome make_outcome(const std::vector<Finding>& findings);
+    void wait_for_exit();
+    void emit_ends();
+    void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
+                    const std::string& what);
+
+    const StageSettings& settings_;
+    const Case& case_;
+    std::unique_ptr<Rings> rings_;
+    std::unique_ptr<Tracer> tracer_;
+    std::unique_ptr<Progress> progress_;
+    RecordParser parser_;
+    std::map<BufferIndex, BufferId> served_;
+    std::map<BufferId, BufferIndex> served_back_;
+    std::map<BufferIndex, MappingId> mapped_;
+    std::map<pid_t, Wait> waiting_;
+    std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
+    std::deque<int> attach_errors_;
+    std::optional<std::uint64_t> reported_capacity_bytes_;
+    std::function<void(const Mapped&)> on_mapped_;
+    GuardFunction on_guard_;
+    std::vector<MappingId> guarded_;
+    std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
+    std::vector<std::uint64_t> sleeps_;
+    std::vector<Attached> attaches_;
+    std::vector<Mapped> maps_;
+    std::vector<FutexWait> wait_log_;
+    std::vector<Finding> findings_;
+    std::vector<std::string> notes_;
+    std::optional<Ended> ended_;
+    TimePoint last_change_;
+    std::uint64_t handled_events_ = 0;
+    bool frozen_ = false;
+    bool ending_ = false;
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_STAGE_H_
