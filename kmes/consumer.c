@@ -73,7 +73,7 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
 static int find_event(struct kmes_reader* reader, struct kmes_event_header* header,
                       __u64* available_bytes) {
     for (;;) {
-        __u64 published_bytes;
+        __u64 published_bytes = 0;
         int found = look(reader, &published_bytes);
 
         if (found != KMES_READ_EVENT) return found;
