@@ -15,7 +15,8 @@ without() {
     echo none >"$toolchain"
     {
         echo "#!/bin/sh"
-        echo "echo 'this example was not built: there was no $1; tools/kmes setup testees installs it' >&2"
+        echo "echo 'this example was not built: there was no $1' >&2"
+        echo "echo 'tools/kmes setup testees installs it; build again then' >&2"
         echo "exit 77"
     } >"$program"
     chmod +x "$program"
@@ -32,7 +33,7 @@ go)
     command -v go >/dev/null 2>&1 || without go
     # Everything that it writes goes beside the program; nothing comes from a network.
     GOPATH=$(mktemp -d)
-    export GOPATH GOCACHE="$GOPATH/cache" CGO_ENABLED=0 GOPROXY=off GOTOOLCHAIN=local GOFLAGS=-mod=mod
+    export GOPATH GOCACHE="$GOPATH/cache" CGO_ENABLED=0 GOPROXY=off GOTOOLCHAIN=local
     go version >"$toolchain"
     go build -o "$program" "$source"
     chmod -R u+w "$GOPATH"

@@ -21,25 +21,27 @@ BROKEN = [
         wrong = "Does not ask how many CPUs there are: it has four slots, as its author's machine.",
         clause = "contract-1",
         case = "contract-1/more-cpus-than-slots",
-        edits = [(
-            """    if (attach_all(NULL, &cpu_count, &capacity) != ERANGE) err(1, "kmes_attach: number of CPUs");
-""",
-            """    cpu_count = 4;
+        edits = [
+            ("""
+    if (attach_all(NULL, &cpu_count, &capacity) != ERANGE) err(1, "kmes_attach: number of CPUs");
+""", """
+    cpu_count = 4;
     (void)capacity;
-""",
-        )],
+"""),
+        ],
     ),
     dict(
         name = "no-more-than-eight-cpus",
         wrong = "Aborts on a machine of more than eight CPUs.",
         clause = "5.1.1",
         case = "5.1.1/sixteen-cpus",
-        edits = [(
-            """    if (consumers == NULL) err(1, "calloc");
-""",
-            """    if (consumers == NULL || cpu_count > 8) abort();
-""",
-        )],
+        edits = [
+            ("""
+    if (consumers == NULL) err(1, "calloc");
+""", """
+    if (consumers == NULL || cpu_count > 8) abort();
+"""),
+        ],
     ),
     dict(
         name = "first-buffer-for-all",
@@ -47,12 +49,15 @@ BROKEN = [
         clause = "5.1.1",
         case = "5.1.1/four-cpus",
         edits = [
-            ("""        if (i != cpu) close(fds[i]);
-""", """        if (i != 0) close(fds[i]);
-"""),
-            ("""    if (fstat(fds[cpu], identity) != 0) err(1, "fstat");
+            ("""
+        if (i != cpu) close(fds[i]);
+    pthread_mutex_unlock(&lock);
+    if (fstat(fds[cpu], identity) != 0) err(1, "fstat");
     return fds[cpu];
-""", """    if (fstat(fds[0], identity) != 0) err(1, "fstat");
+""", """
+        if (i != 0) close(fds[i]);
+    pthread_mutex_unlock(&lock);
+    if (fstat(fds[0], identity) != 0) err(1, "fstat");
     (void)cpu;
     return fds[0];
 """),
@@ -64,11 +69,15 @@ BROKEN = [
         clause = "contract-2",
         case = "5.1.1/four-cpus",
         edits = [
-            ("""    for (int cpu = 0; cpu < cpu_count; cpu++) {
-""", """    for (int cpu = 0; cpu < 1; cpu++) {
+            ("""
+    for (int cpu = 0; cpu < cpu_count; cpu++) {
+""", """
+    for (int cpu = 0; cpu < 1; cpu++) {
 """),
-            ("""    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
-""", """    pthread_join(consumers[0].thread, NULL);
+            ("""
+    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
+""", """
+    pthread_join(consumers[0].thread, NULL);
 """),
         ],
     ),
@@ -77,12 +86,13 @@ BROKEN = [
         wrong = "Takes a kmes_attach that fails with EAGAIN for one that worked.",
         clause = "contract-1",
         case = "contract-1/eagain",
-        edits = [(
-            """        if (errno == ERANGE) return ERANGE;
-""",
-            """        if (errno == ERANGE || errno == EAGAIN) return ERANGE;
-""",
-        )],
+        edits = [
+            ("""
+        if (errno == ERANGE) return ERANGE;
+""", """
+        if (errno == ERANGE || errno == EAGAIN) return ERANGE;
+"""),
+        ],
     ),
     dict(
         name = "maps-the-data-once",
@@ -90,11 +100,16 @@ BROKEN = [
         clause = "5.1.5",
         case = "5.1.4/wrap-at-every-byte",
         edits = [
-            ("""        mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-""", """        mmap(NULL, kMetadataBytes + capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-"""),
-            ("""munmap(c->meta, kMetadataBytes + 2 * c->capacity);
-""", """munmap(c->meta, kMetadataBytes + c->capacity);
+            ("""
+        mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);  // the mapping stays
+    if (meta == MAP_FAILED) return refuse(c, "cannot be mapped");
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+        mmap(NULL, kMetadataBytes + capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);  // the mapping stays
+    if (meta == MAP_FAILED) return refuse(c, "cannot be mapped");
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + c->capacity);
 """),
         ],
     ),
@@ -103,7 +118,14 @@ BROKEN = [
         wrong = "Maps the buffer read-only, and stores to need_wake.",
         clause = "contract-2",
         case = "5.1.5/attach-and-map",
-        edits = [("PROT_READ | PROT_WRITE, MAP_SHARED", "PROT_READ, MAP_SHARED")],
+        edits = [
+            ("""
+    struct metadata* meta =
+        mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+""", """
+    struct metadata* meta = mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ, MAP_SHARED, fd, 0);
+"""),
+        ],
     ),
     dict(
         name = "hard-coded-capacity",
@@ -111,12 +133,16 @@ BROKEN = [
         clause = "5.1.3",
         case = "5.1.8.3/grow",
         edits = [
-            ("""    const int fd = attach(c->cpu, &capacity, &taken);
-""", """    const int fd = attach(c->cpu, &capacity, &taken);
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+"""),
+            ("""
+    const int fd = attach(c->cpu, &capacity, &taken);
+""", """
+    const int fd = attach(c->cpu, &capacity, &taken);
     capacity = 65536;
 """),
-            ("""    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
-""", ""),
         ],
     ),
     dict(
@@ -124,30 +150,50 @@ BROKEN = [
         wrong = "Does not look at the magic.",
         clause = "5.1.6.1",
         case = "5.1.6.1/bad-magic-first-byte",
-        edits = [("""    if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
-""", "")],
+        edits = [
+            ("""
+    if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
+""", """
+"""),
+        ],
     ),
     dict(
         name = "compares-half-the-magic",
         wrong = "Compares four bytes of the magic.",
         clause = "5.1.6.1",
         case = "5.1.6.1/bad-magic-last-byte",
-        edits = [("""(memcmp(meta->magic, "KMESRING", 8) != 0)""", """(memcmp(meta->magic, "KMESRING", 4) != 0)""")],
+        edits = [
+            ("""
+    if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
+""", """
+    if (memcmp(meta->magic, "KMESRING", 4) != 0) return "bad magic";
+"""),
+        ],
     ),
     dict(
         name = "accepts-any-version",
         wrong = "Does not look at the version.",
         clause = "5.1.6.1",
         case = "5.1.6.1/unknown-version",
-        edits = [("""    if (meta->version != 1) return "unknown version";
-""", "")],
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+"""),
+        ],
     ),
     dict(
         name = "accepts-older-versions",
         wrong = "Refuses versions above 1 only.",
         clause = "5.1.6.1",
         case = "5.1.6.1/version-zero",
-        edits = [("meta->version != 1", "meta->version > 1")],
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if (meta->version > 1) return "unknown version";
+"""),
+        ],
     ),
     dict(
         name = "accepts-any-capacity",
@@ -155,27 +201,35 @@ BROKEN = [
         clause = "5.1.3",
         case = "5.1.3/capacity-no-power-of-two",
         edits = [
-            ("""    if ((mapped & (mapped - 1)) != 0 || mapped < 32 || mapped > SIZE_MAX / 4) return "bad capacity";
+            ("""
+    if ((mapped & (mapped - 1)) != 0 || mapped < 32 || mapped > SIZE_MAX / 4) return "bad capacity";
     if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
-""", """    (void)mapped;
+""", """
+    (void)mapped;
 """),
-            ("""    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
-""", """    c->capacity = meta->capacity;
-    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+            ("""
+    if (fault != NULL) return refuse(c, fault);
+""", """
+    if (fault != NULL) return refuse(c, fault);
+    c->capacity = meta->capacity;
 """),
         ],
     ),
     dict(
         name = "any-power-of-two",
-        wrong = "Believes the capacity in the metadata if it is a power of two, whatever is mapped.",
+        wrong = "Believes any capacity in the metadata that is a power of two, whatever is mapped.",
         clause = "E14",
         case = "E14/capacity-smaller-than-the-mapping",
         edits = [
-            ("""    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
-""", """    if ((meta->capacity & (meta->capacity - 1)) != 0 || meta->capacity == 0) return "bad capacity";
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+    if ((meta->capacity & (meta->capacity - 1)) != 0 || meta->capacity == 0) return "bad capacity";
 """),
-            ("""    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
-""", """    c->capacity = meta->capacity;
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    c->capacity = meta->capacity;
     if ((c->event = realloc(c->event, c->capacity)) == NULL) err(1, "realloc");
 """),
         ],
@@ -185,11 +239,15 @@ BROKEN = [
         wrong = "Refuses a buffer whose reserved bytes are not zero.",
         clause = "5.1.6.1",
         case = "5.1.6.1/reserved-bytes-set",
-        edits = [("""    if (meta->version != 1) return "unknown version";
-""", """    if (meta->version != 1) return "unknown version";
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if (meta->version != 1) return "unknown version";
     for (size_t i = 0; i < sizeof meta->reserved1; i++)
         if (meta->reserved1[i] != 0) return "reserved bytes are not zero";
-""")],
+"""),
+        ],
     ),
     # Reading events.
     dict(
@@ -197,19 +255,31 @@ BROKEN = [
         wrong = "Begins at write_pos: what is there at its first look is skipped.",
         clause = "contract-2",
         case = "E11/begins-at-tail-pos",
-        edits = [("c->read_pos = ACQUIRE(&meta->tail_pos);", "c->read_pos = ACQUIRE(&meta->write_pos);")],
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->write_pos);
+"""),
+        ],
     ),
     dict(
         name = "wraps-by-hand",
         wrong = "Expects that an event never crosses the end, and goes on at the start instead.",
         clause = "5.1.4",
         case = "5.1.4/wrap-at-every-byte",
-        edits = [("""    copy_relaxed((uint8_t*)c->event, from, header.event_size);
-""", """    if ((c->read_pos & (c->capacity - 1)) + header.event_size > c->capacity)
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    if ((c->read_pos & (c->capacity - 1)) + header.event_size > c->capacity)
         from = (const uint8_t*)c->meta + kMetadataBytes;
     copy_relaxed((uint8_t*)c->event, from, header.event_size);
     *c->event = header;
-""")],
+"""),
+        ],
     ),
     dict(
         name = "payload-behind-the-type",
@@ -217,9 +287,11 @@ BROKEN = [
         clause = "event-model",
         case = "event-model/longer-header",
         edits = [
-            ("""    const uint8_t* payload = (const uint8_t*)event + event->header_size;
+            ("""
+    const uint8_t* payload = (const uint8_t*)event + event->header_size;
     const uint32_t length = event->event_size - event->header_size;
-""", """    const uint8_t* payload = type + event->type_len;
+""", """
+    const uint8_t* payload = type + event->type_len;
     const uint32_t length = event->event_size - 29 - event->type_len;
 """),
         ],
@@ -229,71 +301,124 @@ BROKEN = [
         wrong = "Takes a header longer than 29 + type_len for corrupt content.",
         clause = "event-model",
         case = "event-model/longer-header",
-        edits = [("header.header_size < sizeof header + header.type_len", "header.header_size != sizeof header + header.type_len")],
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+""", """
+    if (header.type_len == 0 || header.header_size != sizeof header + header.type_len) return false;
+"""),
+        ],
     ),
     dict(
         name = "aligns-events",
         wrong = "Expects the next event at a multiple of eight bytes.",
         clause = "event-model",
         case = "event-model/every-small-size",
-        edits = [("""            c->read_pos += c->event->event_size;  // step 6
-""", """            c->read_pos += (c->event->event_size + 7) / 8 * 8;
-""")],
+        edits = [
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos += (c->event->event_size + 7) / 8 * 8;
+"""),
+        ],
     ),
     dict(
         name = "event-of-a-page-at-most",
         wrong = "Takes an event of more than 4096 bytes for corrupt content.",
         clause = "5.1.7-5",
         case = "5.1.7-5/sizes-up-to-half",
-        edits = [("header.event_size > readable) return false;", "header.event_size > readable || header.event_size > 4096)\n        return false;")],
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable ||
+        header.event_size > 4096)
+        return false;
+"""),
+        ],
     ),
     dict(
         name = "half-the-capacity-at-most",
         wrong = "Takes an event of more than half of the capacity for corrupt content.",
         clause = "E7",
         case = "E7/event-larger-than-half",
-        edits = [("header.event_size > readable) return false;", "header.event_size > readable || header.event_size > c->capacity / 2)\n        return false;")],
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable ||
+        header.event_size > c->capacity / 2)
+        return false;
+"""),
+        ],
     ),
     dict(
         name = "short-types",
         wrong = "Has room for 63 bytes of a type, and cuts off the rest.",
         clause = "event-model",
         case = "event-model/types",
-        edits = [("i < event->type_len; i++)", "i < event->type_len && i < 63; i++)")],
+        edits = [
+            ("""
+    for (uint32_t i = 0; i < event->type_len; i++) PRINT(c, "%02x", type[i]);
+""", """
+    for (uint32_t i = 0; i < event->type_len && i < 63; i++) PRINT(c, "%02x", type[i]);
+"""),
+        ],
     ),
     dict(
         name = "type-is-a-c-string",
         wrong = "Takes the type for text that ends with a zero byte.",
         clause = "event-model",
         case = "event-model/types",
-        edits = [("i < event->type_len; i++)", "i < length + event->type_len && type[i] != 0; i++)")],
+        edits = [
+            ("""
+    for (uint32_t i = 0; i < event->type_len; i++) PRINT(c, "%02x", type[i]);
+""", """
+    for (uint32_t i = 0; i < length + event->type_len && type[i] != 0; i++)
+        PRINT(c, "%02x", type[i]);
+"""),
+        ],
     ),
     dict(
         name = "drops-empty-payloads",
         wrong = "Does not deliver an event whose payload has no bytes.",
         clause = "event-model",
         case = "event-model/empty-payload",
-        edits = [("""    if (event->sequence <= c->last_sequence) return true;
-""", """    if (event->sequence <= c->last_sequence) return true;
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->sequence <= c->last_sequence) return true;
     if (length == 0 && (event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0))
         return true;
-""")],
+"""),
+        ],
     ),
     dict(
         name = "short-payloads",
         wrong = "Keeps the length of a payload in 16 bits, one of them a sign.",
         clause = "event-model",
         case = "5.1.7-5/sizes-up-to-half",
-        edits = [("    const uint32_t length = event->event_size - event->header_size;\n", "    const uint32_t length = (event->event_size - event->header_size) & 0x7fff;\n")],
+        edits = [
+            ("""
+    const uint32_t length = event->event_size - event->header_size;
+""", """
+    const uint32_t length = (event->event_size - event->header_size) & 0x7fff;
+"""),
+        ],
     ),
     dict(
         name = "drops-reserved-origins",
         wrong = "Does not deliver events of origin classes above 3.",
         clause = "event-model",
         case = "event-model/origins",
-        edits = [("""    if (event->sequence <= c->last_sequence) return true;
-""", """    if (event->sequence <= c->last_sequence || event->origin_class > 3) return true;
-""")],
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->sequence <= c->last_sequence || event->origin_class > 3) return true;
+"""),
+        ],
     ),
     dict(
         name = "drops-old-timestamps",
@@ -301,12 +426,16 @@ BROKEN = [
         clause = "event-model",
         case = "event-model/clock-jumps",
         edits = [
-            ("""    struct header* event;    // the private copy, room for capacity bytes
-""", """    struct header* event;    // the private copy, room for capacity bytes
+            ("""
+    struct header* event;    // the private copy, room for capacity bytes
+""", """
+    struct header* event;    // the private copy, room for capacity bytes
     uint64_t last_timestamp;
 """),
-            ("""    if (event->sequence <= c->last_sequence) return true;
-""", """    if (event->sequence <= c->last_sequence) return true;
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->sequence <= c->last_sequence) return true;
     if (event->timestamp < c->last_timestamp) return true;
     c->last_timestamp = event->timestamp;
 """),
@@ -317,14 +446,27 @@ BROKEN = [
         wrong = "Keeps the timestamp in a double, which has 53 bits for it.",
         clause = "event-model",
         case = "5.1.8.1-6/drain",
-        edits = [("c->cpu, event->sequence, event->timestamp, event->origin_class);", "c->cpu, event->sequence,\n          (uint64_t)(double)event->timestamp, event->origin_class);")],
+        edits = [
+            ("""
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, event->timestamp, event->origin_class);
+""", """
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, (uint64_t)(double)event->timestamp,
+          event->origin_class);
+"""),
+        ],
     ),
     dict(
         name = "one-event-a-look",
         wrong = "Takes the first event of a batch and goes to write_pos.",
         clause = "5.1.8.1-6",
         case = "5.1.7/batches",
-        edits = [("c->read_pos += c->event->event_size;  // step 6", "c->read_pos = write_pos;")],
+        edits = [
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos = write_pos;
+"""),
+        ],
     ),
     # Positions.
     dict(
@@ -332,18 +474,43 @@ BROKEN = [
         wrong = "Keeps its read position in 32 bits.",
         clause = "5.1.6.2",
         case = "5.1.6.2/positions-beyond-32-bits",
-        edits = [("    uint64_t read_pos;       // in the current buffer\n", "    uint32_t read_pos;       // in the current buffer\n")],
+        edits = [
+            ("""
+    uint64_t read_pos;       // in the current buffer
+""", """
+    uint32_t read_pos;       // in the current buffer
+"""),
+        ],
     ),
     dict(
         name = "positions-in-an-int",
         wrong = "Keeps its read position in an int.",
         clause = "5.1.6.2",
         case = "5.1.6.2/positions-beyond-31-bits",
-        edits = [("    uint64_t read_pos;       // in the current buffer\n", "    int read_pos;            // in the current buffer\n"),
-                 ("if (c->read_pos >= write_pos) return true;", "if ((uint64_t)c->read_pos >= write_pos) return true;"),
-                 ("> c->read_pos;  // step 2", "> (uint64_t)c->read_pos;  // step 2"),
-                 ("if (tail_pos > c->read_pos) {", "if (tail_pos > (uint64_t)c->read_pos) {"),
-                 ("const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos &&", "const bool idle = ACQUIRE(&meta->write_pos) <= (uint64_t)c->read_pos &&"),
+        edits = [
+            ("""
+    uint64_t read_pos;       // in the current buffer
+""", """
+    int read_pos;            // in the current buffer
+"""),
+            ("""
+        if (c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+""", """
+        if ((uint64_t)c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > (uint64_t)c->read_pos;  // step 2
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        if (tail_pos > (uint64_t)c->read_pos) {
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= (uint64_t)c->read_pos && !is_retired(c);  // E3: both
+"""),
         ],
     ),
     dict(
@@ -352,10 +519,24 @@ BROKEN = [
         clause = "5.1.6.2",
         case = "5.1.6.2/positions-beyond-63-bits",
         edits = [
-            ("if (c->read_pos >= write_pos) return true;", "if ((int64_t)c->read_pos >= (int64_t)write_pos) return true;"),
-            ("const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;", "const bool lapped = (int64_t)ACQUIRE(&c->meta->tail_pos) > (int64_t)c->read_pos;"),
-            ("if (tail_pos > c->read_pos) {", "if ((int64_t)tail_pos > (int64_t)c->read_pos) {"),
-            ("const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos &&", "const bool idle = (int64_t)ACQUIRE(&meta->write_pos) <= (int64_t)c->read_pos &&"),
+            ("""
+        if (c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+""", """
+        if ((int64_t)c->read_pos >= (int64_t)write_pos) return true;
+        const bool lapped = (int64_t)ACQUIRE(&c->meta->tail_pos) > (int64_t)c->read_pos;  // step 2
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        if ((int64_t)tail_pos > (int64_t)c->read_pos) {
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        (int64_t)ACQUIRE(&meta->write_pos) <= (int64_t)c->read_pos && !is_retired(c);  // E3: both
+"""),
         ],
     ),
     # Laps and torn reads.
@@ -365,12 +546,19 @@ BROKEN = [
         clause = "5.1.8.1-2",
         case = "5.1.8.1-2/lapped-by-small-events",
         edits = [
-            ("""        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+            ("""
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
         const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
-""", """        const uint64_t saved_tail = ACQUIRE(&c->meta->tail_pos);
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+        if (tail_pos > c->read_pos) {
+""", """
+        const uint64_t saved_tail = ACQUIRE(&c->meta->tail_pos);
         const bool sound = copy_event(c, c->capacity);
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+        if (tail_pos > saved_tail && tail_pos > c->read_pos) {
 """),
-            ("        if (tail_pos > c->read_pos) {\n", "        if (tail_pos > saved_tail && tail_pos > c->read_pos) {\n"),
         ],
     ),
     dict(
@@ -378,7 +566,13 @@ BROKEN = [
         wrong = "After a lap it goes on at write_pos, not at tail_pos.",
         clause = "5.1.8.1-2",
         case = "5.1.8.1-2/lapped-moves-to-tail",
-        edits = [("c->read_pos = tail_pos;  // lapped, or torn", "c->read_pos = write_pos;")],
+        edits = [
+            ("""
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+            c->read_pos = write_pos;
+"""),
+        ],
     ),
     dict(
         name = "no-tail-recheck",
@@ -386,12 +580,17 @@ BROKEN = [
         clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-in-the-middle",
         edits = [
-            ("""        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
-""", """        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 2
+            ("""
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+        const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 2
         const bool lapped = tail_pos > c->read_pos;
+        const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
 """),
-            ("""        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
-""", ""),
         ],
     ),
     dict(
@@ -399,10 +598,14 @@ BROKEN = [
         wrong = "Takes sizes that were torn for corrupt content, without a look at tail_pos.",
         clause = "E7",
         case = "E7/torn-header-of-large-sizes",
-        edits = [("""        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
-""", """        if (!lapped && !sound) return refuse(c, "corrupt event");
+        edits = [
+            ("""
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+""", """
+        if (!lapped && !sound) return refuse(c, "corrupt event");
         atomic_thread_fence(memory_order_acquire);
-""")],
+"""),
+        ],
     ),
     dict(
         name = "trusts-sizes",
@@ -410,9 +613,11 @@ BROKEN = [
         clause = "E7",
         case = "E7/torn-header-of-large-sizes",
         edits = [
-            ("""    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
     if (header.event_size < header.header_size || header.event_size > readable) return false;
-""", ""),
+""", """
+"""),
         ],
     ),
     dict(
@@ -421,13 +626,15 @@ BROKEN = [
         clause = "E6",
         case = "5.1.8.1-5/torn-in-the-middle",
         edits = [
-            ("""    copy_relaxed((uint8_t*)c->event, from, header.event_size);
-    return true;
-""", """    c->event = (struct header*)(uintptr_t)from;
-    return true;
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
 """),
-            ("""    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
-""", ""),
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+""", """
+    c->event = (struct header*)(uintptr_t)from;
+"""),
         ],
     ),
     dict(
@@ -436,14 +643,21 @@ BROKEN = [
         clause = "E20",
         case = "E20/tail-reaches-write-pos",
         edits = [
-            ("        if (c->read_pos >= write_pos) return true;\n", "        if (c->read_pos == write_pos) return true;\n"),
-            ("""        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+            ("""
+        if (c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
         const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
-""", """        const uint64_t saved_tail = ACQUIRE(&c->meta->tail_pos);  // step 2
+""", """
+        if (c->read_pos == write_pos) return true;
+        const uint64_t saved_tail = ACQUIRE(&c->meta->tail_pos);  // step 2
         if (saved_tail > c->read_pos) c->read_pos = saved_tail;
         const bool sound = copy_event(c, c->capacity);
 """),
-            ("const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos &&", "const bool idle = ACQUIRE(&meta->write_pos) == c->read_pos &&"),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = ACQUIRE(&meta->write_pos) == c->read_pos && !is_retired(c);  // E3: both
+"""),
         ],
     ),
     # Losses.
@@ -452,37 +666,58 @@ BROKEN = [
         wrong = "Counts the event behind a gap as lost, too.",
         clause = "5.1.9",
         case = "5.1.9/gap-of-dropped-events",
-        edits = [("event->sequence - c->last_sequence - 1;  // 5.1.9", "event->sequence - c->last_sequence;"),
-                 ("if (c->last_sequence != 0 && lost > 0)", "if (c->last_sequence != 0 && lost > 1)")],
+        edits = [
+            ("""
+    const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    const uint64_t lost = event->sequence - c->last_sequence;
+    if (c->last_sequence != 0 && lost > 1) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+"""),
+        ],
     ),
     dict(
         name = "counts-before-the-first",
         wrong = "Counts what came before its first event as lost.",
         clause = "contract-records",
         case = "5.1.9/gap-before-the-first",
-        edits = [("if (c->last_sequence != 0 && lost > 0)", "if (lost > 0)")],
+        edits = [
+            ("""
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    if (lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+"""),
+        ],
     ),
     dict(
         name = "stops-at-a-gap",
         wrong = "Ends a CPU at the first gap of its sequence numbers.",
         clause = "5.1.9",
         case = "5.1.9/gap-of-dropped-events",
-        edits = [("""    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
-""", """    if (c->last_sequence != 0 && lost > 0) return false;
-""")],
+        edits = [
+            ("""
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    if (c->last_sequence != 0 && lost > 0) return false;
+"""),
+        ],
     ),
     dict(
         name = "drops-behind-a-gap",
         wrong = "Does not deliver the event behind a gap.",
         clause = "5.1.9",
         case = "5.1.9/gap-of-dropped-events",
-        edits = [("""    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+        edits = [
+            ("""
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
     c->last_sequence = event->sequence;
-""", """    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
     const bool gap = c->last_sequence != 0 && lost > 0;
     c->last_sequence = event->sequence;
     if (gap && event->type_len != 20) return true;
-""")],
+"""),
+        ],
     ),
     # Sleep and wake.
     dict(
@@ -490,8 +725,12 @@ BROKEN = [
         wrong = "Sleeps without setting need_wake.",
         clause = "5.1.8.2-1",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("""    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
-""", "")],
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+""", """
+"""),
+        ],
     ),
     dict(
         name = "asks-after-the-recheck",
@@ -499,11 +738,16 @@ BROKEN = [
         clause = "5.1.8.2-2",
         case = "5.1.8.2-2/event-at-every-step",
         edits = [
-            ("""    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
-""", ""),
-            ("""    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
-""", """    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+""", """
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
 """),
         ],
@@ -513,7 +757,13 @@ BROKEN = [
         wrong = "Does not look at write_pos again after setting need_wake.",
         clause = "5.1.8.2-2",
         case = "5.1.8.2-2/event-at-every-step",
-        edits = [("const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);", "const bool idle = !is_retired(c);")],
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = !is_retired(c);           // E3: both
+"""),
+        ],
     ),
     dict(
         name = "counter-after-the-recheck",
@@ -521,10 +771,14 @@ BROKEN = [
         clause = "E2",
         case = "E2/event-at-every-step",
         edits = [
-            ("""    uint32_t counter = ACQUIRE(&meta->futex_counter);
-""", ""),
-            ("""    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
-""", """    const uint32_t counter = ACQUIRE(&meta->futex_counter);
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+""", """
+"""),
+            ("""
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+""", """
+    const uint32_t counter = ACQUIRE(&meta->futex_counter);
 """),
         ],
     ),
@@ -534,22 +788,42 @@ BROKEN = [
         clause = "E2",
         case = "E2/event-at-every-step",
         edits = [
-            ("    uint32_t counter = ACQUIRE(&meta->futex_counter);\n", ""),
-            ("FUTEX_WAIT, counter, NULL, NULL, 0)", "FUTEX_WAIT, meta->futex_counter, NULL,\n                        NULL, 0)"),
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+""", """
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+""", """
+    if (idle &&
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, meta->futex_counter, NULL, NULL, 0) !=
+            0 &&
+"""),
         ],
     ),
     dict(
         name = "counter-read-once",
-        wrong = "Reads futex_counter when it takes the buffer and never again: it spins after a wake.",
+        wrong = "Reads futex_counter only when it takes the buffer: it spins after a wake.",
         clause = "5.1.8.2-3",
         case = "5.1.8.2-5/sleeps-and-wakes",
         edits = [
-            ("""    struct header* event;    // the private copy, room for capacity bytes
-""", """    struct header* event;    // the private copy, room for capacity bytes
+            ("""
+    struct header* event;    // the private copy, room for capacity bytes
+""", """
+    struct header* event;    // the private copy, room for capacity bytes
     uint32_t counter;
 """),
-            ("    uint32_t counter = ACQUIRE(&meta->futex_counter);\n", "    uint32_t counter = c->counter;\n"),
-            ("    c->read_pos = ACQUIRE(&meta->tail_pos);\n", "    c->read_pos = ACQUIRE(&meta->tail_pos);\n    c->counter = ACQUIRE(&meta->futex_counter);\n"),
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    c->counter = ACQUIRE(&meta->futex_counter);
+"""),
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+""", """
+    uint32_t counter = c->counter;
+"""),
         ],
     ),
     dict(
@@ -557,43 +831,69 @@ BROKEN = [
         wrong = "Clears need_wake before futex_wait instead of after it.",
         clause = "5.1.8.2-6",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("""    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
-""", """    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
-""")],
+        edits = [
+            ("""
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+""", """
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+"""),
+        ],
     ),
     dict(
         name = "private-futex",
         wrong = "Waits on a private futex, which nobody outside of the process wakes.",
         clause = "E17",
         case = "E17/shared-futex",
-        edits = [("FUTEX_WAIT, counter, NULL, NULL, 0)", "FUTEX_WAIT_PRIVATE, counter, NULL,\n                        NULL, 0)")],
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+""", """
+    if (idle &&
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT_PRIVATE, counter, NULL, NULL, 0) != 0 &&
+"""),
+        ],
     ),
     dict(
         name = "no-full-barrier",
-        wrong = "Has no full barrier between the store to need_wake and the second look at write_pos.",
+        wrong = "Has no full barrier between need_wake and the second look at write_pos.",
         clause = "E1",
-        case = "- on x86 only a processor's store buffer shows it: needs the stepper that plays one",
-        edits = [("""    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
-""", "")],
+        case = "- x86 shows it by its store buffer only: needs a stepper that plays one",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+"""),
+        ],
     ),
     dict(
         name = "polls",
         wrong = "Looks every millisecond and never sleeps by futex.",
         clause = "contract-2",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("""    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
         errno != EAGAIN && errno != EINTR)
         err(1, "futex");
-""", """    (void)counter;
+""", """
+    (void)counter;
     if (idle) usleep(1000);
-""")],
+"""),
+        ],
     ),
     dict(
         name = "spins",
         wrong = "Looks again and again and never sleeps by futex.",
         clause = "contract-2",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("    if (idle && syscall(SYS_futex", "    if (idle && c->meta == NULL && syscall(SYS_futex")],
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+""", """
+    if (idle && c->meta == NULL &&
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+"""),
+        ],
     ),
     dict(
         name = "a-wake-is-an-event",
@@ -601,16 +901,29 @@ BROKEN = [
         clause = "5.1.8.2-6",
         case = "5.1.8.2-6/spurious-wake",
         edits = [
-            ("""    struct header* event;    // the private copy, room for capacity bytes
-""", """    struct header* event;    // the private copy, room for capacity bytes
+            ("""
+    struct header* event;    // the private copy, room for capacity bytes
+""", """
+    struct header* event;    // the private copy, room for capacity bytes
     bool woken;
 """),
-            ("        if (c->read_pos >= write_pos) return true;\n", """        if (c->read_pos >= write_pos && !c->woken) return true;
-"""),
-            ("        const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);\n", """        const bool sound = !lapped && copy_event(c, c->woken ? c->capacity : write_pos - c->read_pos);
+            ("""
+        if (c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+        const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
+""", """
+        if (c->read_pos >= write_pos && !c->woken) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+        const bool sound =
+            !lapped && copy_event(c, c->woken ? c->capacity : write_pos - c->read_pos);
         c->woken = false;
 """),
-            ("    if (idle && syscall(SYS_futex", "    c->woken = idle;\n    if (idle && syscall(SYS_futex"),
+            ("""
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+""", """
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+    c->woken = idle;
+"""),
         ],
     ),
     dict(
@@ -618,22 +931,38 @@ BROKEN = [
         wrong = "Takes a futex_wait that was interrupted for an error, and ends.",
         clause = "5.1.8.2-5",
         case = "5.1.8.2-5/interrupted-wait",
-        edits = [("errno != EAGAIN && errno != EINTR", "errno != EAGAIN")],
+        edits = [
+            ("""
+        errno != EAGAIN && errno != EINTR)
+""", """
+        errno != EAGAIN)
+"""),
+        ],
     ),
     dict(
         name = "eagain-of-the-wait-is-an-error",
         wrong = "Takes a futex_wait that says the counter has moved for an error, and ends.",
         clause = "5.1.8.2-5",
         case = "E2/event-at-every-step",
-        edits = [("errno != EAGAIN && errno != EINTR", "errno != EINTR")],
+        edits = [
+            ("""
+        errno != EAGAIN && errno != EINTR)
+""", """
+        errno != EINTR)
+"""),
+        ],
     ),
     dict(
         name = "reports-late",
         wrong = "Writes its records when a buffer of 64 KiB is full, and at the end.",
         clause = "contract-3",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("""        flush(c);
-        if (more && !retired)""", """        if (more && !retired)""")],
+        edits = [
+            ("""
+        flush(c);
+""", """
+"""),
+        ],
     ),
     # Writing where a consumer may not.
     dict(
@@ -641,41 +970,70 @@ BROKEN = [
         wrong = "Sets futex_counter to 0 after a wake.",
         clause = "5.1.6.3",
         case = "5.1.8.2-5/sleeps-and-wakes",
-        edits = [("""    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
-""", """    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+""", """
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
     atomic_store_explicit(&meta->futex_counter, 0, memory_order_relaxed);
-""")],
+"""),
+        ],
     ),
     dict(
         name = "moves-tail-pos",
         wrong = "Stores its read position to tail_pos, as in rings whose consumer owns the tail.",
         clause = "5.1.6.2",
         case = "5.1.8.1-6/drain",
-        edits = [("            c->read_pos += c->event->event_size;  // step 6\n", "            c->read_pos += c->event->event_size;\n            atomic_store(&c->meta->tail_pos, c->read_pos);\n")],
+        edits = [
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos += c->event->event_size;
+            atomic_store(&c->meta->tail_pos, c->read_pos);
+"""),
+        ],
     ),
     dict(
         name = "resets-write-pos",
         wrong = "Stores to write_pos when it has drained the buffer.",
         clause = "5.1.6.2",
         case = "5.1.8.1-6/drain",
-        edits = [("        if (c->read_pos >= write_pos) return true;\n", "        if (c->read_pos >= write_pos) return atomic_store(&c->meta->write_pos, write_pos + 8), true;\n")],
+        edits = [
+            ("""
+        if (c->read_pos >= write_pos) return true;
+""", """
+        if (c->read_pos >= write_pos) return atomic_store(&c->meta->write_pos, write_pos + 8), true;
+"""),
+        ],
     ),
     dict(
         name = "cursor-in-reserved-bytes",
         wrong = "Keeps its read position in the reserved bytes of the metadata page.",
         clause = "5.1.6.3",
         case = "5.1.8.1-6/drain",
-        edits = [("            c->read_pos += c->event->event_size;  // step 6\n", "            c->read_pos += c->event->event_size;\n            memcpy((uint8_t*)c->meta + 136, &c->read_pos, sizeof c->read_pos);\n")],
+        edits = [
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos += c->event->event_size;
+            memcpy((uint8_t*)c->meta + 136, &c->read_pos, sizeof c->read_pos);
+"""),
+        ],
     ),
     dict(
         name = "marks-events-as-read",
         wrong = "Clears the size of an event in the ring once it has delivered it.",
         clause = "contract",
         case = "5.1.8.1-6/drain",
-        edits = [("            c->read_pos += c->event->event_size;  // step 6\n", """            uint8_t* data = (uint8_t*)c->meta + kMetadataBytes;
+        edits = [
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            uint8_t* data = (uint8_t*)c->meta + kMetadataBytes;
             memset(data + (c->read_pos & (c->capacity - 1)), 0, 4);
             c->read_pos += c->event->event_size;
-""")],
+"""),
+        ],
     ),
     # Resizes.
     dict(
@@ -683,28 +1041,52 @@ BROKEN = [
         wrong = "Never looks at generation: it stays in the buffer that it took first.",
         clause = "5.1.8.3",
         case = "5.1.8.3/grow",
-        edits = [("    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;\n", "    return c->replaced;\n")],
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->replaced;
+"""),
+        ],
     ),
     dict(
         name = "generation-plus-one",
         wrong = "Takes only a generation of one more for a change.",
         clause = "E15",
         case = "E15/two-resizes-at-once",
-        edits = [("ACQUIRE(&c->meta->generation) != c->generation;", "ACQUIRE(&c->meta->generation) == c->generation + 1;")],
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->replaced || ACQUIRE(&c->meta->generation) == c->generation + 1;
+"""),
+        ],
     ),
     dict(
         name = "sleeps-on-a-dead-buffer",
         wrong = "Looks at generation before it asks for a wake, and not again after that.",
         clause = "E3",
         case = "E3/resize-at-every-step",
-        edits = [("<= c->read_pos && !is_retired(c);", "<= c->read_pos;")],
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos;  // E3: both
+"""),
+        ],
     ),
     dict(
         name = "leaves-the-old-buffer",
         wrong = "Changes to the new buffer without draining the old one.",
         clause = "E10",
         case = "E10/shrink-with-unread-events",
-        edits = [("        more = drain(c);\n", "        if (!retired) more = drain(c);\n")],
+        edits = [
+            ("""
+        more = drain(c);
+""", """
+        if (!retired) more = drain(c);
+"""),
+        ],
     ),
     dict(
         name = "asks-for-generation-last",
@@ -712,7 +1094,15 @@ BROKEN = [
         clause = "E24",
         case = "E24/resize-at-every-step",
         edits = [
-            ("        const bool retired = is_retired(c);\n        more = drain(c);\n", "        more = drain(c);\n        const bool retired = is_retired(c);\n"),
+            ("""
+        // all that is in it is delivered, be the next one too small for it (E10).
+        const bool retired = is_retired(c);
+        more = drain(c);
+""", """
+        // all that is in it is delivered, be the next one too small for it (E10).
+        more = drain(c);
+        const bool retired = is_retired(c);
+"""),
         ],
     ),
     dict(
@@ -720,21 +1110,38 @@ BROKEN = [
         wrong = "Delivers the whole new buffer, with what it had delivered from the old one.",
         clause = "5.1.8.3-5",
         case = "5.1.8.3/grow",
-        edits = [("    if (event->sequence <= c->last_sequence) return true;\n", "")],
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+"""),
+        ],
     ),
     dict(
         name = "skips-the-new-buffer",
         wrong = "Starts at write_pos in the new buffer: what came meanwhile is lost.",
         clause = "5.1.8.3-5",
         case = "5.1.8.3/grow",
-        edits = [("    c->read_pos = ACQUIRE(&meta->tail_pos);\n", "    c->read_pos = c->last_sequence != 0 ? ACQUIRE(&meta->write_pos) : ACQUIRE(&meta->tail_pos);\n")],
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = c->last_sequence != 0 ? ACQUIRE(&meta->write_pos) : ACQUIRE(&meta->tail_pos);
+"""),
+        ],
     ),
     dict(
         name = "keeps-its-position",
         wrong = "Keeps its read position when it changes buffers.",
         clause = "E11",
         case = "E11/new-buffer-starts-at-zero",
-        edits = [("    c->read_pos = ACQUIRE(&meta->tail_pos);\n", "    if (c->last_sequence == 0) c->read_pos = ACQUIRE(&meta->tail_pos);\n")],
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    if (c->last_sequence == 0) c->read_pos = ACQUIRE(&meta->tail_pos);
+"""),
+        ],
     ),
     dict(
         name = "last-sequence-of-one-buffer",
@@ -742,12 +1149,24 @@ BROKEN = [
         clause = "E21",
         case = "E21/two-resizes-with-nothing-between",
         edits = [
-            ("""    struct header* event;    // the private copy, room for capacity bytes
-""", """    struct header* event;    // the private copy, room for capacity bytes
+            ("""
+    struct header* event;    // the private copy, room for capacity bytes
+""", """
+    struct header* event;    // the private copy, room for capacity bytes
     uint64_t newest;         // delivered from the current buffer
 """),
-            ("    c->last_sequence = event->sequence;\n", "    c->last_sequence = c->newest = event->sequence;\n"),
-            ("    c->read_pos = ACQUIRE(&meta->tail_pos);\n", "    c->read_pos = ACQUIRE(&meta->tail_pos);\n    c->last_sequence = c->newest;\n    c->newest = 0;\n"),
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    c->last_sequence = c->newest;
+    c->newest = 0;
+"""),
+            ("""
+    c->last_sequence = event->sequence;
+""", """
+    c->last_sequence = c->newest = event->sequence;
+"""),
         ],
     ),
     dict(
@@ -756,12 +1175,16 @@ BROKEN = [
         clause = "contract-records",
         case = "E15/two-resizes-at-once",
         edits = [
-            ("""    struct header* event;    // the private copy, room for capacity bytes
-""", """    struct header* event;    // the private copy, room for capacity bytes
+            ("""
+    struct header* event;    // the private copy, room for capacity bytes
+""", """
+    struct header* event;    // the private copy, room for capacity bytes
     uint64_t guess;
 """),
-            ("""    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
-""", """    c->guess = c->guess == 0 ? c->generation : c->guess + 1;
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+    c->guess = c->guess == 0 ? c->generation : c->guess + 1;
     PRINT(c, "G %d %lu\\n", c->cpu, c->guess);
 """),
         ],
@@ -771,17 +1194,25 @@ BROKEN = [
         wrong = "Writes no G record.",
         clause = "contract-records",
         case = "5.1.8.3/grow",
-        edits = [("""    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
-""", "")],
+        edits = [
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+"""),
+        ],
     ),
     dict(
         name = "leaks-fds",
         wrong = "Leaves the fds of the other CPUs open at every attach.",
         clause = "5.1.8.3-6",
         case = "5.1.8.3/many-resizes",
-        edits = [("""    for (int i = 0; i < count; i++)
+        edits = [
+            ("""
+    for (int i = 0; i < count; i++)
         if (i != cpu) close(fds[i]);
-""", "")],
+""", """
+"""),
+        ],
     ),
     # The end.
     dict(
@@ -789,26 +1220,43 @@ BROKEN = [
         wrong = "Ends the program with the first CPU that ends.",
         clause = "contract-4",
         case = "contract-4/cpu-by-cpu",
-        edits = [("""    flush(c);
-    return NULL;
-""", """    flush(c);
+        edits = [
+            ("""
+    flush(c);
+""", """
+    flush(c);
     exit(0);
-    return NULL;
-""")],
+"""),
+        ],
     ),
     dict(
         name = "never-exits",
         wrong = "Does not exit when all CPUs have ended.",
         clause = "contract-4",
         case = "5.1.5/attach-and-map",
-        edits = [("pthread_join(consumers[cpu].thread, NULL);\n    return 0;", "pthread_join(consumers[cpu].thread, NULL);\n    pause();\n    return 0;")],
+        edits = [
+            ("""
+    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
+""", """
+    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
+    pause();
+"""),
+        ],
     ),
     dict(
         name = "exit-status-one",
         wrong = "Exits with status 1 when all is well.",
         clause = "contract-4",
         case = "5.1.5/attach-and-map",
-        edits = [("pthread_join(consumers[cpu].thread, NULL);\n    return 0;", "pthread_join(consumers[cpu].thread, NULL);\n    return 1;")],
+        edits = [
+            ("""
+    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
+    return 0;
+""", """
+    for (int cpu = 0; cpu < cpu_count; cpu++) pthread_join(consumers[cpu].thread, NULL);
+    return 1;
+"""),
+        ],
     ),
     dict(
         name = "goes-on-after-the-end",
@@ -816,9 +1264,24 @@ BROKEN = [
         clause = "contract-4",
         case = "contract-4/nothing-after-the-end",
         edits = [
-            ("    return event->type_len != 20 || memcmp(type, \"kmes.conformance.end\", 20) != 0;\n", "    if (event->type_len == 20 && memcmp(type, \"kmes.conformance.end\", 20) == 0) c->ended = true;\n    return true;\n"),
-            ("    size_t used;\n", "    size_t used;\n    bool ended;\n"),
-            ("        flush(c);\n        if (more && !retired)", "        flush(c);\n        if (c->ended) return NULL;\n        if (more && !retired)"),
+            ("""
+    size_t used;
+""", """
+    size_t used;
+    bool ended;
+"""),
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    if (event->type_len == 20 && memcmp(type, "kmes.conformance.end", 20) == 0) c->ended = true;
+    return true;
+"""),
+            ("""
+        flush(c);
+""", """
+        flush(c);
+        if (c->ended) return NULL;
+"""),
         ],
     ),
     dict(
@@ -826,6 +1289,12 @@ BROKEN = [
         wrong = "Takes every type that begins like the end event for it.",
         clause = "contract-4",
         case = "contract-4/almost-the-end",
-        edits = [("event->type_len != 20 || memcmp", "event->type_len < 20 || memcmp")],
+        edits = [
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    return event->type_len < 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+"""),
+        ],
     ),
 ]

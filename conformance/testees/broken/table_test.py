@@ -4,6 +4,7 @@ import re
 import sys
 
 FIELDS = ["name", "wrong", "clause", "case", "edits"]
+CLAUSE = r"5\.1[0-9.-]*|E[0-9]+|contract(-[a-z0-9]+)?|event-model"
 LEAST = 25  # catchable ones
 
 
@@ -16,7 +17,7 @@ def faults_of(entry, source):
         faults.append("the name is made of small letters, digits and hyphens")
     if not entry["wrong"].endswith(".") or "\n" in entry["wrong"]:
         faults.append("`wrong` is one sentence in one line")
-    if not re.fullmatch(r"(5\.1[0-9.-]*|E[0-9]+|contract(-[a-z0-9]+)?|event-model)", entry["clause"]):
+    if not re.fullmatch(CLAUSE, entry["clause"]):
         faults.append("'%s' is no clause" % entry["clause"])
     if not re.fullmatch(r"[^ /]+/[a-z0-9-]+|- .+", entry["case"]):
         faults.append("'%s' is neither a case nor the reason why there is none" % entry["case"])
@@ -40,7 +41,7 @@ def main():
     faults += ["%s: stands twice" % name for name in sorted(set(names)) if names.count(name) > 1]
     catchable = sum(not entry["case"].startswith("-") for entry in entries)
     if catchable < LEAST:
-        faults.append("%d broken consumers that a case catches; %d is the least" % (catchable, LEAST))
+        faults.append("%d broken consumers with a case; %d is the least" % (catchable, LEAST))
     print("\n".join("FAIL: " + fault for fault in faults) or "%d broken consumers" % len(entries))
     return 1 if faults else 0
 
