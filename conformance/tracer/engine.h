@@ -57,7 +57,8 @@ struct ActiveWait {
     FutexWait report;
     long number = 0;
     uint64_t arguments[6] = {};
-    bool interrupted = false;  // by a stop or a signal: the kernel may start it again
+    uint64_t resume_address = 0;  // of the program, when the call returns
+    bool interrupted = false;     // by a stop or a signal: the kernel may start it again
 };
 
 // Arguments of a system call that point to the hidden mapping for as long as the call lasts.
@@ -246,6 +247,7 @@ class Tracer::Engine {
     uint64_t buffer_value(const BufferAccess& access) const;
 
     // --- redirect.cc
+    bool redirect_entries();
     bool redirect_arguments(Thread& thread, user_regs_struct& registers);
     void undo_redirect(Thread& thread, user_regs_struct& registers);
     uint64_t unguarded_address(uint64_t address);

@@ -138,13 +138,26 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
         mapped_begin + (live.mapping.length_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     if (begin < mapped_begin || end > mapped_end) return false;
     return with_frozen_testee([&](Thread& thread) {
-        Injection injection(*this, thread);
-        if (!ensure_hidden_mapping(injection, thread, live)) return false;
-        const uint64_t offset = begin - mapped_begin;
-        if (!protect(injection, live, offset, end - begin, true)) return false;
-        live.guards.emplace_back(offset, end - begin);
-        return true;
-    });
+               Injection injection(*this, thread);
+               if (!ensure_hidden_mapping(injection, thread, live)) return false;
+               const uint64_t offset = begin - mapped_begin;
+               if (!protect(injection, live, offset, end - begin, true)) return false;
+               live.guards.emplace_back(offset, end - begin);
+               return true;
+           }) &&
+           redirect_entries();
+}
+
+// A thread that stands at the entry of a call which has been looked at already would take its
+// pointers into the guarded pages.
+bool Tracer::Engine::redirect_entries() {
+    for (auto& [tid, thread] : threads_) {
+        if (!is_testee(thread) || !thread.stopped || thread.in_backlog || thread.reissued ||
+            thread.now != StopKind::kEntry)
+            continue;
+        if (auto registers = read_registers(tid)) redirect_arguments(thread, *registers);
+    }
+    return true;
 }
 
 bool Tracer::Engine::release_guards(MappingId id) {

@@ -126,8 +126,8 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     if (address < 0) {
         event.error = static_cast<int>(-address);
     } else {
-        if ((request.flags & MAP_FIXED) != 0)
-            note_unmap(static_cast<uint64_t>(address), request.length_bytes);
+        // What lay here before is gone, be it by MAP_FIXED or in a way that was not seen.
+        note_unmap(static_cast<uint64_t>(address), request.length_bytes);
         LiveMapping live;
         live.mapping = {mappings_.size(),
                         *buffer,
@@ -147,7 +147,8 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
 void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
     for (LiveMapping& live : mappings_) {
         const uint64_t first = live.mapping.address;
-        if (!live.live || first < address || first - address >= round_to_pages(length_bytes))
+        const uint64_t end = first + round_to_pages(live.mapping.length_bytes);
+        if (!live.live || end <= address || first >= address + round_to_pages(length_bytes))
             continue;
         live.live = false;
         live.guards.clear();
