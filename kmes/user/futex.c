@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Futex and clock of the userspace platform. See futex.h.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "kmes/user/futex.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kmes/platform.h"
+
+#define NS_PER_SECOND 1000000000ull
+
+/* errno is put back: a signal handler may be the caller. */
+static int futex(const __u32* word, int operation, __u32 value, const struct timespec* timeout) {
+    int saved = errno;
+    long result = syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+    int error = result < 0 ? -errno : (int)result;
+
+    errno = saved;
+    return error;
+}
+
+int kmes_futex_wait(const __u32* word, __u32 expected, __u64 timeout_ns) {
+    struct timespec timeout;
+    int result;
+
+    timeout.tv_sec = (time_t)(timeout_ns / NS_PER_SECOND);
+    timeout.tv_nsec = (long)(timeout_ns % NS_PER_SECOND);
+    result = futex(word, FUTEX_WAIT, expected, timeout_ns == KMES_NO_TIMEOUT ? NULL : &timeout);
+    return result == -EAGAIN || result > 0 ? 0 : result;
+}
+
+void kmes_futex_wake_all(__u32* word) {
+    futex(word, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+static __u64 clock_ns(clockid_t clock) {
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (__u64)now.tv_sec * NS_PER_SECOND + (__u64)now.tv_nsec;
+}
+
+__u64 kmes_clock_realtime_ns(void) {
+    return clock_ns(CLOCK_REALTIME);
+}
+
+__u64 kmes_clock_monotonic_ns(void) {
+    return clock_ns(CLOCK_MONOTONIC);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A reader on libkmes. See libkmes_reader.h.
+ *
+ * Two ways lead to a buffer. kmes_attach gives all CPUs at once, whoever serves it; a producer
+ * behind a socket can be asked for one CPU, and for its session (E25), so a reader does that.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "kmes/user/libkmes_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kmes/user/device.h"
+#include "kmes/user/double_map.h"
+#include "kmes/user/futex.h"
+#include "kmes/user/libkmes_parts.h"
+
+#define ATTACH_ROOM 64 /* slots of the first try: one call where there are no more CPUs */
+#define ATTACH_TRIES 8 /* CPUs do not come and go: more is a server that makes fun of us */
+
+/* All CPUs, by kmes_attach. */
+struct all_fds {
+    int* fds;
+    int count;
+    __u64 capacity;
+};
+
+typedef int (*attach_function)(int* fds, int* count, __u64* capacity);
+
+static int attach_by_system_call(int* fds, int* count, __u64* capacity) {
+    return syscall(KMES_SYSCALL_ATTACH, fds, count, capacity) == 0 ? 0 : -errno;
+}
+
+/* What libkmes does before it comes to the socket. kmes_call_is_absent says: go there. */
+static int attach_but_by_socket(int* fds, int* count, __u64* capacity) {
+    int call_error = attach_by_system_call(fds, count, capacity);
+    int error;
+
+    if (!kmes_call_is_absent(call_error)) return call_error;
+    error = kmes_device_attach(fds, count, capacity);
+    return error == -ENODEV ? call_error : error;
+}
+
+static int attach_all(attach_function attach, struct all_fds* all) {
+    int room = ATTACH_ROOM;
+    int tries;
+
+    for (tries = 0; tries < ATTACH_TRIES; tries++) {
+        int error;
+
+        all->fds = (int*)malloc((size_t)room * sizeof(int));
+        if (!all->fds) return -ENOMEM;
+        all->count = room;
+        error = attach(all->fds, &all->count, &all->capacity);
+        if (!error && all->count >= 0 && all->count <= room) return 0;
+        free(all->fds);
+        if (!error) return -EPROTO;
+        if (error != -ERANGE) return error;
+        if (all->count <= room) return -EPROTO;
+        room = all->count;
+    }
+    return -ERANGE;
+}
+
+static void close_but(struct all_fds* all, int kept) {
+    int i;
+
+    for (i = 0; i < all->count; i++) {
+        if (i != kept) close(all->fds[i]);
+    }
+    free(all->fds);
+}
+
+static int identify_fd(int fd, struct kmes_mapping* mapping) {
+    struct stat status;
+
+    if (fstat(fd, &status) != 0) return -errno;
+    mapping->device = status.st_dev;
+    mapping->inode = status.st_ino;
+    return 0;
+}
+
+/* One mmap lays out all of 5.1.5. The fd is not needed after it. */
+static int map_fd(int fd, __u64 capacity, struct kmes_mapping* mapping) {
+    int error;
+
+    if (!kmes_capacity_is_valid(capacity)) return -EINVAL;
+    mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, capacity);
+    error = identify_fd(fd, mapping);
+    if (!error) error = kmes_check_file_length(fd, mapping->mapped_bytes);
+    if (error) return error;
+    mapping->base = mmap(NULL, mapping->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return mapping->base == MAP_FAILED ? -errno : 0;
+}
+
+static int attach_one_of_all(attach_function attach, __u16 cpu_id, bool maps,
+                             struct kmes_mapping* mapping) {
+    struct all_fds all;
+    int fd, error = attach_all(attach, &all);
+
+    if (error) return error;
+    if (cpu_id >= all.count) {
+        close_but(&all, -1);
+        return -ENODEV;
+    }
+    fd = all.fds[cpu_id];
+    close_but(&all, cpu_id);
+    error = maps ? map_fd(fd, all.capacity, mapping) : identify_fd(fd, mapping);
+    close(fd);
+    mapping->session = 0; /* a kernel has one */
+    return error;
+}
+
+static int map_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_socket_attachment attachment;
+    int error = kmes_socket_attach(cpu_id, &attachment);
+
+    if (error) return error == -EINVAL ? -ENODEV : error;
+    error = identify_fd(attachment.metadata_fds[0], mapping);
+    if (!error)
+        error = kmes_double_map(attachment.metadata_fds[0], attachment.data_fds[0],
+                                attachment.capacity, false, &mapping->base);
+    mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, attachment.capacity);
+    mapping->session = attachment.session;
+    kmes_socket_attachment_free(&attachment);
+    return error;
+}
+
+static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_socket_identity identity;
+    int error = kmes_socket_identify(cpu_id, &identity);
+
+    if (error) return error == -EINVAL ? -ENODEV : error;
+    mapping->device = identity.device;
+    mapping->inode = identity.inode;
+    mapping->session = identity.session;
+    return 0;
+}
+
+static int libkmes_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    int error = attach_one_of_all(attach_but_by_socket, cpu_id, true, mapping);
+
+    (void)context;
+    if (!kmes_call_is_absent(error)) return error;
+    return kmes_last_word(error, map_from_socket(cpu_id, mapping));
+}
+
+static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    int error = attach_one_of_all(attach_but_by_socket, cpu_id, false, mapping);
+
+    (void)context;
+    if (!kmes_call_is_absent(error)) return error;
+    return kmes_last_word(error, identify_from_socket(cpu_id, mapping));
+}
+
+static int system_call_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    (void)context;
+    return attach_one_of_all(attach_by_system_call, cpu_id, true, mapping);
+}
+
+static int system_call_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    (void)context;
+    return attach_one_of_all(attach_by_system_call, cpu_id, false, mapping);
+}
+
+static void detach(void* context, struct kmes_mapping* mapping) {
+    (void)context;
+    munmap(mapping->base, mapping->mapped_bytes);
+}
+
+void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id) {
+    config->attach_functions.attach = libkmes_attach;
+    config->attach_functions.identify = libkmes_identify;
+    config->attach_functions.detach = detach;
+    config->attach_functions.context = NULL;
+    config->platform = kmes_user_platform();
+    config->cpu_id = cpu_id;
+}
+
+void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id) {
+    kmes_reader_by_libkmes(config, cpu_id);
+    config->attach_functions.attach = system_call_attach;
+    config->attach_functions.identify = system_call_identify;
+}
+
+static int count_cpus(attach_function attach) {
+    __u64 capacity;
+    int count = 0;
+    int error = attach(NULL, &count, &capacity);
+
+    if (error == -ERANGE) return count > 0 ? count : -EPROTO;
+    return error ? error : -EPROTO; /* no slots were enough */
+}
+
+int kmes_cpus_by_system_call(void) {
+    return count_cpus(attach_by_system_call);
+}
+
+int kmes_cpus_by_libkmes(void) {
+    struct kmes_socket_identity identity;
+    int call_error = count_cpus(attach_but_by_socket);
+    int error;
+
+    if (!kmes_call_is_absent(call_error)) return call_error;
+    error = kmes_socket_identify(0, &identity);
+    return error ? kmes_last_word(call_error, error) : (int)identity.cpus;
+}
+
+static __u64 platform_clock_ns(void* context) {
+    (void)context;
+    return kmes_clock_realtime_ns();
+}
+
+static int platform_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_ns) {
+    (void)context;
+    return kmes_futex_wait(word, expected, timeout_ns);
+}
+
+struct kmes_platform* kmes_user_platform(void) {
+    static struct kmes_platform platform = {
+        NULL, platform_clock_ns, NULL, NULL, NULL, platform_sleep,
+    };
+
+    return &platform;
+}

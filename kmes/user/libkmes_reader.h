@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The attach functions and the platform that kmes/reader.h wants, made of libkmes. C, no
+ * exceptions.
+ *
+ *   struct kmes_reader_config config = {0};
+ *   kmes_reader_by_libkmes(&config, cpu);
+ *   kmes_reader_open(&reader, &config);
+ */
+#ifndef KMES_USER_LIBKMES_READER_H
+#define KMES_USER_LIBKMES_READER_H
+
+#include "kmes/reader.h"
+
+KMES_EXTERN_C_BEGIN
+
+/*
+ * Fills what a reader of `cpu_id` needs to live: its attach functions and its platform. The rest of
+ * `config` stays. It may be used for any number of readers, in any thread.
+ *
+ * Errors that a reader hands on: those of kmes_attach and kmes_map; -ENODEV for a CPU that is not
+ * there. -ENOSYS, -ESHUTDOWN and -EAGAIN after a generation change: the producer has ended, or has
+ * no rings yet; call again later.
+ */
+void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id);
+
+/* The same with the system call 1091 and one mmap of each fd, and nothing else: no environment, no
+ * socket. */
+void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id);
+
+/* The number of CPUs by kmes_attach, or by the system call alone; else a negative error number. */
+int kmes_cpus_by_libkmes(void);
+int kmes_cpus_by_system_call(void);
+
+/* For a reader: sleep, and the clock. */
+struct kmes_platform* kmes_user_platform(void);
+
+KMES_EXTERN_C_END
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The lock that knows its owner. See owner_lock.h.
+#include "kmes/user/owner_lock.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace kmes {
+namespace {
+
+constexpr uint64_t kSleepers = 1;
+constexpr int kLooksBeforeSleep = 100;  // a critical section is about as long
+
+// The address of the thread's control block: even, and to be had in a signal handler.
+uint64_t this_thread() {
+    return static_cast<uint64_t>(pthread_self());
+}
+
+// Tells the processor that this is a loop of looks; nothing, where it cannot be told.
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void private_futex(uint32_t* word, int operation, uint32_t value) {
+    int saved = errno;
+
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+    errno = saved;
+}
+
+}  // namespace
+
+bool OwnerLock::lock() {
+    const uint64_t self = this_thread();
+    uint64_t seen = 0;
+
+    if (word_.compare_exchange_strong(seen, self, std::memory_order_acquire)) return true;
+    if ((seen & ~kSleepers) == self) return false;
+    lock_slowly(self);
+    return true;
+}
+
+void OwnerLock::lock_slowly(uint64_t self) {
+    for (int look = 0; look < kLooksBeforeSleep; look++) {
+        uint64_t expected = 0;
+
+        if (word_.load(std::memory_order_relaxed) == 0 &&
+            word_.compare_exchange_weak(expected, self, std::memory_order_acquire))
+            return;
+        relax();
+    }
+    for (;;) {
+        uint64_t seen = word_.load(std::memory_order_relaxed);
+
+        if (seen == 0) {
+            // There may be more who sleep: whoever has slept hands the mark on.
+            if (word_.compare_exchange_strong(seen, self | kSleepers, std::memory_order_acquire))
+                return;
+            continue;
+        }
+        if (!(seen & kSleepers) &&
+            !word_.compare_exchange_strong(seen, seen | kSleepers, std::memory_order_relaxed))
+            continue;
+        private_futex(futex_word(), FUTEX_WAIT, static_cast<uint32_t>(seen | kSleepers));
+    }
+}
+
+void OwnerLock::unlock() {
+    if (word_.exchange(0, std::memory_order_release) & kSleepers)
+        private_futex(futex_word(), FUTEX_WAKE, 1);
+}
+
+bool OwnerLock::is_held_here() const {
+    return (word_.load(std::memory_order_relaxed) & ~kSleepers) == this_thread();
+}
+
+// The half with the mark in it. Owners that differ only in the other half are no matter: while the
+// mark is set, somebody will be woken.
+uint32_t* OwnerLock::futex_word() {
+    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low half comes first");
+
+    return reinterpret_cast<uint32_t*>(&word_);
+}
+
+}  // namespace kmes

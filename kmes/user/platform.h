@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The platform of one producer CPU in userspace (kmes/platform.h): its clock, its critical section
+// in one of two modes, and its wakes. Knows buffers only to wake who sleeps on them.
+#ifndef KMES_USER_PLATFORM_H
+#define KMES_USER_PLATFORM_H
+
+#include <atomic>
+#include <cstdint>
+
+#include "kmes/platform.h"
+#include "kmes/user/memory.h"
+#include "kmes/user/owner_lock.h"
+
+namespace kmes {
+
+// How the emitters of one CPU keep out of each other's way.
+enum class EmitterMode {
+    // One lock a CPU: any thread may emit on any CPU at any time. A signal handler that emits in
+    // the middle of an emission of its own thread is turned away, counted, and its gap shows (E16).
+    kLocked,
+    // No lock: the caller promises that calls on one CPU never overlap, from different threads;
+    // attach excepted. That includes resize, retire and statistics, which touch every CPU. A signal
+    // handler on the emitting thread is turned away as above.
+    kSingle,
+};
+
+// A clock that can be injected: ns, and a context that is handed to it.
+struct Clock {
+    uint64_t (*now_ns)(void* context) = nullptr;  // NULL: the system's
+    void* context = nullptr;
+};
+
+// Stays where it is made; the core keeps the address of platform().
+class CpuPlatform {
+  public:
+    CpuPlatform(EmitterMode mode, Clock clock);
+    CpuPlatform(const CpuPlatform&) = delete;
+    CpuPlatform& operator=(const CpuPlatform&) = delete;
+
+    struct kmes_platform* platform() { return &platform_; }
+
+    // kLocked: this thread is in the critical section now. kSingle: never known, so false.
+    bool is_held_here() const { return lock_.is_held_here(); }
+
+    // Runs `work` with every other emitter of the CPU kept out. In it, calls of the core may enter
+    // the critical section. The caller is not inside it, and has its signals blocked.
+    template <typename Work>
+    void with_others_out(Work work) {
+        if (mode_ == EmitterMode::kLocked) lock_.lock();
+        passes_ = true;
+        work();
+        passes_ = false;
+        if (mode_ == EmitterMode::kLocked) lock_.unlock();
+    }
+
+    // From inside with_others_out: nobody gets into the critical section from now on.
+    void close() { is_closed_.store(true, std::memory_order_relaxed); }
+    bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
+
+  private:
+    static __u64 clock_ns(void* context);
+    static bool enter(void* context);
+    static void exit(void* context);
+    static void queue_wake(void* context, struct kmes_buffer* buffer);
+
+    struct kmes_platform platform_ = {};
+    const EmitterMode mode_;
+    const Clock clock_;
+    OwnerLock lock_;
+    bool passes_ = false;                       // the holder is in with_others_out
+    std::atomic<bool> is_closed_{false};        // set inside, so an emitter cannot slip by
+    std::atomic<BufferMemory*> wake_{nullptr};  // owed at the end of the section, pinned
+};
+
+}  // namespace kmes
+
+#endif

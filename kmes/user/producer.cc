@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Producer: its beginning, the boot hand-over, resize, nudges, attach and its end. Emission is in
+// producer_emit.cc.
+#include "kmes/user/producer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "kmes/order.h"
+#include "kmes/user/futex.h"
+#include "kmes/user/producer_cpu.h"
+#include "kmes/user/socket_server.h"
+
+namespace kmes {
+namespace {
+
+[[noreturn]] void fail(int error, const std::string& what) {
+    throw std::system_error(error, std::generic_category(), "KMES producer: " + what);
+}
+
+// event-model.md, Configuration.
+bool capacity_is_configurable(uint64_t bytes) {
+    return kmes_capacity_is_valid(bytes) && bytes >= KMES_CONFIG_CAPACITY_MIN_BYTES &&
+           bytes <= KMES_CONFIG_CAPACITY_MAX_BYTES;
+}
+
+bool event_size_is_configurable(uint64_t bytes) {
+    return bytes >= KMES_CONFIG_EVENT_MIN_BYTES && bytes <= KMES_CONFIG_EVENT_MAX_BYTES;
+}
+
+std::string range_text(uint64_t least, uint64_t most) {
+    return std::to_string(least) + " to " + std::to_string(most) + " bytes";
+}
+
+ProducerOptions checked(ProducerOptions options) {
+    if (options.cpus < 1 || options.cpus > kMaxCpus)
+        fail(EINVAL, std::to_string(options.cpus) + " CPUs; 1 to 1024 are possible");
+    if (!kmes_double_map_capacity_is_valid(options.boot_capacity_bytes))
+        fail(EINVAL, "a boot capacity of " + std::to_string(options.boot_capacity_bytes) +
+                         " bytes; a power of two, at least 4096, is possible");
+    if (!capacity_is_configurable(options.capacity_bytes))
+        fail(EINVAL,
+             "a default capacity of " + std::to_string(options.capacity_bytes) +
+                 " bytes; a power of two is possible, " +
+                 range_text(KMES_CONFIG_CAPACITY_MIN_BYTES, KMES_CONFIG_CAPACITY_MAX_BYTES));
+    if (!event_size_is_configurable(options.max_event_bytes))
+        fail(EINVAL, "a MaxEventSize of " + std::to_string(options.max_event_bytes) +
+                         " bytes; possible are " +
+                         range_text(KMES_CONFIG_EVENT_MIN_BYTES, KMES_CONFIG_EVENT_MAX_BYTES));
+    if (options.resume.cpus.size() > options.cpus)
+        fail(EINVAL, "a state of " + std::to_string(options.resume.cpus.size()) +
+                         " CPUs cannot be resumed with " + std::to_string(options.cpus) +
+                         "; the sequence numbers of the others would begin again");
+    return options;
+}
+
+// E25: no two producers have the same one, but for those that resume.
+uint64_t new_session() {
+    uint64_t session = 0;
+
+    while (session == 0) {
+        if (getrandom(&session, sizeof(session), 0) != sizeof(session) && errno != EINTR)
+            fail(errno, "cannot make a session number");
+    }
+    return session;
+}
+
+// Keeps signal handlers of this thread out of what is not to be emitted into.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+Producer::Producer(ProducerOptions options)
+    : options_(checked(std::move(options))),
+      session_(options_.resume.session ? options_.resume.session : new_session()),
+      max_event_bytes_(options_.max_event_bytes),
+      retired_(options_.nudges) {
+    make_cpus();
+    if (options_.nudges.in_background) {
+        SignalsBlocked blocked;  // the program's handlers run on its own threads
+
+        nudge_thread_ = std::thread([this] { nudge_in_background(); });
+    }
+}
+
+Producer::~Producer() {
+    retire();
+}
+
+// 5.1.2: the boot buffers. Nobody can attach to them. Their generation is one less than that of the
+// first rings: 0 in a new session.
+void Producer::make_cpus() {
+    for (unsigned i = 0; i < options_.cpus; i++) {
+        ResumeState::Cpu before;
+        BufferOptions memory;
+        auto cpu = std::make_unique<Cpu>(options_.emitters, options_.clock);
+
+        if (i < options_.resume.cpus.size()) before = options_.resume.cpus[i];
+        memory.capacity_bytes = options_.boot_capacity_bytes;
+        memory.generation = before.generation ? before.generation - 1 : 0;
+        memory.cpu_id = static_cast<uint16_t>(i);
+        cpu->current = options_.allocate(memory);
+        kmes_cpu_init(&cpu->core, static_cast<__u16>(i), cpu->current->buffer(),
+                      cpu->platform.platform(), before.last_sequence);
+        cpus_.push_back(std::move(cpu));
+    }
+}
+
+uint64_t Producer::now_ms() const {
+    const Clock& clock = options_.schedule_clock;
+
+    return (clock.now_ns ? clock.now_ns(clock.context) : kmes_clock_monotonic_ns()) / 1000000;
+}
+
+// This thread is in the middle of an emission: to swap now would be to wait for itself. (kSingle:
+// the promise of the caller says that no other thread can be what is inside.)
+bool Producer::is_inside_here() const {
+    for (const auto& cpu : cpus_) {
+        if (cpu->platform.is_held_here()) return true;
+        if (options_.emitters == EmitterMode::kSingle && kmes_local_load(&cpu->core.inside))
+            return true;
+    }
+    return false;
+}
+
+// event-model.md, Configuration: an event of its own.
+void Producer::say(std::string_view type, const std::string& text) {
+    emit_in_kernel(0, type, std::as_bytes(std::span(text)), KMES_ORIGIN_KMES);
+}
+
+int Producer::refuse_capacity(uint64_t capacity_bytes, uint64_t stays) {
+    say(kConfigRefusedType,
+        "BufferCapacity " + std::to_string(capacity_bytes) + ": not a power of two, " +
+            range_text(KMES_CONFIG_CAPACITY_MIN_BYTES, KMES_CONFIG_CAPACITY_MAX_BYTES) + "; " +
+            std::to_string(stays) + " stays");
+    return -EINVAL;
+}
+
+// 5.1.8.4 in the words of event-model.md: all or none.
+int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
+    int error = 0;
+
+    try {
+        for (const auto& cpu : cpus_) {
+            BufferOptions memory;
+
+            memory.capacity_bytes = capacity_bytes;
+            memory.cpu_id = cpu->core.cpu_id;
+            fresh->push_back(options_.allocate(memory));
+        }
+        retired_.reserve(cpus_.size());
+    } catch (const std::system_error& failure) {
+        error = failure.code().value();
+    } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+    }
+    if (!error) return 0;
+    fresh->clear();
+    say(kResizeFailedType, "BufferCapacity " + std::to_string(capacity_bytes) +
+                               ": no memory, error " + std::to_string(error) + "; " +
+                               std::to_string(capacity_bytes_) + " stays");
+    return -error;
+}
+
+int Producer::swap_all(uint64_t capacity_bytes) {
+    std::vector<BufferHandle> fresh;
+    int error = allocate_all(capacity_bytes, &fresh);
+
+    if (error) return error;
+    retired_.nudge_all();  // E19: at every later swap
+    for (size_t i = 0; i < cpus_.size(); i++) {
+        Cpu& cpu = *cpus_[i];
+
+        // It cannot say -EBUSY: this thread is not inside, and others are waited for.
+        kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
+                      options_.position_shift_bytes);
+        cpu.current.swap(fresh[i]);
+        // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
+        if (capacity_bytes_) retired_.add(cpu.core.cpu_id, std::move(fresh[i]), now_ms());
+    }
+    capacity_bytes_ = capacity_bytes;
+    schedule_changed_.notify_all();
+    return 0;
+}
+
+// Under control_: the hand-over, in the boot phase.
+int Producer::make_rings(uint64_t capacity_bytes) {
+    if (is_retired_) return -ESHUTDOWN;
+    if (capacity_bytes_) return -EALREADY;
+    if (is_inside_here()) return -EBUSY;
+    return swap_all(capacity_bytes);
+}
+
+int Producer::registry_available(uint64_t capacity_bytes) {
+    std::lock_guard lock(control_);
+    bool is_valid = capacity_is_configurable(capacity_bytes);
+    int error = make_rings(is_valid ? capacity_bytes : options_.capacity_bytes);
+
+    if (error || is_valid) return error;
+    return refuse_capacity(capacity_bytes, options_.capacity_bytes);
+}
+
+int Producer::start_without_registry() {
+    std::lock_guard lock(control_);
+
+    return make_rings(options_.capacity_bytes);
+}
+
+int Producer::resize(uint64_t capacity_bytes) {
+    std::lock_guard lock(control_);
+
+    if (is_retired_) return -ESHUTDOWN;
+    if (!capacity_bytes_) return -EAGAIN;
+    if (is_inside_here()) return -EBUSY;
+    if (!capacity_is_configurable(capacity_bytes))
+        return refuse_capacity(capacity_bytes, capacity_bytes_);
+    return swap_all(capacity_bytes);
+}
+
+int Producer::set_max_event_bytes(uint64_t max_event_bytes) {
+    std::lock_guard lock(control_);
+
+    if (is_retired_) return -ESHUTDOWN;
+    if (is_inside_here()) return -EBUSY;
+    if (event_size_is_configurable(max_event_bytes)) {
+        max_event_bytes_.store(max_event_bytes, std::memory_order_relaxed);
+        return 0;
+    }
+    say(kConfigRefusedType,
+        "MaxEventSize " + std::to_string(max_event_bytes) + ": not " +
+            range_text(KMES_CONFIG_EVENT_MIN_BYTES, KMES_CONFIG_EVENT_MAX_BYTES) + "; " +
+            std::to_string(max_event_bytes_.load(std::memory_order_relaxed)) + " stays");
+    return -EINVAL;
+}
+
+size_t Producer::nudge() {
+    std::lock_guard lock(control_);
+
+    return retired_.nudge_all();
+}
+
+size_t Producer::nudge_due() {
+    std::lock_guard lock(control_);
+
+    return retired_.nudge_due(now_ms());
+}
+
+size_t Producer::retired_buffers() const {
+    std::lock_guard lock(control_);
+
+    return retired_.size();
+}
+
+void Producer::nudge_in_background() {
+    std::unique_lock lock(control_);
+
+    while (!is_retired_) {
+        uint64_t due_ms = retired_.next_due_ms();
+        uint64_t now = now_ms();
+
+        if (due_ms == UINT64_MAX) {
+            schedule_changed_.wait(lock);
+            continue;
+        }
+        // An hour at most, so that no schedule overflows the wait; 1 ms at least, so that a buffer
+        // which is pinned beyond its time is not looked at without rest.
+        uint64_t wait_ms = due_ms > now ? std::min<uint64_t>(due_ms - now, 3600000) : 1;
+
+        schedule_changed_.wait_for(lock, std::chrono::milliseconds(wait_ms));
+        retired_.nudge_due(now_ms());
+    }
+}
+
+// E25. Between the last event and the end nobody can slip in.
+void Producer::retire_cpu(Cpu& cpu, ResumeState::Cpu* state) {
+    SignalsBlocked blocked;
+
+    cpu.platform.with_others_out([&cpu, state] {
+        kmes_cpu_retire(&cpu.core);
+        cpu.platform.close();
+        state->last_sequence = cpu.core.sequence;
+        state->generation = cpu.current->buffer()->generation;
+    });
+}
+
+ResumeState Producer::retire() {
+    stop_serving();
+    std::unique_lock lock(control_);
+
+    if (is_retired_) return final_state_;
+    if (is_inside_here()) fail(EBUSY, "retire() inside an emission of the same thread");
+    final_state_.session = session_;
+    final_state_.cpus.resize(cpus_.size());
+    for (size_t i = 0; i < cpus_.size(); i++) retire_cpu(*cpus_[i], &final_state_.cpus[i]);
+    retired_.nudge_all();
+    is_retired_ = true;
+    schedule_changed_.notify_all();
+    lock.unlock();
+    if (nudge_thread_.joinable()) nudge_thread_.join();
+    return final_state_;
+}
+
+int Producer::attach_some(size_t first, size_t count, Attachment* attachment) const {
+    std::lock_guard lock(control_);
+
+    if (is_retired_) return -ESHUTDOWN;
+    if (!capacity_bytes_) return -EAGAIN;  // 5.1.2: boot buffers cannot be mapped
+    attachment->capacity_bytes = capacity_bytes_;
+    attachment->session = session_;
+    attachment->buffers.clear();
+    for (size_t i = first; i < first + count; i++) attachment->buffers.push_back(cpus_[i]->current);
+    return 0;
+}
+
+int Producer::attach(Attachment* attachment) const {
+    return attach_some(0, cpus_.size(), attachment);
+}
+
+int Producer::attach(unsigned cpu, Attachment* attachment) const {
+    if (cpu >= cpus_.size()) return -EINVAL;
+    return attach_some(cpu, 1, attachment);
+}
+
+void Producer::serve(const std::string& address, unsigned mode) {
+    std::lock_guard lock(server_mutex_);
+
+    if (server_) fail(EALREADY, "serves already");
+    server_ = std::make_unique<SocketServer>(this, address, mode);
+}
+
+void Producer::stop_serving() {
+    std::lock_guard lock(server_mutex_);
+
+    server_.reset();
+}
+
+Statistics Producer::statistics(unsigned cpu) const {
+    Statistics result;
+
+    if (cpu >= cpus_.size()) return result;
+    Cpu& from = *cpus_[cpu];
+    bool was_inside = from.platform.is_held_here();
+    struct kmes_platform* platform = from.platform.platform();
+
+    // Closed: nobody writes any more.
+    bool entered = !was_inside && kmes_platform_enter(platform);
+    struct kmes_statistics core = from.core.statistics;
+    uint64_t nested = core.dropped_nested + kmes_local_load(&from.core.nested_missed);
+
+    if (entered) kmes_platform_exit(platform);
+    result.events = core.events;
+    result.bytes = core.bytes;
+    result.dropped = core.dropped + nested;
+    result.dropped_nested = nested;
+    result.overwritten = core.overwritten;
+    result.wakes = core.wakes;
+    result.swaps = core.swaps;
+    result.corrupt = core.corrupt;
+    return result;
+}
+
+Statistics Producer::statistics() const {
+    Statistics sum;
+
+    for (unsigned i = 0; i < cpus_.size(); i++) {
+        Statistics one = statistics(i);
+
+        sum.events += one.events;
+        sum.bytes += one.bytes;
+        sum.dropped += one.dropped;
+        sum.dropped_nested += one.dropped_nested;
+        sum.overwritten += one.overwritten;
+        sum.wakes += one.wakes;
+        sum.swaps += one.swaps;
+        sum.corrupt += one.corrupt;
+    }
+    return sum;
+}
+
+}  // namespace kmes

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// A KMES producer in userspace: the boot phase, a ring for each CPU, emission, resize, statistics,
+// and a socket over which consumers attach. Everything above the core that a kernel module would
+// do. Knows no consumer.
+//
+// Every call that can fail returns 0 or a negative error number, as the core does, but for the
+// constructor and serve(), which throw std::system_error with one line that says what is wrong.
+//
+//   constructor      registry_available          resize             retire
+//       |                    |                      |                  |
+//       |  boot phase        |  rings, generation 1 |  generation 2    |  -ESHUTDOWN
+//       |  attach: -EAGAIN   |  attach              |                  |
+#ifndef KMES_USER_PRODUCER_H
+#define KMES_USER_PRODUCER_H
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "kmes/ring.h"
+#include "kmes/user/memory.h"
+#include "kmes/user/platform.h"
+#include "kmes/user/resume.h"
+#include "kmes/user/retired.h"
+
+namespace kmes {
+
+class SocketServer;
+
+// 5.1.2: compiled in.
+inline constexpr uint64_t kBootCapacityBytes = 256 << 10;
+inline constexpr unsigned kMaxCpus = 1024;
+
+// What KMES says of itself, in events of origin class 1 on CPU 0. The payload is text:
+// "<key> <value that was refused>: <reason>; <value that stays> stays".
+inline constexpr std::string_view kConfigRefusedType = "kmes.config.refused";
+inline constexpr std::string_view kResizeFailedType = "kmes.resize.failed";
+
+struct ProducerOptions {
+    unsigned cpus = 1;                                  // 1..1024; index i is CPU i
+    uint64_t boot_capacity_bytes = kBootCapacityBytes;  // a power of two, at least 4096
+    // The default size: of rings that are made without a registry, or when it says nonsense.
+    uint64_t capacity_bytes = KMES_CONFIG_CAPACITY_DEFAULT_BYTES;
+    uint64_t max_event_bytes = KMES_CONFIG_EVENT_DEFAULT_BYTES;
+    EmitterMode emitters = EmitterMode::kLocked;
+    Clock clock;           // of the events: CLOCK_REALTIME
+    Clock schedule_clock;  // of the nudges: CLOCK_MONOTONIC
+    NudgeSchedule nudges;
+    enum kmes_swap_positions positions = KMES_SWAP_KEEP;  // E11
+    uint64_t position_shift_bytes = 0;                    // for KMES_SWAP_SHIFT
+    ResumeState resume;                                   // E25; empty: a new session
+    // Makes the memory of boot buffers and rings; throws as it does.
+    std::function<BufferHandle(const BufferOptions&)> allocate = BufferMemory::create;
+};
+
+// event-model.md: what the issue calls events, bytes, dropped, overwritten, wakes, and more.
+struct Statistics {
+    uint64_t events = 0;
+    uint64_t bytes = 0;
+    uint64_t dropped = 0;         // all kinds
+    uint64_t dropped_nested = 0;  // of those: from inside an emission (E16)
+    uint64_t overwritten = 0;
+    uint64_t wakes = 0;
+    uint64_t swaps = 0;  // the boot hand-over is one
+    uint64_t corrupt = 0;
+};
+
+struct BatchEntry {
+    std::string_view type;
+    std::span<const std::byte> payload;
+};
+
+// What attach gives. Holding it keeps the buffers, and so their descriptors.
+struct Attachment {
+    uint64_t capacity_bytes = 0;
+    uint64_t session = 0;  // E25
+    std::vector<BufferHandle> buffers;
+};
+
+class Producer;
+
+// An event that is written in place. While it is open its thread is inside the CPU's critical
+// section: fill it and do nothing else. Abandoned where it is not committed.
+class Reservation {
+  public:
+    Reservation() = default;
+    ~Reservation() { abandon(); }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+    // The payload in the ring, which may hold bytes of older events. With ThreadSanitizer use
+    // fill() alone.
+    std::span<std::byte> payload() const;
+    void fill(uint32_t offset, std::span<const std::byte> bytes);
+    void commit();
+    void abandon();
+    bool is_open() const { return cpu_ != nullptr; }
+
+  private:
+    friend class Producer;
+    struct kmes_cpu* cpu_ = nullptr;
+    struct kmes_reservation core_ = {};
+};
+
+class Producer {
+  public:
+    explicit Producer(ProducerOptions options);
+    // Retires. No other call may be on its way.
+    ~Producer();
+    Producer(const Producer&) = delete;
+    Producer& operator=(const Producer&) = delete;
+
+    // -- Emission. From any thread and from signal handlers (EmitterMode says how). -------------
+    //
+    // All of them: -EINVAL for a CPU that is not there, a type that is empty, longer than 65535
+    // bytes or not UTF-8; -ESHUTDOWN after retire; nothing has happened then.
+
+    // The emit call: -ENOSPC over 50 % of the capacity or over MaxEventSize, -EBUSY nested in an
+    // emission of the same CPU; no sequence number is used.
+    int emit(unsigned cpu, std::string_view type, std::span<const std::byte> payload = {},
+             uint8_t origin = KMES_ORIGIN_USERSPACE);
+    // The in-kernel form: no MaxEventSize; -ENOSPC over 50 % and -EBUSY nested use a sequence
+    // number and are counted (5.1.7 step 5, E16).
+    int emit_in_kernel(unsigned cpu, std::string_view type, std::span<const std::byte> payload = {},
+                       uint8_t origin = KMES_ORIGIN_KMES);
+    // 1..256 entries, else -EINVAL. Stops at the first bad entry and returns its error (as emit);
+    // *emitted says how many are before it, which are published.
+    int emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
+                   uint8_t origin = KMES_ORIGIN_USERSPACE);
+    // Goes on after a bad entry; *emitted says how many were written. 0 unless the batch itself is
+    // refused.
+    int emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
+                             uint8_t origin = KMES_ORIGIN_KMES);
+    // In place, errors as emit_in_kernel. `reservation` is open only after 0.
+    int reserve(unsigned cpu, std::string_view type, uint32_t payload_len, Reservation* reservation,
+                uint8_t origin = KMES_ORIGIN_KMES);
+
+    // -- Configuration. From any thread; not from a signal handler. -----------------------------
+    //
+    // All of them: -EBUSY where this thread is inside an emission (a reservation is open).
+
+    // 5.1.2: the registry is there and says `capacity_bytes`. Makes the rings and moves the boot
+    // events into them. -EINVAL: the value was refused, and the rings have the default size;
+    // -EALREADY: there are rings; the error of the allocation: still the boot phase, call again.
+    int registry_available(uint64_t capacity_bytes);
+    // 5.1.2: there is none. The rings have the default size.
+    int start_without_registry();
+    // 5.1.8.4, for every CPU; memory for all of them is had before the first one is swapped.
+    // -EINVAL: not a power of two from 64 KiB to 256 MiB; the error of the allocation; -EAGAIN in
+    // the boot phase; -ESHUTDOWN. Nothing has changed then, and for the first two an event says so.
+    int resize(uint64_t capacity_bytes);
+    // MaxEventSize: 1 KiB to 4 MiB, else -EINVAL, and an event says so.
+    int set_max_event_bytes(uint64_t max_event_bytes);
+
+    // E19, as steps: nudges every retired buffer once; or what is due by the schedule clock, which
+    // also drops what was kept long enough. How many were nudged.
+    size_t nudge();
+    size_t nudge_due();
+    size_t retired_buffers() const;
+
+    // E25: publishes what is pending, retires and wakes every buffer, nudges the older ones, stops
+    // serving. Nothing can be emitted or attached to afterwards. The state to resume from; again:
+    // the same.
+    ResumeState retire();
+
+    // -- Attach. --------------------------------------------------------------------------------
+    //
+    // Waits for a resize that is on its way, and the other way round (E14). -EAGAIN in the boot
+    // phase, -ESHUTDOWN after retire, -EINVAL for a CPU that is not there.
+
+    int attach(Attachment* attachment) const;
+    int attach(unsigned cpu, Attachment* attachment) const;
+
+    // -- The socket (socket_server.h). ----------------------------------------------------------
+
+    // Serves attach and emit at a path, or at an abstract name where `address` begins with '@'.
+    // Whoever may connect may attach, and all who do are one domain of trust (E25): by the
+    // permissions of the path, which are `mode`, or by being the same user for an abstract name.
+    // std::system_error where the address cannot be had.
+    void serve(const std::string& address, unsigned mode = 0600);
+    void stop_serving();
+
+    Statistics statistics(unsigned cpu) const;
+    Statistics statistics() const;
+    unsigned cpus() const { return static_cast<unsigned>(cpus_.size()); }
+    EmitterMode emitters() const { return options_.emitters; }
+    uint64_t session() const { return session_; }
+
+  private:
+    struct Cpu;
+    struct Input;
+    enum class Style { kCall, kInKernel };
+
+    int prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,
+                uint8_t origin) const;
+    int refused(const Cpu& cpu, int error) const;
+    int batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted, uint8_t origin,
+              Style style);
+    int batch_entry(Cpu& cpu, const struct kmes_batch& batch, const BatchEntry& entry,
+                    uint8_t origin, Style style);
+
+    int make_rings(uint64_t capacity_bytes);
+    int allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh);
+    int swap_all(uint64_t capacity_bytes);
+    bool is_inside_here() const;
+    void say(std::string_view type, const std::string& text);
+    int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
+    void make_cpus();
+    void retire_cpu(Cpu& cpu, ResumeState::Cpu* state);
+    uint64_t now_ms() const;
+    void nudge_in_background();
+    int attach_some(size_t first, size_t count, Attachment* attachment) const;
+
+    const ProducerOptions options_;
+    const uint64_t session_;
+    std::atomic<uint64_t> max_event_bytes_;
+    std::vector<std::unique_ptr<Cpu>> cpus_;
+
+    // E14: attach, resize, nudges and the end exclude each other. Never taken to emit.
+    mutable std::mutex control_;
+    std::condition_variable schedule_changed_;
+    RetiredBuffers retired_;
+    uint64_t capacity_bytes_ = 0;  // 0: the boot phase
+    bool is_retired_ = false;
+    ResumeState final_state_;
+    std::thread nudge_thread_;
+
+    std::mutex server_mutex_;
+    std::unique_ptr<SocketServer> server_;
+};
+
+}  // namespace kmes
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// What the files of Producer share, and nobody else sees: one CPU.
+#ifndef KMES_USER_PRODUCER_CPU_H
+#define KMES_USER_PRODUCER_CPU_H
+
+#include "kmes/user/producer.h"
+
+namespace kmes {
+
+struct Producer::Cpu {
+    Cpu(EmitterMode mode, Clock clock) : platform(mode, clock) {}
+
+    CpuPlatform platform;
+    struct kmes_cpu core = {};
+    BufferHandle current;  // what core.buffer belongs to; under control_
+};
+
+}  // namespace kmes
+
+#endif

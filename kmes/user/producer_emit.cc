@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Producer: checking what callers emit, and handing it to the core. Takes no lock but the CPU's.
+#include <cerrno>
+#include <utility>
+
+#include "kmes/user/producer_cpu.h"
+
+namespace kmes {
+
+struct Producer::Input {
+    struct kmes_event_input core = {};
+};
+
+// event-model.md, kmes_emit: what is wrong whatever the ring is like.
+int Producer::prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,
+                      uint8_t origin) const {
+    if (cpu >= cpus_.size()) return -EINVAL;
+    if (type.empty() || type.size() > UINT16_MAX) return -EINVAL;
+    if (!kmes_utf8_is_valid(type.data(), type.size())) return -EINVAL;
+    if (cpus_[cpu]->platform.is_closed()) return -ESHUTDOWN;
+    input->core.type = type.data();
+    input->core.type_len = static_cast<__u16>(type.size());
+    // What has more than 32 bits is over 50 % of any capacity, and must stay so.
+    input->core.payload_len =
+        static_cast<__u32>(payload_len > UINT32_MAX ? UINT32_MAX : payload_len);
+    input->core.origin_class = origin;
+    return 0;
+}
+
+// The core says -EBUSY for whoever is not let in; that is so for ever after the end.
+int Producer::refused(const Cpu& cpu, int error) const {
+    return error == -EBUSY && cpu.platform.is_closed() ? -ESHUTDOWN : error;
+}
+
+int Producer::emit(unsigned cpu, std::string_view type, std::span<const std::byte> payload,
+                   uint8_t origin) {
+    Input input;
+    int error = prepare(&input, cpu, type, payload.size(), origin);
+
+    if (error) return error;
+    if (kmes_event_bytes(&input.core) > max_event_bytes_.load(std::memory_order_relaxed))
+        return -ENOSPC;
+    input.core.payload = payload.data();
+    return refused(*cpus_[cpu], kmes_cpu_emit_call(&cpus_[cpu]->core, &input.core));
+}
+
+int Producer::emit_in_kernel(unsigned cpu, std::string_view type,
+                             std::span<const std::byte> payload, uint8_t origin) {
+    Input input;
+    int error = prepare(&input, cpu, type, payload.size(), origin);
+
+    if (error) return error;
+    input.core.payload = payload.data();
+    return refused(*cpus_[cpu], kmes_cpu_emit(&cpus_[cpu]->core, &input.core));
+}
+
+int Producer::batch_entry(Cpu& cpu, const struct kmes_batch& batch, const BatchEntry& entry,
+                          uint8_t origin, Style style) {
+    Input input;
+    int error = prepare(&input, cpu.core.cpu_id, entry.type, entry.payload.size(), origin);
+
+    if (error) return error;
+    input.core.payload = entry.payload.data();
+    if (style == Style::kInKernel)
+        return refused(cpu, kmes_batch_emit(&cpu.core, &batch, &input.core));
+    if (kmes_event_bytes(&input.core) > max_event_bytes_.load(std::memory_order_relaxed))
+        return -ENOSPC;
+    return refused(cpu, kmes_batch_emit_call(&cpu.core, &batch, &input.core));
+}
+
+int Producer::batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
+                    uint8_t origin, Style style) {
+    struct kmes_batch core;
+    int error = 0;
+
+    *emitted = 0;
+    if (cpu >= cpus_.size()) return -EINVAL;
+    if (entries.empty() || entries.size() > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
+    kmes_batch_begin(&cpus_[cpu]->core, &core);
+    for (const BatchEntry& entry : entries) {
+        error = batch_entry(*cpus_[cpu], core, entry, origin, style);
+        if (!error)
+            ++*emitted;
+        else if (style == Style::kCall)
+            break;
+    }
+    kmes_batch_end(&cpus_[cpu]->core, &core);
+    return style == Style::kCall || error == -ESHUTDOWN ? error : 0;
+}
+
+int Producer::emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
+                         uint8_t origin) {
+    return batch(cpu, entries, emitted, origin, Style::kCall);
+}
+
+int Producer::emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries,
+                                   size_t* emitted, uint8_t origin) {
+    return batch(cpu, entries, emitted, origin, Style::kInKernel);
+}
+
+int Producer::reserve(unsigned cpu, std::string_view type, uint32_t payload_len,
+                      Reservation* reservation, uint8_t origin) {
+    Input input;
+    int error = prepare(&input, cpu, type, payload_len, origin);
+
+    if (error) return error;
+    if (reservation->is_open()) return -EBUSY;
+    error = refused(*cpus_[cpu], kmes_reserve(&cpus_[cpu]->core, &input.core, &reservation->core_));
+    if (!error) reservation->cpu_ = &cpus_[cpu]->core;
+    return error;
+}
+
+std::span<std::byte> Reservation::payload() const {
+    if (!cpu_) return {};
+    return {reinterpret_cast<std::byte*>(core_.payload), core_.payload_len};
+}
+
+void Reservation::fill(uint32_t offset, std::span<const std::byte> bytes) {
+    if (!cpu_) return;
+    uint64_t length = bytes.size() < core_.payload_len ? bytes.size() : core_.payload_len;
+
+    kmes_reservation_fill(cpu_, &core_, offset, bytes.data(), static_cast<__u32>(length));
+}
+
+void Reservation::commit() {
+    if (struct kmes_cpu* cpu = std::exchange(cpu_, nullptr)) kmes_commit(cpu, &core_);
+}
+
+void Reservation::abandon() {
+    if (struct kmes_cpu* cpu = std::exchange(cpu_, nullptr)) kmes_abandon(cpu, &core_);
+}
+
+}  // namespace kmes

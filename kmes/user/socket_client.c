@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * libkmes and a producer in another process: one connection for each request (socket_protocol.h).
+ * The other side is trusted no more than a kernel would be: every length is checked, and a
+ * descriptor that comes is either handed on or closed.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "kmes/user/libkmes_parts.h"
+#include "kmes/user/socket_protocol.h"
+
+/* A producer answers at once, but for the time of a resize (E14). */
+#define ANSWER_LIMIT_SECONDS 30
+#define CPUS_MAX 65536u
+#define PACKET_FDS_MAX (2 * KMES_SOCKET_CPUS_PER_PACKET)
+
+/* Descriptors that came with a packet. */
+struct descriptors {
+    int fds[PACKET_FDS_MAX];
+    unsigned count;
+};
+
+static void close_all(const int* fds, unsigned count) {
+    unsigned i;
+
+    for (i = 0; i < count; i++) {
+        if (fds[i] >= 0) close(fds[i]);
+    }
+}
+
+static const char* producer_address(void) {
+    const char* named = secure_getenv(KMES_SOCKET_ENVIRONMENT);
+
+    return named && named[0] ? named : KMES_SOCKET_DEFAULT_ADDRESS;
+}
+
+/* Absent is one thing, not permitted another. */
+static int connect_error(int error) {
+    switch (error) {
+        case ENOENT:
+        case ENOTDIR:
+        case ECONNREFUSED:
+            return -ENOSYS;
+        case EACCES:
+            return -EPERM;
+        case EAGAIN:
+            return -ETIMEDOUT;
+        default:
+            return -error;
+    }
+}
+
+static int open_connection(void) {
+    const struct timeval limit = {ANSWER_LIMIT_SECONDS, 0};
+    struct sockaddr_un address;
+    socklen_t length;
+    int error = kmes_socket_address(producer_address(), &address, &length);
+    int fd;
+
+    if (error) return error;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    while (connect(fd, (const struct sockaddr*)&address, length) != 0) {
+        if (errno == EINTR) continue;
+        error = connect_error(errno);
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+static int send_packet(int fd, const struct msghdr* message) {
+    for (;;) {
+        if (sendmsg(fd, message, MSG_NOSIGNAL) >= 0) return 0;
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN) return -ETIMEDOUT;
+        /* It went away between connect and here: as if it had not been there. */
+        return errno == EPIPE || errno == ECONNRESET ? -ENOSYS : -errno;
+    }
+}
+
+/* Takes the descriptors out of a message. The kernel has installed all that are named there. */
+static void take_descriptors(struct msghdr* message, struct descriptors* descriptors) {
+    struct cmsghdr* part;
+
+    descriptors->count = 0;
+    for (part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        unsigned count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        unsigned i;
+
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        for (i = 0; i < count && descriptors->count < PACKET_FDS_MAX; i++)
+            memcpy(&descriptors->fds[descriptors->count++], CMSG_DATA(part) + i * sizeof(int),
+                   sizeof(int));
+    }
+}
+
+static int check_reply(const struct kmes_socket_reply* reply, const struct msghdr* message,
+                       ssize_t bytes, const struct descriptors* descriptors) {
+    if (bytes == 0) return -ENOSYS; /* it closed without a word: it is ending */
+    if (message->msg_flags & MSG_CTRUNC) return -EMFILE;
+    if (bytes != (ssize_t)sizeof(*reply) || message->msg_flags & MSG_TRUNC) return -EPROTO;
+    if (reply->magic != KMES_SOCKET_MAGIC || reply->error > 0) return -EPROTO;
+    if (reply->error) return reply->error;
+    if (reply->cpus == 0 || reply->cpus > CPUS_MAX) return -EPROTO;
+    return descriptors->count == 2 * reply->count ? 0 : -EPROTO;
+}
+
+/* The next packet of a reply. The descriptors are the caller's only after 0. */
+static int receive_packet(int fd, struct kmes_socket_reply* reply,
+                          struct descriptors* descriptors) {
+    union {
+        struct cmsghdr first;
+        char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
+    } control;
+    struct iovec piece = {reply, sizeof(*reply)};
+    struct msghdr message;
+    ssize_t got;
+    int error;
+
+    do {
+        memset(&message, 0, sizeof(message));
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof(control.room);
+        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        if (errno == EAGAIN) return -ETIMEDOUT;
+        return errno == ECONNRESET ? -ENOSYS : -errno;
+    }
+    take_descriptors(&message, descriptors);
+    error = check_reply(reply, &message, got, descriptors);
+    if (error) close_all(descriptors->fds, descriptors->count);
+    return error;
+}
+
+/* A request without a body, sent on a new connection: its descriptor. */
+static int send_request(enum kmes_socket_operation operation, __u32 cpu) {
+    struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
+    struct iovec piece = {&request, sizeof(request)};
+    struct msghdr message;
+    int fd = open_connection();
+    int error;
+
+    if (fd < 0) return fd;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    error = send_packet(fd, &message);
+    if (!error) return fd;
+    close(fd);
+    return error;
+}
+
+static int make_attachment(struct kmes_socket_attachment* attachment, __u32 count) {
+    memset(attachment, 0, sizeof(*attachment));
+    attachment->metadata_fds = (int*)malloc(count * sizeof(int));
+    attachment->data_fds = (int*)malloc(count * sizeof(int));
+    if (attachment->metadata_fds && attachment->data_fds) return 0;
+    kmes_socket_attachment_free(attachment);
+    return -ENOMEM;
+}
+
+/* Packets come in order, each with as many CPUs as it says, none more than were asked for. */
+static int add_packet(struct kmes_socket_attachment* attachment,
+                      const struct kmes_socket_reply* reply, const struct descriptors* descriptors,
+                      __u32 first, __u32 wanted) {
+    unsigned i;
+
+    if (reply->count == 0 || reply->first != first + attachment->count ||
+        reply->count > wanted - attachment->count)
+        return -EPROTO;
+    for (i = 0; i < reply->count; i++) {
+        attachment->metadata_fds[attachment->count + i] = descriptors->fds[2 * i];
+        attachment->data_fds[attachment->count + i] = descriptors->fds[2 * i + 1];
+    }
+    attachment->count += reply->count;
+    attachment->capacity = reply->capacity;
+    attachment->session = reply->session;
+    return 0;
+}
+
+static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* attachment) {
+    __u32 wanted = 0;
+    __u32 first = cpu == KMES_SOCKET_ALL_CPUS ? 0 : cpu;
+
+    do {
+        struct kmes_socket_reply reply;
+        struct descriptors descriptors;
+        int error = receive_packet(fd, &reply, &descriptors);
+
+        if (error) return error;
+        if (!wanted) {
+            wanted = cpu == KMES_SOCKET_ALL_CPUS ? reply.cpus : 1;
+            error = make_attachment(attachment, wanted);
+        }
+        if (!error) error = add_packet(attachment, &reply, &descriptors, first, wanted);
+        if (error) {
+            close_all(descriptors.fds, descriptors.count);
+            return error;
+        }
+    } while (attachment->count < wanted);
+    return 0;
+}
+
+int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
+    int fd = send_request(KMES_SOCKET_ATTACH, cpu);
+    int error;
+
+    memset(attachment, 0, sizeof(*attachment));
+    if (fd < 0) return fd;
+    error = receive_attachment(fd, cpu, attachment);
+    close(fd);
+    if (error) kmes_socket_attachment_free(attachment);
+    return error;
+}
+
+void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {
+    if (attachment->metadata_fds) close_all(attachment->metadata_fds, attachment->count);
+    if (attachment->data_fds) close_all(attachment->data_fds, attachment->count);
+    free(attachment->metadata_fds);
+    free(attachment->data_fds);
+    memset(attachment, 0, sizeof(*attachment));
+}
+
+/* A reply that is one packet without descriptors. */
+static int receive_plain(int fd, struct kmes_socket_reply* reply) {
+    struct descriptors descriptors;
+    int error = receive_packet(fd, reply, &descriptors);
+
+    if (error) return error;
+    close_all(descriptors.fds, descriptors.count);
+    return descriptors.count ? -EPROTO : 0;
+}
+
+int kmes_socket_identify(__u32 cpu, struct kmes_socket_identity* identity) {
+    struct kmes_socket_reply reply;
+    int fd = send_request(KMES_SOCKET_IDENTIFY, cpu);
+    int error;
+
+    if (fd < 0) return fd;
+    error = receive_plain(fd, &reply);
+    close(fd);
+    if (error) return error;
+    identity->device = reply.device;
+    identity->inode = reply.inode;
+    identity->session = reply.session;
+    identity->cpus = reply.cpus;
+    return 0;
+}
+
+static int write_file(int fd, const void* from, __u64 bytes) {
+    const char* at = (const char*)from;
+
+    while (bytes > 0) {
+        ssize_t written = write(fd, at, bytes);
+
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return written < 0 ? -errno : -EIO;
+        at += written;
+        bytes -= (__u64)written;
+    }
+    return 0;
+}
+
+/* A memory file with the type and the payload, for what is too long for a packet. */
+static int make_body_file(const char* type, __u16 type_len, const void* payload,
+                          __u32 payload_len) {
+    int fd = memfd_create("kmes-emit", MFD_CLOEXEC);
+    int error;
+
+    if (fd < 0) return -errno;
+    error = write_file(fd, type, type_len);
+    if (!error) error = write_file(fd, payload, payload_len);
+    if (!error) return fd;
+    close(fd);
+    return error;
+}
+
+static int current_cpu(void) {
+    int cpu = sched_getcpu();
+
+    return cpu < 0 ? 0 : cpu;
+}
+
+/* Sends an event; body_fd < 0: inline. The kernel checks the caller's pointers. */
+static int send_event(int fd, struct iovec* pieces, int piece_count, int body_fd) {
+    union {
+        struct cmsghdr first;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message;
+
+    memset(&message, 0, sizeof(message));
+    memset(&control, 0, sizeof(control));
+    message.msg_iov = pieces;
+    message.msg_iovlen = (size_t)piece_count;
+    if (body_fd >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof(control.room);
+        control.first.cmsg_level = SOL_SOCKET;
+        control.first.cmsg_type = SCM_RIGHTS;
+        control.first.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.first), &body_fd, sizeof(int));
+    }
+    return send_packet(fd, &message);
+}
+
+int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+    __u64 body_bytes = (__u64)type_len + payload_len;
+    struct kmes_socket_request request = {
+        KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, (__u32)current_cpu(), 0, type_len, 0};
+    struct iovec pieces[3] = {{&request, sizeof(request)},
+                              {(void*)(__UINTPTR_TYPE__)type, type_len},
+                              {(void*)(__UINTPTR_TYPE__)payload, payload_len}};
+    struct kmes_socket_reply reply;
+    bool is_inline = body_bytes <= KMES_SOCKET_INLINE_MAX_BYTES;
+    int body_fd = -1;
+    int fd, error;
+
+    if (body_bytes > KMES_CONFIG_EVENT_MAX_BYTES) return -ENOSPC;
+    request.body_bytes = (__u32)body_bytes;
+    fd = open_connection();
+    if (fd < 0) return fd;
+    if (!is_inline) {
+        body_fd = make_body_file(type, type_len, payload, payload_len);
+        if (body_fd < 0) {
+            close(fd);
+            return body_fd;
+        }
+    }
+    error = send_event(fd, pieces, is_inline ? 3 : 1, body_fd);
+    if (body_fd >= 0) close(body_fd);
+    if (!error) error = receive_plain(fd, &reply);
+    close(fd);
+    return error;
+}

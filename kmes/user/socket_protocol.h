@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What a producer in userspace (socket_server.cc) and libkmes (socket_client.c) say to each other
+ * over a Unix socket of type SOCK_SEQPACKET. One request, then its reply, in the machine's byte
+ * order; both sides are on one machine. Knows no ring.
+ *
+ *   attach      cpu, or all      replies with two descriptors for each CPU, metadata then data, at
+ *                                most 126 CPUs a packet; packets follow until all have come
+ *   identify    cpu              which buffer the CPU writes to now, without descriptors (E19)
+ *   emit        cpu, type_len    the type and the payload follow in the packet, or lie in a memory
+ *                                file that is passed with it
+ */
+#ifndef KMES_USER_SOCKET_PROTOCOL_H
+#define KMES_USER_SOCKET_PROTOCOL_H
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "kmes/abi.h"
+
+KMES_EXTERN_C_BEGIN
+
+/* Where a producer is looked for, unless the environment says otherwise. */
+#define KMES_SOCKET_ENVIRONMENT "KMES_SOCKET"
+#define KMES_SOCKET_DEFAULT_ADDRESS "/run/kmes/producer.socket"
+
+#define KMES_SOCKET_MAGIC 0x534D4B31u
+#define KMES_SOCKET_ALL_CPUS 0xFFFFFFFFu
+#define KMES_SOCKET_CPUS_PER_PACKET 126u          /* the kernel passes 253 descriptors at a time */
+#define KMES_SOCKET_INLINE_MAX_BYTES (128u << 10) /* a longer body of an emit comes as a file */
+
+enum kmes_socket_operation {
+    KMES_SOCKET_ATTACH = 1,
+    KMES_SOCKET_IDENTIFY = 2,
+    KMES_SOCKET_EMIT = 3,
+};
+
+struct kmes_socket_request {
+    __u32 magic;
+    __u32 operation;
+    __u32 cpu;        /* of emit: where the caller runs; the producer may take another */
+    __u32 body_bytes; /* emit: type and payload; else 0 */
+    __u32 type_len;   /* emit; else 0 */
+    __u32 reserved;   /* 0 */
+};
+
+struct kmes_socket_reply {
+    __u32 magic;
+    __s32 error;    /* 0, or a negative error number: then nothing else is meant */
+    __u32 cpus;     /* CPUs of the producer */
+    __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
+    __u32 count;    /* attach: CPUs in this packet */
+    __u32 reserved; /* 0 */
+    __u64 capacity; /* bytes, of each buffer */
+    __u64 session;  /* E25 */
+    __u64 device;   /* identify: of the metadata file */
+    __u64 inode;
+};
+
+KMES_STATIC_ASSERT(sizeof(struct kmes_socket_request) == 24, "a request has no holes");
+KMES_STATIC_ASSERT(sizeof(struct kmes_socket_reply) == 56, "a reply has no holes");
+
+/*
+ * The address that `text` means: a path, or an abstract name where it begins with '@'. 0, -EINVAL
+ * for an empty one, -ENAMETOOLONG.
+ */
+int kmes_socket_address(const char* text, struct sockaddr_un* address, socklen_t* length);
+
+KMES_EXTERN_C_END
+
+#endif
