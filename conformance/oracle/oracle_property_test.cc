@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random histories: a right consumer is never blamed, a broken one is always found. The number of
-// runs of each property is 10,000, or what RC_PARAMS="max_success=..." says.
+// runs of each property is 5,000, or what RC_PARAMS="max_success=..." says.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -13,7 +13,7 @@
 namespace kmes::conformance::simulation {
 namespace {
 
-constexpr int kRuns = 10000;
+constexpr int kRuns = 5000;
 constexpr int kLongestTape = 400;
 
 std::vector<std::uint32_t> any_tape() {

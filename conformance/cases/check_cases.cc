@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// What every list of cases must keep. Knows no case.
+#include <algorithm>
+#include <set>
+
+#include "conformance/cases/registry.h"
+
+namespace kmes::conformance {
+namespace {
+
+// `<clause>/<slug>`: letters, digits, dots and hyphens; then lower-case words with hyphens.
+bool is_well_formed(std::string_view id) {
+    const std::size_t slash = id.find('/');
+    if (slash == std::string_view::npos || slash == 0 || slash + 1 == id.size()) return false;
+    const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    const auto in_slug = [&](char c) { return is_lower(c) || c == '-'; };
+    const auto in_clause = [&](char c) {
+        return is_lower(c) || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
+    };
+    const std::string_view clause = id.substr(0, slash);
+    const std::string_view slug = id.substr(slash + 1);
+    return std::all_of(clause.begin(), clause.end(), in_clause) &&
+           std::all_of(slug.begin(), slug.end(), in_slug);
+}
+
+}  // namespace
+
+std::string check_cases(const std::vector<Case>& cases) {
+    if (cases.empty()) return "it is empty";
+    std::set<std::string_view> seen;
+    for (const Case& each : cases) {
+        const std::string id(each.id);
+        if (!is_well_formed(each.id)) return "\"" + id + "\" is no id; <clause>/<slug> is right";
+        if (!seen.insert(each.id).second) return id + " stands in it twice";
+        if (each.clause.empty()) return id + " has no clause";
+        if (each.title.empty()) return id + " has no title";
+        if (each.description.empty()) return id + " has no description";
+        if (each.expectation.empty()) return id + " has no expectation";
+        if (!each.run) return id + " has no function";
+    }
+    return {};
+}
+
+}  // namespace kmes::conformance

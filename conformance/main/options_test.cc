@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the command line.
+#include "conformance/main/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Options right(const std::vector<std::string>& arguments, const std::string& scale = "") {
+    const ParsedOptions parsed = parse_options(arguments, scale);
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_EQ(parsed.help, "");
+    return parsed.options;
+}
+
+std::string wrong(const std::vector<std::string>& arguments, const std::string& scale = "") {
+    const ParsedOptions parsed = parse_options(arguments, scale);
+    EXPECT_EQ(parsed.error.find('\n'), std::string::npos);
+    EXPECT_FALSE(parsed.error.empty());
+    return parsed.error;
+}
+
+TEST(Options, HaveDefaults) {
+    const Options options = right({"--", "./consumer"});
+    EXPECT_FALSE(options.list);
+    EXPECT_EQ(options.explain, "");
+    EXPECT_THAT(options.filters, IsEmpty());
+    EXPECT_EQ(options.level, std::nullopt);
+    EXPECT_EQ(options.cpus, 4u);
+    EXPECT_EQ(options.capacity_bytes, 65536u);
+    EXPECT_EQ(options.seed, 1u);
+    EXPECT_EQ(options.timeout_scale, 1.0);
+    EXPECT_EQ(options.report, ReportFormat::console);
+    EXPECT_EQ(options.report_file, std::nullopt);
+    EXPECT_FALSE(options.fail_fast);
+    EXPECT_FALSE(options.verbose);
+    EXPECT_THAT(options.testee, ElementsAre("./consumer"));
+}
+
+TEST(Options, TakeEveryName) {
+    const Options options = right({"--filter",
+                                   "5.1.8*",
+                                   "--filter=E*",
+                                   "--level",
+                                   "robust",
+                                   "--cpus",
+                                   "64",
+                                   "--capacity",
+                                   "268435456",
+                                   "--seed",
+                                   "18446744073709551615",
+                                   "--timeout-scale",
+                                   "2.5",
+                                   "--report",
+                                   "json",
+                                   "--report-file",
+                                   "out.json",
+                                   "--fail-fast",
+                                   "-v",
+                                   "--",
+                                   "prog",
+                                   "--list",
+                                   "--"});
+    EXPECT_THAT(options.filters, ElementsAre("5.1.8*", "E*"));
+    EXPECT_EQ(options.level, Level::robust);
+    EXPECT_EQ(options.cpus, 64u);
+    EXPECT_EQ(options.capacity_bytes, 268435456u);
+    EXPECT_EQ(options.seed, UINT64_MAX);
+    EXPECT_EQ(options.timeout_scale, 2.5);
+    EXPECT_EQ(options.report, ReportFormat::json);
+    EXPECT_EQ(options.report_file, "out.json");
+    EXPECT_TRUE(options.fail_fast);
+    EXPECT_TRUE(options.verbose);
+    EXPECT_FALSE(options.list);  // it stands behind --
+    EXPECT_THAT(options.testee, ElementsAre("prog", "--list", "--"));
+}
+
+TEST(Options, NeedNoProgramToListOrExplain) {
+    EXPECT_TRUE(right({"--list"}).list);
+    EXPECT_EQ(right({"--explain", "a/b"}).explain, "a/b");
+}
+
+TEST(Options, WantAProgram) {
+    EXPECT_THAT(wrong({}), HasSubstr("no program to test is named"));
+    EXPECT_THAT(wrong({"--"}), HasSubstr("no program to test is named"));
+    EXPECT_THAT(wrong({"--", ""}), HasSubstr("program behind -- is empty"));
+    EXPECT_THAT(wrong({"./consumer"}), HasSubstr("./consumer"));
+}
+
+TEST(Options, SayWhatAValueShouldBe) {
+    EXPECT_EQ(wrong({"--cpus", "0", "--", "p"}), "--cpus is \"0\"; a number from 1 to 64 is right");
+    EXPECT_THAT(wrong({"--cpus", "65", "--", "p"}), HasSubstr("--cpus is \"65\""));
+    EXPECT_THAT(wrong({"--cpus=-1", "--", "p"}), HasSubstr("--cpus is \"-1\""));
+    EXPECT_THAT(wrong({"--cpus", "four", "--", "p"}), HasSubstr("--cpus is \"four\""));
+    EXPECT_THAT(wrong({"--cpus", "4 ", "--", "p"}), HasSubstr("--cpus is \"4 \""));
+    EXPECT_THAT(wrong({"--capacity", "65535", "--", "p"}), HasSubstr("power of two from 65536"));
+    EXPECT_THAT(wrong({"--capacity", "32768", "--", "p"}), HasSubstr("power of two from 65536"));
+    EXPECT_THAT(wrong({"--capacity", "536870912", "--", "p"}), HasSubstr("power of two"));
+    EXPECT_THAT(wrong({"--seed", "18446744073709551616", "--", "p"}), HasSubstr("below 2^64"));
+    EXPECT_THAT(wrong({"--timeout-scale", "0", "--", "p"}), HasSubstr("from 0.01 to 1000"));
+    EXPECT_THAT(wrong({"--timeout-scale", "nan", "--", "p"}), HasSubstr("from 0.01 to 1000"));
+    EXPECT_THAT(wrong({"--timeout-scale", "inf", "--", "p"}), HasSubstr("from 0.01 to 1000"));
+    EXPECT_THAT(wrong({"--timeout-scale", "1x", "--", "p"}), HasSubstr("\"1x\""));
+    EXPECT_THAT(wrong({"--level", "MUST", "--", "p"}),
+                HasSubstr("must, should, erratum or robust"));
+    EXPECT_THAT(wrong({"--report", "xml", "--", "p"}), HasSubstr("console or json is right"));
+    EXPECT_THAT(wrong({"--filter", "", "--", "p"}), HasSubstr("a pattern for case ids"));
+    EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
+}
+
+TEST(Options, NameWhatIsUnknownMissingOrDoubled) {
+    EXPECT_THAT(wrong({"--colour", "--", "p"}), HasSubstr("--colour"));
+    EXPECT_THAT(wrong({"--seed", "--", "p"}), HasSubstr("--seed"));
+    EXPECT_THAT(wrong({"--seed", "1", "--seed", "2", "--", "p"}), HasSubstr("--seed"));
+    EXPECT_THAT(wrong({"--filter", "--", "p"}), HasSubstr("--filter"));
+}
+
+TEST(Options, DoNotLetAFilterEatWhatFollows) {
+    EXPECT_THAT(wrong({"--filter", "a", "b", "--", "p"}), HasSubstr("b"));
+}
+
+TEST(Options, TakeTheScaleOfTheEnvironment) {
+    EXPECT_EQ(right({"--", "p"}, "4").timeout_scale, 4.0);
+    EXPECT_EQ(right({"--timeout-scale", "2", "--", "p"}, "4").timeout_scale, 2.0);
+    EXPECT_EQ(right({"--timeout-scale", "2", "--", "p"}, "rubbish").timeout_scale, 2.0);
+    EXPECT_THAT(wrong({"--", "p"}, "rubbish"), HasSubstr("KMES_TIMEOUT_SCALE is \"rubbish\""));
+}
+
+TEST(Options, PrintHelp) {
+    const ParsedOptions parsed = parse_options({"--help"});
+    for (const char* name : {"--list", "--filter GLOB", "--level", "--cpus N", "--capacity BYTES",
+                             "--seed N", "--timeout-scale X", "--report ", "--report-file FILE",
+                             "--explain CASE", "--fail-fast", "-v", "Exit status"}) {
+        EXPECT_THAT(parsed.help, HasSubstr(name));
+    }
+}
+
+}  // namespace
+}  // namespace kmes::conformance

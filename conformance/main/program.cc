@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+//
+// kmes-conformance from its arguments to its exit status.
+#include "conformance/main/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <sstream>
+
+#include "conformance/main/options.h"
+#include "conformance/main/selection.h"
+#include "conformance/report/console.h"
+#include "conformance/report/json.h"
+#include "conformance/report/output_file.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr Level kDefaultLevel = Level::erratum;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+int say(const Surroundings& around, int status, const std::string& line) {
+    around.error << "kmes-conformance: " << line << "\n" << std::flush;
+    return status;
+}
+
+std::size_t longest_id(const std::vector<const Case*>& cases) {
+    std::size_t width = 0;
+    for (const Case* each : cases) width = std::max(width, each->id.size());
+    return width;
+}
+
+// Prints to two streams at once.
+class Copy : public std::streambuf {
+  public:
+    Copy(std::ostream& first, std::ostream& second) : first_(first), second_(second) {}
+
+  protected:
+    int overflow(int byte) override {
+        if (byte == traits_type::eof()) return 0;
+        first_.put(static_cast<char>(byte));
+        second_.put(static_cast<char>(byte));
+        return first_.good() ? byte : traits_type::eof();
+    }
+    std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+        first_.write(bytes, count);
+        second_.write(bytes, count);
+        return first_.good() ? count : 0;
+    }
+    int sync() override {
+        first_.flush();
+        return first_.good() ? 0 : -1;
+    }
+
+  private:
+    std::ostream& first_;
+    std::ostream& second_;
+};
+
+// One run of the selected cases.
+class Run {
+  public:
+    Run(const Options& options, const Surroundings& around, std::vector<const Case*> cases)
+        : options_(options), around_(around), cases_(std::move(cases)) {
+        settings_.testee = options.testee;
+        settings_.cpus = options.cpus;
+        settings_.capacity_bytes = options.capacity_bytes;
+        settings_.seed = options.seed;
+        settings_.timeout_scale = options.timeout_scale;
+        settings_.verbose = options.verbose;
+        settings_.stop = &around.stop;
+        report_.testee = options.testee;
+        report_.cpus = options.cpus;
+        report_.capacity_bytes = options.capacity_bytes;
+        report_.seed = options.seed;
+    }
+
+    int execute() {
+        if (options_.report_file) {
+            const OutputFile::Status status = file_.open(*options_.report_file);
+            if (status != OutputFile::Status::ok) {
+                return say(around_,
+                           status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
+                           file_.error());
+            }
+        }
+        const std::string problem = around_.check_set_up(settings_);
+        if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
+        run_cases();
+        if (report_.interrupted) return end_interrupted();
+        return write_reports() ? exit_status(report_) : kExitSuite;
+    }
+
+  private:
+    bool prints_console() const {
+        return options_.report == ReportFormat::console || options_.report_file;
+    }
+
+    void run_cases() {
+        ConsoleOptions console_options;
+        console_options.verbose = options_.verbose;
+        console_options.colour = around_.out_is_terminal && !options_.report_file;
+        console_options.id_width = longest_id(cases_);
+        Copy copy(around_.out, console_text_);
+        std::ostream both(&copy);
+        ConsoleReport console(both, console_options);
+        ProgressLine progress(around_.error_is_terminal ? &around_.error : nullptr);
+        const Clock::time_point begin = Clock::now();
+        if (prints_console()) console.begin(report_, cases_.size());
+        std::size_t next = 0;
+        for (bool go_on = true; go_on && next < cases_.size();) {
+            if (around_.stop) break;
+            progress.show(next + 1, cases_.size(), cases_[next]->id);
+            const CaseResult result = run_case(*cases_[next]);
+            progress.clear();
+            // A signal cut this case short: its verdict says nothing.
+            if (around_.stop) break;
+            ++next;
+            report_.results.push_back(result);
+            if (prints_console()) console.add(result);
+            go_on = !options_.fail_fast ||
+                    (result.verdict != Verdict::fail && result.verdict != Verdict::suite_error);
+        }
+        report_.interrupted = around_.stop;
+        for (std::size_t i = next; i < cases_.size(); ++i) {
+            report_.not_run.emplace_back(cases_[i]->id);
+        }
+        report_.seconds = seconds_since(begin);
+        if (prints_console()) console.end(report_);
+    }
+
+    CaseResult run_case(const Case& the_case) {
+        const Clock::time_point begin = Clock::now();
+        CaseOutcome outcome;
+        try {
+            outcome = around_.run_on_stage(the_case, settings_);
+        } catch (const std::exception& error) {
+            outcome.message = std::string("the case ended with an exception: ") + error.what();
+        } catch (...) {
+            outcome.message = "the case ended with an unknown exception";
+        }
+        CaseResult result;
+        result.id = the_case.id;
+        result.level = the_case.level;
+        result.verdict = outcome.verdict;
+        result.clause = outcome.clause;
+        // What is not a pass is of some clause: without one of its own it is the case's.
+        if (result.clause.empty() && outcome.verdict != Verdict::pass) {
+            result.clause = the_case.clause;
+        }
+        result.message = outcome.message;
+        result.details = outcome.details;
+        result.seconds = seconds_since(begin);
+        result.replay = replay_of(the_case);
+        return result;
+    }
+
+    std::string replay_of(const Case& the_case) const {
+        std::vector<std::string> words{"--filter", std::string(the_case.id)};
+        if (the_case.level > kDefaultLevel) {
+            words.insert(words.end(), {"--level", std::string(level_name(the_case.level))});
+        }
+        words.insert(words.end(), {"--cpus", std::to_string(options_.cpus), "--capacity",
+                                   std::to_string(options_.capacity_bytes), "--seed",
+                                   std::to_string(options_.seed)});
+        if (options_.timeout_scale != 1.0) {
+            words.insert(words.end(),
+                         {"--timeout-scale", fmt::format("{}", options_.timeout_scale)});
+        }
+        words.push_back("--");
+        words.insert(words.end(), options_.testee.begin(), options_.testee.end());
+        return around_.command + " " + shell_command(words);
+    }
+
+    int end_interrupted() {
+        std::string line = fmt::format("interrupted: {} of {} cases did not run",
+                                       report_.not_run.size(), cases_.size());
+        if (!report_.not_run.empty()) line += ", from " + report_.not_run.front() + " on";
+        const bool json_expected = options_.report == ReportFormat::json || options_.report_file;
+        if (json_expected) line += "; no report was written";
+        return say(around_, kExitSuite, line);
+    }
+
+    bool write_reports() {
+        const std::string text =
+            options_.report == ReportFormat::json ? to_json(report_) : console_text_.str();
+        if (!prints_console()) around_.out << text << std::flush;
+        if (options_.report_file && !file_.commit(text)) {
+            say(around_, kExitSuite, file_.error());
+            return false;
+        }
+        if (around_.out.good()) return true;
+        say(around_, kExitSuite, "cannot write the report to standard output");
+        return false;
+    }
+
+    const Options& options_;
+    const Surroundings& around_;
+    std::vector<const Case*> cases_;
+    StageSettings settings_;
+    RunReport report_;
+    OutputFile file_;
+    std::ostringstream console_text_;
+};
+
+int list_cases(const Options& options, const Surroundings& around) {
+    // A list without --level leaves nothing out.
+    const Selection selection =
+        select_cases(around.cases, options.filters, options.level.value_or(Level::robust));
+    if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
+    const std::size_t width = longest_id(selection.cases);
+    for (const Case* each : selection.cases) {
+        around.out << fmt::format("{:<{}}  {:<7}  {}\n", each->id, width, level_name(each->level),
+                                  each->title);
+    }
+    around.out.flush();
+    return around.out.good() ? kExitClean : kExitSuite;
+}
+
+int explain_case(const Options& options, const Surroundings& around) {
+    const Case* found = find_case(around.cases, options.explain);
+    if (found == nullptr) {
+        std::string line = "there is no case \"" + printable(options.explain) + "\"";
+        const auto nearest = nearest_ids(around.cases, options.explain);
+        for (std::size_t i = 0; i < nearest.size(); ++i) {
+            line += (i == 0 ? "; nearest: " : ", ") + std::string(nearest[i]);
+        }
+        return say(around, kExitUsage, line);
+    }
+    around.out << fmt::format(
+        "{}\n\nlevel:       {}\nclause:      {}\ntitle:       {}\n\nwhat is done: {}\n\nwhat is "
+        "right: {}\n",
+        found->id, level_name(found->level), found->clause, found->title, found->description,
+        found->expectation);
+    around.out.flush();
+    return around.out.good() ? kExitClean : kExitSuite;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const Surroundings& around) {
+    const ParsedOptions parsed = parse_options(arguments, around.timeout_scale);
+    if (!parsed.help.empty()) {
+        around.out << parsed.help << std::flush;
+        return around.out.good() ? kExitClean : kExitSuite;
+    }
+    if (!parsed.error.empty()) {
+        return say(around, kExitUsage, parsed.error + " (--help lists the options)");
+    }
+    const std::string mistake = check_cases(around.cases);
+    if (!mistake.empty()) return say(around, kExitSuite, "the list of cases is wrong: " + mistake);
+    const Options& options = parsed.options;
+    if (options.list) return list_cases(options, around);
+    if (!options.explain.empty()) return explain_case(options, around);
+    Selection selection =
+        select_cases(around.cases, options.filters, options.level.value_or(kDefaultLevel));
+    if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
+    if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");
+    return Run(options, around, std::move(selection.cases)).execute();
+}
+
+}  // namespace kmes::conformance

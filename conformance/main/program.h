@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// kmes-conformance from its arguments to its exit status. What it touches outside itself comes from
+// the caller, so that all of it can be tested without a testee.
+#ifndef KMES_CONFORMANCE_MAIN_PROGRAM_H_
+#define KMES_CONFORMANCE_MAIN_PROGRAM_H_
+
+#include <atomic>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+
+namespace kmes::conformance {
+
+struct Surroundings {
+    const std::vector<Case>& cases;
+    // run_on_stage and check_set_up of conformance/stage.
+    std::function<CaseOutcome(const Case&, const StageSettings&)> run_on_stage;
+    std::function<std::string(const StageSettings&)> check_set_up;
+    std::ostream& out;
+    std::ostream& error;
+    bool out_is_terminal = false;
+    bool error_is_terminal = false;
+    // What a person types to run this program: "tools/kmes conformance".
+    std::string command = "kmes-conformance";
+    // The value of KMES_TIMEOUT_SCALE.
+    std::string timeout_scale;
+    // Set by a signal: the run ends as soon as the present case has noticed.
+    const std::atomic<bool>& stop;
+};
+
+// `arguments` without the name of the program. Returns the exit status.
+int run_program(const std::vector<std::string>& arguments, const Surroundings& surroundings);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MAIN_PROGRAM_H_

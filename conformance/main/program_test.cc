@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the whole program, with made-up cases and without a testee.
+#include "conformance/main/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "conformance/main/interrupt.h"
+#include "conformance/main/selection.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+CaseOutcome never_run(Stage&) {
+    throw std::logic_error("the test runs cases itself");
+}
+
+Case case_of(std::string_view id, Level level) {
+    return {id,       level, id.substr(0, id.find('/')), "a title", "what is done", "what is right",
+            never_run};
+}
+
+std::vector<Case> few_cases() {
+    return {case_of("5.1.5/maps", Level::must), case_of("5.1.8.3/checks", Level::should),
+            case_of("E21/twice", Level::erratum), case_of("E7/torn-size", Level::robust)};
+}
+
+// A folder of the test's own.
+class Folder {
+  public:
+    Folder() {
+        const char* base = std::getenv("TEST_TMPDIR");
+        path_ = std::string(base != nullptr ? base : "/tmp") + "/program_test.XXXXXX";
+        EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+    bool empty() const { return std::filesystem::is_empty(path_); }
+
+  private:
+    std::string path_;
+};
+
+std::string read_file(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The program, its streams, and what its cases are to say.
+class Shell {
+  public:
+    int run(const std::vector<std::string>& arguments) {
+        out.str("");
+        error.str("");
+        ran.clear();
+        const Surroundings surroundings{
+            .cases = cases,
+            .run_on_stage =
+                [this](const Case& the_case, const StageSettings& settings) {
+                    ran.emplace_back(the_case.id);
+                    last_settings = settings;
+                    return act ? act(the_case) : CaseOutcome{Verdict::pass, "", "", ""};
+                },
+            .check_set_up = [this](const StageSettings&) { return set_up_problem; },
+            .out = out,
+            .error = error,
+            .out_is_terminal = false,
+            .error_is_terminal = terminal,
+            .command = "tools/kmes conformance",
+            .timeout_scale = "",
+            .stop = stop,
+        };
+        return run_program(arguments, surroundings);
+    }
+    // The same with a program to test behind it.
+    int test(std::vector<std::string> arguments = {}) {
+        arguments.insert(arguments.end(), {"--", "./consumer", "an argument"});
+        return run(arguments);
+    }
+    void fail_case(std::string_view id, Verdict verdict = Verdict::fail) {
+        act = [id = std::string(id), verdict](const Case& the_case) {
+            if (the_case.id != id) return CaseOutcome{Verdict::pass, "", "", ""};
+            return CaseOutcome{verdict, "", "it is \xff wrong", "more\n"};
+        };
+    }
+
+    std::vector<Case> cases = few_cases();
+    std::function<CaseOutcome(const Case&)> act;
+    std::string set_up_problem;
+    bool terminal = false;
+    std::atomic<bool> stop{false};
+    std::ostringstream out;
+    std::ostringstream error;
+    std::vector<std::string> ran;
+    StageSettings last_settings;
+};
+
+TEST(Program, RunsWhatIsUpToTheLevel) {
+    Shell shell;
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "5.1.8.3/checks", "E21/twice"));
+    EXPECT_EQ(shell.test({"--level", "must"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps"));
+    EXPECT_EQ(shell.test({"--level", "robust"}), 0);
+    EXPECT_EQ(shell.ran.size(), 4u);
+    EXPECT_EQ(shell.error.str(), "");
+}
+
+TEST(Program, HandsTheOptionsToTheStage) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--cpus", "2", "--capacity", "131072", "--seed", "9", "--timeout-scale",
+                          "3", "-v"}),
+              0);
+    EXPECT_EQ(shell.last_settings.cpus, 2u);
+    EXPECT_EQ(shell.last_settings.capacity_bytes, 131072u);
+    EXPECT_EQ(shell.last_settings.seed, 9u);
+    EXPECT_EQ(shell.last_settings.timeout_scale, 3.0);
+    EXPECT_TRUE(shell.last_settings.verbose);
+    EXPECT_EQ(shell.last_settings.stop, &shell.stop);
+    EXPECT_THAT(shell.last_settings.testee, ElementsAre("./consumer", "an argument"));
+}
+
+TEST(Program, ReportsAFailureWithTheWayToRunItAgain) {
+    Shell shell;
+    shell.fail_case("E21/twice");
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("\nfail E21/twice (clause E21)\n    it is \\xff wrong\n    | more\n"
+                          "    run again: tools/kmes conformance --filter E21/twice --cpus 4 "
+                          "--capacity 65536 --seed 1 -- ./consumer 'an argument'\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail; "));
+}
+
+TEST(Program, RunsAReplayTheSameWay) {
+    Shell shell;
+    shell.fail_case("E7/torn-size");
+    EXPECT_EQ(shell.test({"--level", "robust", "--timeout-scale", "2.5"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--filter E7/torn-size --level robust --cpus 4 "
+                                           "--capacity 65536 --seed 1 --timeout-scale 2.5 -- "));
+}
+
+TEST(Program, HasAStatusForEveryVerdict) {
+    Shell shell;
+    shell.fail_case("E21/twice", Verdict::inconclusive);
+    EXPECT_EQ(shell.test(), 4);
+    shell.fail_case("E21/twice", Verdict::unsupported);
+    EXPECT_EQ(shell.test(), 0);
+    shell.fail_case("E21/twice", Verdict::suite_error);
+    EXPECT_EQ(shell.test(), 3);
+    shell.act = [](const Case&) -> CaseOutcome { throw std::runtime_error("oh no"); };
+    EXPECT_EQ(shell.test(), 3);
+    EXPECT_THAT(shell.out.str(), HasSubstr("the case ended with an exception: oh no"));
+    EXPECT_EQ(shell.ran.size(), 3u);  // the run went on
+}
+
+TEST(Program, EndsAtTheFirstFailureWhenAsked) {
+    Shell shell;
+    shell.fail_case("5.1.8.3/checks");
+    EXPECT_EQ(shell.test({"--fail-fast"}), 1);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "5.1.8.3/checks"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("1 case was not run (--fail-fast):\n    E21/twice\n"));
+    shell.fail_case("5.1.8.3/checks", Verdict::inconclusive);
+    EXPECT_EQ(shell.test({"--fail-fast"}), 4);
+    EXPECT_EQ(shell.ran.size(), 3u);
+}
+
+TEST(Program, CallsAFilterThatMatchesNothingBadUsage) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--filter", "E21/twise"}), 2);
+    EXPECT_THAT(shell.ran, IsEmpty());
+    EXPECT_THAT(shell.error.str(), HasSubstr("--filter \"E21/twise\" matches no case"));
+    EXPECT_THAT(shell.error.str(), HasSubstr("nearest: E21/twice, "));
+    // One that does not is not hidden by one that does.
+    EXPECT_EQ(shell.test({"--filter", "E21/*", "--filter", "E99/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("E99/*"));
+    EXPECT_EQ(shell.test({"--filter", "E7/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("above the level erratum; --level robust takes"));
+}
+
+TEST(Program, FiltersByPattern) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--filter", "E*", "--filter", "*maps"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "E21/twice"));
+    EXPECT_EQ(shell.test({"--filter", "5.1.?.3/*"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.8.3/checks"));
+}
+
+TEST(Program, ListsCases) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--list"}), 0);
+    EXPECT_EQ(shell.out.str(),
+              "5.1.5/maps      must     a title\n"
+              "5.1.8.3/checks  should   a title\n"
+              "E21/twice       erratum  a title\n"
+              "E7/torn-size    robust   a title\n");
+    EXPECT_EQ(shell.run({"--list", "--level", "must"}), 0);
+    EXPECT_EQ(shell.out.str(), "5.1.5/maps  must     a title\n");
+    EXPECT_EQ(shell.run({"--list", "--filter", "nothing"}), 2);
+}
+
+TEST(Program, ExplainsACase) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--explain", "E7/torn-size"}), 0);
+    EXPECT_EQ(shell.out.str(),
+              "E7/torn-size\n\nlevel:       robust\nclause:      E7\ntitle:       a title\n\n"
+              "what is done: what is done\n\nwhat is right: what is right\n");
+    EXPECT_EQ(shell.run({"--explain", "torn"}), 2);
+    EXPECT_EQ(shell.error.str().rfind("kmes-conformance: there is no case \"torn\"; nearest: "
+                                      "E7/torn-size, ",
+                                      0),
+              0u);
+}
+
+TEST(Program, SaysBadUsageInOneLine) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--cpus", "99"}), 2);
+    EXPECT_EQ(
+        shell.error.str(),
+        "kmes-conformance: --cpus is \"99\"; a number from 1 to 64 is right (--help lists the "
+        "options)\n");
+    EXPECT_EQ(shell.out.str(), "");
+    EXPECT_EQ(shell.run({}), 2);
+}
+
+TEST(Program, PrintsOnlyJsonOnStandardOutput) {
+    Shell shell;
+    shell.fail_case("5.1.5/maps");
+    EXPECT_EQ(shell.test({"--report", "json", "--seed", "5"}), 1);
+    const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
+    EXPECT_EQ(parsed["schema"], 1);
+    EXPECT_EQ(parsed["seed"], 5);
+    EXPECT_EQ(parsed["testee"][1], "an argument");
+    EXPECT_EQ(parsed["cases"].size(), 3u);
+    EXPECT_EQ(parsed["cases"][0]["verdict"], "fail");
+    EXPECT_EQ(parsed["cases"][0]["clause"], "5.1.5");
+    EXPECT_EQ(parsed["summary"]["pass"], 2);
+    EXPECT_EQ(shell.error.str(), "");
+}
+
+TEST(Program, WritesTheReportFileAndPrintsTheConsoleReport) {
+    const Folder folder;
+    Shell shell;
+    EXPECT_EQ(shell.test({"--report", "json", "--report-file", folder.file("r.json")}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 3 pass, 0 fail"));
+    EXPECT_EQ(nlohmann::json::parse(read_file(folder.file("r.json")))["cases"].size(), 3u);
+    EXPECT_EQ(shell.test({"--report-file", folder.file("r.txt")}), 0);
+    EXPECT_EQ(read_file(folder.file("r.txt")), shell.out.str());
+}
+
+TEST(Program, LooksAtTheReportFileBeforeTheRun) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--report-file", "/no/such/folder/r.json"}), 2);
+    EXPECT_EQ(shell.test({"--report-file", "/proc/r.json"}), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("cannot write the report file"));
+    EXPECT_THAT(shell.ran, IsEmpty());
+}
+
+TEST(Program, EndsWhereNothingCanRun) {
+    Shell shell;
+    shell.set_up_problem = "ptrace is not permitted";
+    EXPECT_EQ(shell.test(), 3);
+    EXPECT_EQ(shell.error.str(), "kmes-conformance: ptrace is not permitted\n");
+    EXPECT_THAT(shell.ran, IsEmpty());
+}
+
+TEST(Program, StopsCleanlyWhenInterrupted) {
+    const Folder folder;
+    Shell shell;
+    shell.act = [&](const Case& the_case) {
+        if (the_case.id == "5.1.8.3/checks") shell.stop = true;
+        return CaseOutcome{Verdict::pass, "", "", ""};
+    };
+    EXPECT_EQ(shell.test({"--report", "json", "--report-file", folder.file("r.json")}), 3);
+    EXPECT_EQ(shell.ran.size(), 2u);
+    EXPECT_TRUE(folder.empty());  // no report that could look whole
+    EXPECT_EQ(shell.error.str(),
+              "kmes-conformance: interrupted: 2 of 3 cases did not run, from 5.1.8.3/checks on; no "
+              "report was written\n");
+    EXPECT_THAT(shell.out.str(), HasSubstr("(interrupted):\n    5.1.8.3/checks\n    E21/twice\n"));
+    shell.stop = false;
+    EXPECT_EQ(shell.test({"--report", "json"}), 3);
+    EXPECT_EQ(shell.out.str(), "");
+}
+
+TEST(Program, ShowsProgressOnATerminalOnly) {
+    Shell shell;
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_EQ(shell.error.str(), "");
+    shell.terminal = true;
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_THAT(shell.error.str(), HasSubstr("[2/3] 5.1.8.3/checks"));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("[2/3]")));
+}
+
+TEST(Program, SaysWhenItsOutputIsLost) {
+    Shell shell;
+    shell.out.setstate(std::ios::badbit);
+    EXPECT_EQ(shell.test(), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("cannot write the report to standard output"));
+}
+
+TEST(Program, FindsMistakesInTheListOfCases) {
+    Shell shell;
+    shell.cases.push_back(shell.cases[0]);
+    EXPECT_EQ(shell.test(), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("5.1.5/maps stands in it twice"));
+}
+
+TEST(CheckCases, WantsIdsTextsAndAFunction) {
+    EXPECT_EQ(check_cases(few_cases()), "");
+    EXPECT_EQ(check_cases({}), "it is empty");
+    for (const std::string_view id : {"maps", "/maps", "5.1.5/", "5.1.5/Maps", "5.1.5/a b",
+                                      "5.1.5/a/b", "5 1/maps", "5.1.5/maps_all"}) {
+        EXPECT_THAT(check_cases({case_of(id, Level::must)}), HasSubstr("is no id"));
+    }
+    Case without = case_of("a/b", Level::must);
+    without.title = "";
+    EXPECT_EQ(check_cases({without}), "a/b has no title");
+    without = case_of("a/b", Level::must);
+    without.run = nullptr;
+    EXPECT_EQ(check_cases({without}), "a/b has no function");
+}
+
+TEST(NearestIds, PutsWhatContainsTheNameFirst) {
+    const std::vector<Case> cases = few_cases();
+    EXPECT_EQ(nearest_ids(cases, "checks", 1)[0], "5.1.8.3/checks");
+    EXPECT_EQ(nearest_ids(cases, "E12/twice", 1)[0], "E21/twice");
+    EXPECT_EQ(nearest_ids(cases, "", 2).size(), 2u);
+    EXPECT_EQ(nearest_ids({}, "x").size(), 0u);
+}
+
+TEST(Interrupts, SetAFlagFirst) {
+    const std::atomic<bool>& flag = watch_interrupts();
+    EXPECT_FALSE(flag);
+    ::raise(SIGTERM);
+    EXPECT_TRUE(flag);
+    EXPECT_EXIT(::raise(SIGINT), ::testing::ExitedWithCode(3), "");
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// Which cases are meant.
+#include "conformance/main/selection.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+// `*` matches a slash too: an id is a name, not a path.
+bool matches(const std::string& pattern, std::string_view id) {
+    return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
+}
+
+// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+std::string list_ids(const std::vector<std::string_view>& ids) {
+    std::string text;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        text += (i == 0 ? "" : i + 1 == ids.size() ? " or " : ", ") + std::string(ids[i]);
+    }
+    return text;
+}
+
+std::string no_match(const std::vector<Case>& cases, const std::string& pattern, Level level) {
+    for (const Case& other : cases) {
+        if (!matches(pattern, other.id)) continue;
+        return fmt::format(
+            "--filter \"{}\" matches only cases above the level {}; --level {} takes them in",
+            printable(pattern), level_name(level), level_name(other.level));
+    }
+    return fmt::format("--filter \"{}\" matches no case; --list names them (nearest: {})",
+                       printable(pattern), list_ids(nearest_ids(cases, pattern)));
+}
+
+}  // namespace
+
+Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
+                       Level level) {
+    Selection selection;
+    std::vector<bool> used(patterns.size(), false);
+    for (const Case& candidate : cases) {
+        if (candidate.level > level) continue;
+        bool wanted = patterns.empty();
+        for (std::size_t i = 0; i < patterns.size(); ++i) {
+            if (!matches(patterns[i], candidate.id)) continue;
+            used[i] = true;
+            wanted = true;
+        }
+        if (wanted) selection.cases.push_back(&candidate);
+    }
+    const auto unused = std::find(used.begin(), used.end(), false);
+    if (unused != used.end()) {
+        const std::string& pattern = patterns[static_cast<std::size_t>(unused - used.begin())];
+        selection.error = no_match(cases, pattern, level);
+    }
+    return selection;
+}
+
+const Case* find_case(const std::vector<Case>& cases, std::string_view id) {
+    const auto found = std::find_if(cases.begin(), cases.end(),
+                                    [id](const Case& candidate) { return candidate.id == id; });
+    return found == cases.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::string_view id,
+                                          std::size_t count) {
+    // Somebody who writes only a part of an id means it, however long the rest is.
+    constexpr std::size_t kContained = 1;
+    std::vector<std::pair<std::size_t, std::string_view>> ranked;
+    id = id.substr(0, 256);
+    for (const Case& candidate : cases) {
+        const bool contained = !id.empty() && candidate.id.find(id) != std::string_view::npos;
+        ranked.emplace_back(contained ? kContained : distance(id, candidate.id), candidate.id);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string_view> nearest;
+    for (std::size_t i = 0; i < ranked.size() && i < count; ++i)
+        nearest.push_back(ranked[i].second);
+    return nearest;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Which cases are meant: patterns, levels, and the nearest names where one is misspelt. Runs
+// nothing.
+#ifndef KMES_CONFORMANCE_MAIN_SELECTION_H_
+#define KMES_CONFORMANCE_MAIN_SELECTION_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+
+namespace kmes::conformance {
+
+struct Selection {
+    std::vector<const Case*> cases;  // in the order of the list
+    std::string error;               // one line; not empty: bad usage
+};
+
+// The cases of a level up to `level` whose id matches any of the patterns (all, if there is none).
+// A pattern that matches no case is an error.
+Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
+                       Level level);
+
+// nullptr: there is no such case.
+const Case* find_case(const std::vector<Case>& cases, std::string_view id);
+
+// The ids that are written most like `id`, best first, at most `count`.
+std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::string_view id,
+                                          std::size_t count = 3);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MAIN_SELECTION_H_
