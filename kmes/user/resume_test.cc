@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The end of a producer and the beginning of the next one (E25), and the file between them.
+#include "kmes/user/resume.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+ResumeState example() {
+    ResumeState state;
+
+    state.session = 77;
+    state.cpus = {{1042, 3}, {0, 1}};
+    return state;
+}
+
+std::string contents(const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+
+    text << file.rdbuf();
+    return text.str();
+}
+
+TEST(ResumeTest, TextHasTheFormOfTheHeader) {
+    EXPECT_EQ(
+        "kmes-resume 1\n"
+        "session 77\n"
+        "cpu 0 sequence 1042 generation 3\n"
+        "cpu 1 sequence 0 generation 1\n"
+        "end\n",
+        example().to_text());
+}
+
+TEST(ResumeTest, FileIsTakenOnce) {
+    TemporaryFolder folder;
+    std::string path = folder.path("state");
+
+    example().save(path);
+    example().save(path);  // in the place of the old one
+    struct stat status = {};
+
+    ASSERT_EQ(0, stat(path.c_str(), &status));
+    EXPECT_EQ(0600u, status.st_mode & 0777);
+    ResumeState state = ResumeState::take(path);
+
+    EXPECT_EQ(77u, state.session);
+    ASSERT_EQ(2u, state.cpus.size());
+    EXPECT_EQ(1042u, state.cpus[0].last_sequence);
+    EXPECT_EQ(3u, state.cpus[0].generation);
+    EXPECT_EQ(0u, ResumeState::take(path).session);
+}
+
+TEST(ResumeTest, WhatIsNoStateIsRefusedAndLeftAlone) {
+    const char* const bad[] = {
+        "",
+        "kmes-resume 2\nsession 1\nend\n",
+        "kmes-resume 1\nsession 0\nend\n",
+        "kmes-resume 1\nsession 1\n",
+        "kmes-resume 1\nsession 1\nend",
+        "kmes-resume 1\nsession -1\nend\n",
+        "kmes-resume 1\nsession 1 \nend\n",
+        "kmes-resume 1\nsession 18446744073709551616\nend\n",
+        "kmes-resume 1\nsession 1\ncpu 1 sequence 0 generation 0\nend\n",
+        "kmes-resume 1\nsession 1\ncpu 0 sequence x generation 0\nend\n",
+        "kmes-resume 1\nsession 1\ncpu 0 sequence 1\nend\n",
+        "kmes-resume 1\nsession 1\nend\nmore\n",
+    };
+
+    for (const char* text : bad) {
+        TemporaryFolder folder;
+        std::string path = folder.path("state");
+
+        std::ofstream(path) << text;
+        try {
+            ResumeState::take(path);
+            ADD_FAILURE() << "taken: " << text;
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(EINVAL, error.code().value()) << text;
+            EXPECT_NE(std::string::npos, std::string(error.what()).find("wanted")) << error.what();
+        }
+        EXPECT_EQ(text, contents(path));
+    }
+}
+
+TEST(ResumeTest, SaveSaysWhatFailed) {
+    TemporaryFolder folder;
+
+    try {
+        example().save(folder.path("not/there"));
+        FAIL();
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(ENOENT, error.code().value());
+        EXPECT_NE(std::string::npos, std::string(error.what()).find("not/there"));
+    }
+}
+
+TEST(ResumeTest, NextProducerGoesOnWithNumbersAndGenerations) {
+    ResumeState state;
+    uint64_t session;
+
+    {
+        Producer producer(test_options(2));
+
+        session = producer.session();
+        ASSERT_EQ(0, producer.start_without_registry());
+        for (int i = 0; i < 5; i++) ASSERT_EQ(0, producer.emit(1, "t"));
+        ASSERT_EQ(0, producer.resize(65536));
+        state = producer.retire();
+        EXPECT_EQ(-ESHUTDOWN, producer.emit(1, "t"));
+        EXPECT_EQ(-ESHUTDOWN, producer.emit_in_kernel(1, "t"));
+        EXPECT_EQ(-ESHUTDOWN, producer.resize(65536));
+        Attachment attachment;
+        Reservation reservation;
+
+        EXPECT_EQ(-ESHUTDOWN, producer.attach(&attachment));
+        EXPECT_EQ(-ESHUTDOWN, producer.reserve(0, "t", 1, &reservation));
+        EXPECT_EQ(state.to_text(), producer.retire().to_text());
+    }
+    EXPECT_EQ(session, state.session);
+    EXPECT_EQ(5u, state.cpus[1].last_sequence);
+    EXPECT_EQ(3u, state.cpus[1].generation);  // 1, a resize, the end
+    ProducerOptions options = test_options(2);
+
+    options.resume = ResumeState::from_text(state.to_text(), "state");
+    Producer next(options);
+
+    EXPECT_EQ(session, next.session());
+    ASSERT_EQ(0, next.emit(1, "boot"));
+    ASSERT_EQ(0, next.start_without_registry());
+    std::vector<Delivered> events = InProcessReader(next, 1).drain();
+
+    ASSERT_EQ(1u, events.size());
+    EXPECT_EQ(6u, events[0].sequence);
+    Attachment attachment;
+
+    ASSERT_EQ(0, next.attach(&attachment));
+    EXPECT_EQ(3u, *attachment.buffers[1]->buffer()->shared.generation);
+}
+
+TEST(ResumeTest, WithoutAStateItIsANewSession) {
+    Producer first(test_options());
+    Producer second(test_options());
+
+    EXPECT_NE(0u, first.session());
+    EXPECT_NE(first.session(), second.session());
+}
+
+// A producer that ends in the boot phase loses its boot events, but not their numbers.
+TEST(ResumeTest, EndInTheBootPhaseKeepsTheNumbers) {
+    Producer producer(test_options());
+
+    ASSERT_EQ(0, producer.emit(0, "t"));
+    ResumeState state = producer.retire();
+
+    EXPECT_EQ(1u, state.cpus[0].last_sequence);
+    EXPECT_EQ(1u, state.cpus[0].generation);
+    EXPECT_EQ(-ESHUTDOWN, producer.start_without_registry());
+}
+
+}  // namespace
+}  // namespace kmes
