@@ -339,8 +339,11 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
                          "every process of the run is gone, and somebody else took their ends");
             continue;
         }
-        if (!received) {
+        if (Clock::now() >= next_output_check_) {
+            next_output_check_ = Clock::now() + kTick;
             check_output_limits();
+        }
+        if (!received) {
             if (events_.empty() && Clock::now() >= deadline) return TimedOut{};
             continue;
         }

@@ -77,9 +77,10 @@ struct Thread {
     int status = 0;
     StopKind received = StopKind::kNone;
     StopKind now = StopKind::kNone;
-    siginfo_t signal_info = {};  // received == kSignal
-    int64_t call_result = 0;     // received == kExit
-    bool in_backlog = false;     // received, not handled yet
+    siginfo_t signal_info = {};   // received == kSignal
+    int64_t call_result = 0;      // received == kExit
+    bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received
+    bool in_backlog = false;      // received, not handled yet
     bool is_zombie =
         false;  // a leader that has ended before the other threads: it never stops again
 
@@ -239,6 +240,7 @@ class Tracer::Engine {
                  bool closed);
     bool any_guards() const;
     LiveMapping* guarded_at(uint64_t address);
+    bool is_at_guard(const siginfo_t& info);
     bool report_guard_hit(Thread& thread);
     bool report_write_fault(Thread& thread);
     std::vector<BufferAccess> accesses_at(Thread& thread, CodePlace& code);
@@ -284,6 +286,7 @@ class Tracer::Engine {
     bool attached_ = false;
     std::optional<Fault> last_fault_;
     bool limit_sent_[3] = {};
+    TimePoint next_output_check_ = {};
     sigset_t old_mask_ = {};
     struct sigaction old_action_ = {};
 };

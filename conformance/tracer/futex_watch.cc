@@ -146,7 +146,7 @@ bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registe
             thread.wait->interrupted = false;
             return true;
         }
-        // A handler ran and the call gave EINTR, which no stop shows.
+        // A handler left the call by another way than its return.
         end_futex_wait(thread, -EINTR);
     }
     if (auto wait = parse_wait(thread.tid, number, arguments)) {
@@ -154,6 +154,7 @@ bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registe
         ActiveWait active;
         active.report = *wait;
         active.number = number;
+        active.resume_address = registers.rip;
         std::copy(std::begin(arguments), std::end(arguments), std::begin(active.arguments));
         thread.wait = std::move(active);
         push(thread, std::move(*wait));

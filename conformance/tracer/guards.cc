@@ -205,11 +205,18 @@ std::vector<BufferAccess> Tracer::Engine::accesses_at(Thread& thread, CodePlace&
     return accesses;
 }
 
+bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
+    return info.si_code == SEGV_ACCERR && !guards_are_open_ &&
+           guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
+}
+
 bool Tracer::Engine::report_guard_hit(Thread& thread) {
+    if (!thread.is_guard_fault) return false;
+    thread.deliver_signal = 0;
     const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
-    if (thread.signal_info.si_code != SEGV_ACCERR || guards_are_open_) return false;
     const LiveMapping* live = guarded_at(address);
-    if (live == nullptr) return false;
+    // Released while this stop was waiting to be handled: the access is simply done again.
+    if (live == nullptr) return true;
     GuardHit hit;
     hit.tid = thread.tid;
     hit.address = address;
@@ -217,7 +224,6 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
                  address - live->mapping.address + live->mapping.offset_bytes};
     hit.accesses = accesses_at(thread, hit.code);
     if (hit.accesses.empty()) hit.accesses.push_back({hit.place, 0, true, false});
-    thread.deliver_signal = 0;
     thread.guard_hit = hit;
     push(thread, std::move(hit));
     return true;

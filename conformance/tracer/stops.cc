@@ -66,7 +66,12 @@ void Tracer::Engine::classify(Thread& thread) {
         kind = info.op == PTRACE_SYSCALL_INFO_ENTRY ? StopKind::kEntry : StopKind::kExit;
         if (kind == StopKind::kExit) thread.call_result = info.exit.rval;
     }
-    if (kind == StopKind::kSignal) ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
+    thread.is_guard_fault = false;
+    if (kind == StopKind::kSignal) {
+        ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
+        thread.is_guard_fault =
+            is_testee(thread) && signal_number == SIGSEGV && is_at_guard(thread.signal_info);
+    }
     thread.received = thread.now = kind;
     thread.deliver_signal = 0;
 }
@@ -140,10 +145,20 @@ void Tracer::Engine::handle_exit(Thread& thread) {
         }
     }
     if (!thread.wait) return;
-    if (is_restart_code(thread.call_result)) {
-        thread.wait->interrupted = true;
-    } else if (!thread.wait->interrupted) {
-        end_futex_wait(thread, thread.call_result);
+    if (!thread.wait->interrupted) {
+        if (is_restart_code(thread.call_result)) {
+            thread.wait->interrupted = true;
+        } else {
+            end_futex_wait(thread, thread.call_result);
+        }
+        return;
+    }
+    // Between an interrupted wait and its new start only a signal handler can run. When its
+    // sigreturn leads behind the call with EINTR, and not to the call again, the wait is over.
+    const auto registers = read_registers(thread.tid);
+    if (registers && registers->rip == thread.wait->resume_address &&
+        static_cast<int64_t>(registers->rax) == -EINTR) {
+        end_futex_wait(thread, -EINTR);
     }
 }
 

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -86,10 +87,22 @@ class TestBuffer {
     uint8_t* data_ = nullptr;
 };
 
+// Both ways of seeing system calls; most tests hold in each.
+inline TracerOptions options_for(Interception interception) {
+    TracerOptions options;
+    options.interception = interception;
+    return options;
+}
+inline std::string name_of(const testing::TestParamInfo<Interception>& info) {
+    return info.param == Interception::kSeccomp ? "Seccomp" : "EveryCall";
+}
+inline const auto kBothWays = testing::Values(Interception::kSeccomp, Interception::kEveryCall);
+
 // A tracer with some buffers that every attach hands out.
-class Run {
+class TestRun {
   public:
-    explicit Run(TracerOptions options = {}, size_t buffer_count = 2) : tracer(std::move(options)) {
+    explicit TestRun(TracerOptions options = {}, size_t buffer_count = 2)
+        : tracer(std::move(options)) {
         for (size_t i = 0; i < buffer_count; ++i) {
             buffers.push_back(std::make_unique<TestBuffer>());
             ids.push_back(tracer.add_buffer(buffers.back()->served()));

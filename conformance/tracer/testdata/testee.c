@@ -194,7 +194,7 @@ static int mode_odd_maps(void) {
     unsigned char* fixed =
         mmap(place, length, rw, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fds[0], 0);
     say("fixed", fixed == place && fixed[4096 + capacity + 5] == 42);
-    say("bad offset", mmap(NULL, length, rw, MAP_SHARED, fds[0], 1) == MAP_FAILED ? errno : 0);
+    say("bad offset", syscall(SYS_mmap, NULL, length, rw, MAP_SHARED, fds[0], 1) == -1 ? errno : 0);
     int copy = dup(fds[1]);
     close(fds[1]);
     unsigned char* dupped = mmap(NULL, length, rw, MAP_SHARED, copy, 0);
@@ -210,6 +210,19 @@ static int mode_sleep(void) {
     attach_and_map();
     say("woken", futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL));
     return 0;
+}
+
+static int mode_private_sleep(void) {
+    attach_and_map();
+    futex(word_of(0), FUTEX_WAIT_PRIVATE, load(word_of(0)), NULL);
+    return 0;
+}
+
+static int mode_timed_sleep(void) {
+    attach_and_map();
+    const struct timespec while_stopped = {0, 300000000};
+    long result = futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &while_stopped);
+    return result == -ETIMEDOUT ? 0 : 1;
 }
 
 static int mode_futex_kinds(void) {
@@ -243,7 +256,6 @@ static int mode_interrupted(void) {
     attach_and_map();
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = 0};
     sigaction(SIGALRM, &action, NULL);
-    alarm(0);
     struct itimerval soon = {{0, 0}, {0, 30000}};
     setitimer(ITIMER_REAL, &soon, NULL);
     say("interrupted", futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL));
@@ -542,6 +554,8 @@ static const struct mode kModes[] = {
     {"alias", mode_alias},
     {"odd-maps", mode_odd_maps},
     {"sleep", mode_sleep},
+    {"private-sleep", mode_private_sleep},
+    {"timed-sleep", mode_timed_sleep},
     {"futex-kinds", mode_futex_kinds},
     {"interrupted", mode_interrupted},
     {"write-data", mode_write_data},

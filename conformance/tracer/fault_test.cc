@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// Stores to data pages, crashes and where they happened.
+
+#include <csignal>
+
+#include "conformance/tracer/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using tracer_testing::kBothWays;
+using tracer_testing::name_of;
+using tracer_testing::options_for;
+using tracer_testing::TestRun;
+
+class FaultTest : public testing::TestWithParam<Interception> {};
+INSTANTIATE_TEST_SUITE_P(Ways, FaultTest, kBothWays, name_of);
+
+TEST_P(FaultTest, AStoreToADataPageIsToldWithItsInstruction) {
+    TestRun run(options_for(GetParam()));
+    run.start("write-data");
+    const auto fault = run.next<WriteFault>();
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->access.place.buffer, 0u);
+    EXPECT_EQ(fault->access.place.offset_bytes, 4096u + 100u);
+    EXPECT_EQ(fault->access.size_bytes, 1u);
+    EXPECT_TRUE(fault->access.is_write);
+    EXPECT_NE(fault->code.text.find("mov"), std::string::npos) << fault->code.text;
+    EXPECT_NE(fault->code.module.find("testee"), std::string::npos);
+    EXPECT_EQ(fault->code.symbol.rfind("mode_write_data+", 0), 0u) << fault->code.symbol;
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    EXPECT_EQ(ended.signal, SIGSEGV);
+    ASSERT_TRUE(ended.fault);
+    EXPECT_EQ(ended.fault->distance_bytes, 0);
+    EXPECT_EQ(run.buffers[0]->data()[100], 0);
+}
+
+TEST_P(FaultTest, TheTesteesOwnHandlerRunsWithTheKernelsWords) {
+    TestRun run(options_for(GetParam()));
+    run.start("write-data-handled");
+    ASSERT_TRUE(run.next<WriteFault>());
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kExited);
+    EXPECT_EQ(ended.exit_status, 7);
+    ASSERT_TRUE(ended.fault) << "the fault before an exit by a handler is kept";
+    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+}
+
+// An injection between the fault and its delivery must not change what the handler sees.
+TEST_P(FaultTest, ADeferredSignalKeepsItsInformation) {
+    TestRun run(options_for(GetParam()));
+    run.start("write-data-handled");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<WriteFault>());
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 3, 1));
+    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    EXPECT_EQ(run.finish().exit_status, 7);
+    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+}
+
+TEST_P(FaultTest, ACrashBehindAMappingSaysHowFar) {
+    TestRun run(options_for(GetParam()));
+    run.start("read-behind");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    EXPECT_EQ(ended.signal, SIGSEGV);
+    ASSERT_TRUE(ended.fault);
+    ASSERT_TRUE(ended.fault->nearest_mapping);
+    EXPECT_EQ(ended.fault->nearest_mapping->buffer, 0u);
+    EXPECT_EQ(ended.fault->distance_bytes, 10);
+    EXPECT_NE(ended.text.find("10 bytes behind the last byte of the mapping of buffer 0"),
+              std::string::npos)
+        << ended.text;
+}
+
+TEST_P(FaultTest, AnAbortIsAnAbort) {
+    TestRun run(options_for(GetParam()));
+    run.start("abort");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    EXPECT_EQ(ended.signal, SIGABRT);
+    ASSERT_TRUE(ended.fault);
+    EXPECT_FALSE(ended.fault->has_address);
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// Stopping all threads at any moment, and seeing what they do.
+
+#include <sys/syscall.h>
+
+#include "conformance/tracer/proc.h"
+#include "conformance/tracer/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using tracer_testing::kBothWays;
+using tracer_testing::limit;
+using tracer_testing::name_of;
+using tracer_testing::options_for;
+using tracer_testing::TestRun;
+
+class FreezeTest : public testing::TestWithParam<Interception> {};
+INSTANTIATE_TEST_SUITE_P(Ways, FreezeTest, kBothWays, name_of);
+
+constexpr int kFreezes = 200;
+
+void run_for_a_moment(TestRun& run) {
+    const TimePoint deadline = Clock::now() + std::chrono::microseconds(700);
+    while (!std::holds_alternative<TimedOut>(run.tracer.wait(deadline))) continue;
+}
+
+// 8 threads that compute, sleep, wait with limits and map memory; every stop of theirs arrives.
+TEST_P(FreezeTest, EightThreads200Times) {
+    TestRun run(options_for(GetParam()));
+    run.start("threads");
+    while (run.tracer.testee_threads().size() < 9) ASSERT_LT(run.tracer.wait(limit()).index(), 13u);
+    for (int i = 0; i < kFreezes; ++i) {
+        run_for_a_moment(run);
+        ASSERT_TRUE(run.tracer.freeze_all(limit())) << i;
+        for (const pid_t tid : run.tracer.testee_threads()) {
+            const auto status = tracing::read_status(tid);
+            ASSERT_TRUE(status);
+            EXPECT_EQ(status->state, 't');
+        }
+        EXPECT_TRUE(std::holds_alternative<TimedOut>(run.tracer.wait(Clock::now())))
+            << "frozen threads tell nothing";
+        run.tracer.thaw_all();
+    }
+    *run.buffers[1]->word() = 1;
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
+    EXPECT_EQ(ended.exit_status, 0);
+}
+
+// Threads that are being born and are ending while they are stopped.
+TEST_P(FreezeTest, ThreadsComeAndGo) {
+    TestRun run(options_for(GetParam()));
+    run.start("thread-churn");
+    ASSERT_TRUE(run.next<Mapped>());
+    for (int i = 0; i < kFreezes; ++i) {
+        run_for_a_moment(run);
+        ASSERT_TRUE(run.tracer.freeze_all(limit())) << i;
+        run.tracer.thaw_all();
+    }
+    *run.buffers[0]->word() = 1;
+    EXPECT_EQ(run.finish().exit_status, 0);
+}
+
+TEST_P(FreezeTest, ALeaderThatHasLeftIsNoObstacle) {
+    TestRun run(options_for(GetParam()));
+    run.start("leader-leaves");
+    ASSERT_TRUE(run.next<FutexWait>());
+    ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
+    ASSERT_TRUE(run.tracer.freeze_all(limit()));
+    EXPECT_EQ(run.tracer.mappings().size(), 2u);
+    run.tracer.thaw_all();
+    ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
+    run.buffers[0]->wake();
+    EXPECT_EQ(run.finish().exit_status, 6);
+}
+
+TEST_P(FreezeTest, InspectionTellsWhoWaitsForWhat) {
+    TestRun run(options_for(GetParam()));
+    *run.buffers[1]->word() = 77;
+    run.start("all-asleep");
+    ASSERT_TRUE(run.next<FutexWait>());
+    ASSERT_TRUE(run.next<FutexWait>());
+    const Inspection inspection = run.until_asleep();
+    ASSERT_TRUE(inspection.all_blocked);
+    ASSERT_TRUE(inspection.all_blocked_for_good);
+    EXPECT_FALSE(inspection.other_processes);
+    ASSERT_EQ(inspection.threads.size(), 3u);
+    size_t on_words = 0;
+    for (const ThreadState& thread : inspection.threads) {
+        EXPECT_EQ(thread.activity, Activity::kBlocked);
+        EXPECT_EQ(thread.call_number, SYS_futex);
+        EXPECT_EQ(thread.limit, TimeLimit::kNone);
+        for (const FutexWord& word : thread.words) {
+            ++on_words;
+            EXPECT_EQ(word.value_expected, word.place.buffer == 1 ? 77u : 0u);
+            EXPECT_EQ(word.value_there, word.value_expected);
+        }
+    }
+    EXPECT_EQ(on_words, 2u);  // the third sleeps in pthread_join
+    run.buffers[0]->wake();
+    run.buffers[1]->wake();
+    EXPECT_EQ(run.finish().exit_status, 0);
+}
+
+TEST_P(FreezeTest, AThreadThatRunsIsNotBlocked) {
+    TestRun run(options_for(GetParam()));
+    run.start("spin");
+    ASSERT_TRUE(run.next<Mapped>());
+    ASSERT_TRUE(run.next<Mapped>());
+    (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(5));
+    const Inspection inspection = run.tracer.inspect();
+    ASSERT_EQ(inspection.threads.size(), 1u);
+    EXPECT_EQ(inspection.threads[0].activity, Activity::kRunning);
+    EXPECT_FALSE(inspection.all_blocked);
+    ASSERT_TRUE(run.tracer.freeze_all(limit()));
+    EXPECT_EQ(run.tracer.inspect().threads[0].activity, Activity::kHeld);
+    run.tracer.thaw_all();
+}
+
+}  // namespace
+}  // namespace kmes::conformance

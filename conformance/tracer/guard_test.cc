@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// Guard pages: every access before it happens, exactly once, in order.
+
+#include <linux/futex.h>
+
+#include <cerrno>
+
+#include "conformance/tracer/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using tracer_testing::kBothWays;
+using tracer_testing::limit;
+using tracer_testing::name_of;
+using tracer_testing::options_for;
+using tracer_testing::TestRun;
+
+class GuardTest : public testing::TestWithParam<Interception> {};
+INSTANTIATE_TEST_SUITE_P(Ways, GuardTest, kBothWays, name_of);
+
+struct Seen {
+    uint64_t offset_bytes;
+    uint32_t size_bytes;
+    bool is_read;
+    bool is_write;
+    uint64_t before;
+    uint64_t after;
+    bool operator==(const Seen&) const = default;
+};
+
+TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
+    TestRun run(options_for(GetParam()));
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    std::vector<Seen> all;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        if (all.empty()) *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 1000;
+        const GuardStep step = run.tracer.step_guarded(hit->tid);
+        ASSERT_EQ(step.outcome, GuardStep::Outcome::kDone);
+        ASSERT_EQ(step.accesses.size(), 1u) << hit->code.describe();
+        const BufferAccess& access = step.accesses[0];
+        all.push_back({access.place.offset_bytes, access.size_bytes, access.is_read,
+                       access.is_write, step.value_before, step.value_after});
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    const std::vector<Seen> expected = {
+        {64, 8, true, false, 1000, 1000}, {132, 1, false, true, 0, 1},
+        {136, 4, true, true, 0, 5},       {128, 4, true, false, 0, 0},
+        {4101, 1, true, false, 42, 42},
+    };
+    EXPECT_EQ(all, expected);
+    EXPECT_EQ(run.tracer.standard_output(), "seen 1000\nlast 42\n");
+}
+
+TEST_P(GuardTest, AReleasedGuardIsGone) {
+    TestRun run(options_for(GetParam()));
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    EXPECT_FALSE(run.tracer.guard_pages(mapped->mapping.id, 0, 100)) << "longer than the mapping";
+    EXPECT_FALSE(run.tracer.guard_pages(mapped->mapping.id + 7, 0, 1)) << "no such mapping";
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    const auto hit = run.next<GuardHit>();
+    ASSERT_TRUE(hit);
+    EXPECT_EQ(hit->place.offset_bytes, 64u);
+    *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 5;
+    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    size_t more = 0;
+    const Ended ended = run.finish(
+        [&](const TracerEvent& event) { more += std::holds_alternative<GuardHit>(event) ? 1 : 0; });
+    EXPECT_EQ(ended.exit_status, 0);
+    EXPECT_EQ(more, 0u);
+    EXPECT_EQ(run.tracer.standard_output(), "seen 5\nlast 42\n");
+}
+
+TEST_P(GuardTest, AStoreToGuardedDataIsStillAWriteFault) {
+    TestRun run(options_for(GetParam()));
+    run.start("write-data-handled");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    const auto hit = run.next<GuardHit>();
+    ASSERT_TRUE(hit);
+    const GuardStep step = run.tracer.step_guarded(hit->tid);
+    EXPECT_EQ(step.outcome, GuardStep::Outcome::kWriteFault);
+    const auto fault = run.next<WriteFault>();
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->access.place.offset_bytes, 4196u);
+    EXPECT_EQ(run.finish().exit_status, 7);
+    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+}
+
+// Three threads that read without end, a timer every millisecond, handlers for SIGSEGV and SIGTRAP:
+// no access passes unseen and no handler of the testee runs.
+TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
+    TestRun run(options_for(GetParam()));
+    run.start("guarded-threads");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<FutexWait>());
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    std::map<pid_t, int> hits;
+    for (int i = 0; i < 150; ++i) {
+        const auto hit = run.next<GuardHit>();
+        ASSERT_TRUE(hit);
+        ++hits[hit->tid];
+        EXPECT_EQ(hit->place.offset_bytes, 64u);
+        const GuardStep step = run.tracer.step_guarded(hit->tid);
+        ASSERT_EQ(step.outcome, GuardStep::Outcome::kDone);
+    }
+    EXPECT_EQ(hits.size(), 3u);
+    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    run.buffers[0]->wake();
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
+}
+
+// Pointers into guarded pages in system calls work as without guards, and do not count as accesses
+// of the program.
+TEST_P(GuardTest, SystemCallsReachGuardedPages) {
+    TestRun run(options_for(GetParam()));
+    run.buffers[0]->data()[6] = 'x';
+    run.buffers[0]->data()[7] = 'y';
+    for (int i = 0; i < 4; ++i) run.buffers[0]->metadata()[i] = 'm';
+    run.start("guarded-calls");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    std::vector<int64_t> ends;
+    for (int i = 0; i < 2; ++i) {
+        const auto wait = run.next<FutexWait>();
+        ASSERT_TRUE(wait);
+        ASSERT_EQ(wait->words.size(), 1u);
+        EXPECT_EQ(wait->words[0].place.offset_bytes, 128u);
+        EXPECT_EQ(wait->words[0].value_there, 0u);
+        const Inspection inspection = run.until_asleep();
+        ASSERT_TRUE(inspection.all_blocked_for_good);
+        ASSERT_EQ(inspection.threads[0].words.size(), 1u);
+        ASSERT_TRUE(run.tracer.freeze_all(limit()));
+        run.tracer.thaw_all();
+        ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
+        EXPECT_EQ(run.buffers[0]->wake(), 1);
+        *run.buffers[0]->word() = 0;
+        const auto end = run.next<FutexWaitEnd>();
+        ASSERT_TRUE(end);
+        ends.push_back(end->result);
+    }
+    size_t hits = 0;
+    const Ended ended = run.finish(
+        [&](const TracerEvent& event) { hits += std::holds_alternative<GuardHit>(event) ? 1 : 0; });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(hits, 0u) << "a forked child reads the page without a guard";
+    EXPECT_EQ(ends, (std::vector<int64_t>{0, 0}));
+    EXPECT_EQ(run.tracer.standard_error(), "*xy*xmmmm");
+    EXPECT_EQ(run.tracer.standard_output(),
+              "write 3\nwritev 6\nwaitv 0\nvector kept 1\nwait 0\nchild 12\n");
+}
+
+}  // namespace
+}  // namespace kmes::conformance

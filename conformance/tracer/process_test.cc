@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+//
+// Starts that fail, children, ends, floods, and that nothing is left over however often it is done.
+
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "conformance/tracer/proc.h"
+#include "conformance/tracer/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using tracer_testing::kBothWays;
+using tracer_testing::limit;
+using tracer_testing::name_of;
+using tracer_testing::options_for;
+using tracer_testing::testdata;
+using tracer_testing::TestRun;
+
+class ProcessTest : public testing::TestWithParam<Interception> {};
+INSTANTIATE_TEST_SUITE_P(Ways, ProcessTest, kBothWays, name_of);
+
+size_t open_descriptors() {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+        ++count;
+    return count;
+}
+
+Ended start_and_end(const std::vector<std::string>& arguments) {
+    TestRun run;
+    run.tracer.start(arguments);
+    return run.finish();
+}
+
+TEST_P(ProcessTest, AProgramThatNeverAttachesSaysSo) {
+    TestRun run(options_for(GetParam()));
+    run.start("nothing");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kExited);
+    EXPECT_EQ(ended.exit_status, 5);
+    EXPECT_FALSE(ended.attached);
+    EXPECT_NE(ended.text.find("without having called kmes_attach"), std::string::npos);
+}
+
+TEST_P(ProcessTest, ChildrenOfTheTesteeAreToldAndRunOn) {
+    TestRun run(options_for(GetParam()));
+    run.start("fork");
+    size_t forks = 0;
+    size_t foreign = 0;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        forks += std::holds_alternative<Forked>(event) ? 1 : 0;
+        foreign += std::holds_alternative<ForeignAttach>(event) ? 1 : 0;
+    });
+    EXPECT_EQ(ended.exit_status, 0);
+    EXPECT_EQ(forks, 2u);
+    EXPECT_EQ(foreign, 1u);
+    EXPECT_EQ(run.tracer.standard_output(), "child " + std::to_string(EPERM) + "\nspawned 0\n");
+}
+
+TEST_P(ProcessTest, ANewProgramInTheTesteeIsTold) {
+    TestRun run(options_for(GetParam()));
+    run.start("exec");
+    ASSERT_TRUE(run.next<Executed>());
+    EXPECT_TRUE(run.tracer.mappings().empty());
+    EXPECT_EQ(run.finish().exit_status, 0);
+}
+
+TEST_P(ProcessTest, NothingOutlivesTheTracer) {
+    pid_t testee = 0;
+    std::vector<pid_t> daemons;
+    {
+        TestRun run(options_for(GetParam()));
+        run.start("daemon");
+        const Ended ended =
+            run.finish([&](const TracerEvent&) { testee = run.tracer.testee_pid(); });
+        EXPECT_EQ(ended.exit_status, 0);
+        for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+            const std::string name = entry.path().filename();
+            if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+            std::ifstream file(entry.path() / "status");
+            const std::string status(std::istreambuf_iterator<char>(file), {});
+            if (status.find("TracerPid:\t" + std::to_string(getpid()) + "\n") !=
+                std::string::npos) {
+                daemons.push_back(std::stoi(name));
+            }
+        }
+        EXPECT_EQ(daemons.size(), 1u);
+    }
+    ASSERT_NE(testee, 0);
+    // What has died may wait a moment for the process that has adopted it.
+    for (const pid_t pid : daemons) {
+        const auto status = tracing::read_status(pid);
+        EXPECT_TRUE(!status || status->state == 'Z' || status->state == 'X') << pid;
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(-1, &status, __WALL | WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+}
+
+TEST_P(ProcessTest, AHangingTesteeIsKilledAndTheRunEnds) {
+    TestRun run(options_for(GetParam()));
+    run.start("hang");
+    ASSERT_TRUE(run.next<Mapped>());
+    run.tracer.kill_all();
+    const TracerEvent event = run.tracer.wait(limit());
+    const auto* ended = std::get_if<Ended>(&event);
+    ASSERT_NE(ended, nullptr);
+    EXPECT_EQ(ended->kind, EndKind::kKilled);
+    EXPECT_TRUE(ended->attached);
+}
+
+TEST_P(ProcessTest, AFloodIsBoundedAndTold) {
+    TracerOptions options = options_for(GetParam());
+    options.output_limit_bytes = 1 << 20;
+    options.shown_output_bytes = 1000;
+    TestRun run(options);
+    run.start("flood");
+    const auto limit_event = run.next<OutputLimit>();
+    ASSERT_TRUE(limit_event);
+    EXPECT_EQ(limit_event->file, OutputLimit::File::kStandardOutput);
+    run.tracer.kill_all();
+    const std::string shown = run.tracer.standard_output();
+    EXPECT_LT(shown.size(), 1200u);
+    EXPECT_NE(shown.find("bytes left out"), std::string::npos);
+}
+
+TEST(Start, SaysWhyAProgramCannotBeStarted) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("tracer_test_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "text") << "neither\n";
+    std::ofstream(folder / "lost") << "#!/no/such/interpreter\n";
+    std::filesystem::permissions(folder / "lost", std::filesystem::perms::owner_all);
+
+    Ended ended = start_and_end({folder / "absent"});
+    EXPECT_EQ(ended.kind, EndKind::kNotStarted);
+    EXPECT_EQ(ended.error, ENOENT);
+    EXPECT_NE(ended.text.find("no such file"), std::string::npos) << ended.text;
+
+    ended = start_and_end({"no-such-program-in-path"});
+    EXPECT_EQ(ended.error, ENOENT);
+    EXPECT_NE(ended.text.find("in PATH"), std::string::npos) << ended.text;
+
+    ended = start_and_end({folder / "text"});
+    EXPECT_EQ(ended.error, EACCES);
+    EXPECT_NE(ended.text.find("not executable"), std::string::npos) << ended.text;
+
+    std::filesystem::permissions(folder / "text", std::filesystem::perms::owner_all);
+    ended = start_and_end({folder / "text"});
+    EXPECT_EQ(ended.error, ENOEXEC);
+    EXPECT_NE(ended.text.find("#!"), std::string::npos) << ended.text;
+
+    ended = start_and_end({folder / "lost"});
+    EXPECT_EQ(ended.error, ENOENT);
+    EXPECT_NE(ended.text.find("interpreter"), std::string::npos) << ended.text;
+
+    ended = start_and_end({folder});
+    EXPECT_EQ(ended.error, EACCES);
+    EXPECT_NE(ended.text.find("folder"), std::string::npos) << ended.text;
+
+    ended = start_and_end({});
+    EXPECT_EQ(ended.kind, EndKind::kNotStarted);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Start, ASanitizerThatNeedsPtraceIsToldApart) {
+    TestRun run;
+    run.tracer.start(
+        {"sh", "-c",
+         "echo 'LeakSanitizer does not work under ptrace (strace, gdb, etc)' >&2; exit 23"});
+    const Ended ended = run.finish();
+    EXPECT_TRUE(ended.sanitizer_needs_ptrace);
+    EXPECT_NE(ended.text.find("LeakSanitizer"), std::string::npos) << ended.text;
+}
+
+TEST(Endurance, AThousandRunsLeaveNothing) {
+    start_and_end({testdata("testee"), "attach"});  // what is made once in a process is made
+    const size_t descriptors = open_descriptors();
+    for (int i = 0; i < 1000; ++i) {
+        TestRun run(options_for(i % 2 == 0 ? Interception::kSeccomp : Interception::kEveryCall));
+        run.start(i % 3 == 0 ? "all-asleep" : "attach");
+        if (i % 3 == 0) {
+            ASSERT_TRUE(run.next<FutexWait>());  // dropped in the middle
+        } else {
+            ASSERT_EQ(run.finish().exit_status, 0);
+        }
+    }
+    EXPECT_EQ(open_descriptors(), descriptors);
+    int status = 0;
+    EXPECT_EQ(waitpid(-1, &status, __WALL | WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(ThisThread, GetsItsSignalsBack) {
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    { start_and_end({testdata("testee"), "attach"}); }
+    sigset_t after;
+    pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    EXPECT_EQ(sigismember(&before, SIGCHLD), sigismember(&after, SIGCHLD));
+    sigset_t pending;
+    sigpending(&pending);
+    EXPECT_FALSE(sigismember(&pending, SIGCHLD));
+}
+
+}  // namespace
+}  // namespace kmes::conformance
