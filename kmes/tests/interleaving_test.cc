@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Every schedule of a few scenarios: the reference reader passes all of them in each of its forms,
+ * and a reader that follows the text to the letter in one point fails the scenario meant for it
+ * (docs/errata.md). A literal reader with no such point passes all: it is the point that fails.
+ */
+#include <gtest/gtest.h>
+
+#include "kmes/tests/consumers.h"
+#include "kmes/tests/explorer.h"
+
+namespace kmes::tests {
+namespace {
+
+void nothing(Run&) {}
+
+void fill(Run& run) {
+    for (int i = 0; i < 4; i++) run.emit(60);
+}
+
+Scenario emit_one() {
+    return {"emit one", {}, nothing, nothing, [](Run& run) { run.emit(60); }};
+}
+
+Scenario emit_two() {
+    return {"emit two", {}, nothing, nothing, [](Run& run) {
+                run.emit(60);
+                run.emit(40);
+            }};
+}
+
+Scenario lap_in_part() {
+    return {"lap in part", {}, nothing, fill, [](Run& run) {
+                run.emit(70);
+                run.emit(33);
+            }};
+}
+
+Scenario lap_fully() {
+    return {"lap fully", {}, nothing, fill, [](Run& run) {
+                for (int i = 0; i < 5; i++) run.emit(90 - 7 * i);
+            }};
+}
+
+/* E8: larger than the room beyond what is published. */
+Scenario batch() {
+    return {"batch",
+            {},
+            nothing,
+            [](Run& run) { run.emit(100); },
+            [](Run& run) { run.batch({60, 70, 80, 90}); }};
+}
+
+/* E8, E20: what survived the shrink is larger than half; the next event takes the tail to the
+ * published write_pos before it is published itself. */
+Scenario after_a_shrink() {
+    return {"after a shrink",
+            {.capacity_bytes = 1024},
+            [](Run& run) {
+                run.emit(200);
+                run.swap(256);
+            },
+            {},
+            [](Run& run) { run.emit(100); }};
+}
+
+Scenario grow() {
+    return {"swap to a larger one",
+            {},
+            nothing,
+            [](Run& run) { run.emit(60); },
+            [](Run& run) {
+                run.emit(50);
+                run.swap(512);
+                run.emit(40);
+            }};
+}
+
+Scenario shrink() {
+    return {"swap to a smaller one",
+            {.capacity_bytes = 512},
+            nothing,
+            [](Run& run) {
+                for (int i = 0; i < 5; i++) run.emit(90);
+            },
+            [](Run& run) {
+                run.swap(256);
+                run.emit(120);
+            }};
+}
+
+/* E24: emitted and swapped away between two looks. */
+Scenario emit_and_shrink() {
+    return {
+        "emit and swap to a smaller one", {.capacity_bytes = 512}, nothing, nothing, [](Run& run) {
+            run.emit(100);
+            run.swap(256);
+            run.emit(128);
+            run.emit(128);
+        }};
+}
+
+Scenario swap_to_zero() {
+    return {"swap to positions from 0",
+            {.start_pos = 100000},
+            nothing,
+            [](Run& run) { run.emit(60); },
+            [](Run& run) {
+                run.swap(512, KMES_SWAP_ZERO);
+                run.emit(60);
+            }};
+}
+
+Scenario two_swaps() {
+    return {"two swaps",
+            {},
+            nothing,
+            [](Run& run) { run.emit(60); },
+            [](Run& run) {
+                run.swap(512);
+                run.swap(256);
+                run.emit(60);
+            }};
+}
+
+Scenario swap_and_nudge() {
+    return {"swap and nudge", {}, nothing, nothing, [](Run& run) {
+                run.swap(256);
+                run.nudge_all();
+                run.emit(60);
+            }};
+}
+
+/* E19: while the consumer attaches; no nudge comes to its help. */
+Scenario swap_at_attach() {
+    return {"swap while it attaches",
+            {},
+            [](Run& run) { run.emit(40); },
+            {},
+            [](Run& run) {
+                run.swap(256);
+                run.emit(60);
+            }};
+}
+
+std::vector<Scenario> all_scenarios() {
+    return {emit_one(),       emit_two(),       lap_in_part(),   lap_fully(),       batch(),
+            after_a_shrink(), grow(),           shrink(),        emit_and_shrink(), swap_to_zero(),
+            two_swaps(),      swap_and_nudge(), swap_at_attach()};
+}
+
+void expect_passes_all(const ConsumerFactory& consumer) {
+    for (const Scenario& scenario : all_scenarios()) {
+        const Exploration exploration = explore(scenario, consumer);
+        EXPECT_EQ(exploration.failed, 0u) << scenario.name << ": " << exploration.first_fault;
+        EXPECT_GT(exploration.runs, 100u) << scenario.name;
+    }
+}
+
+void expect_fails(const Literal& points, const Scenario& scenario) {
+    const Exploration exploration = explore(scenario, literal(points), Until::kFirstFault);
+    EXPECT_GT(exploration.failed, 0u) << scenario.name;
+    testing::Test::RecordProperty("fault", exploration.first_fault);
+}
+
+TEST(Interleaving, NeverMisleadsTheReferenceReaderThatCopies) {
+    expect_passes_all(reference_next());
+}
+
+TEST(Interleaving, NeverMisleadsTheReferenceReaderThatReadsInPlace) {
+    expect_passes_all(reference_peek());
+}
+
+TEST(Interleaving, NeverMisleadsTheReferenceReaderThatReadsInBulk) {
+    expect_passes_all(reference_bulk());
+}
+
+TEST(Interleaving, NeverMisleadsTheCorrectedReaderOfThisTest) {
+    expect_passes_all(literal({}));
+}
+
+TEST(LiteralReader, LosesAWakeUpWithoutTheFullFenceOfE1) {
+    expect_fails({.e1 = true}, emit_one());
+}
+
+TEST(LiteralReader, LosesAWakeUpWhereTheCounterIsReadLateAsE2Says) {
+    expect_fails({.e2 = true}, emit_one());
+}
+
+TEST(LiteralReader, SleepsOnADeadBufferWithoutTheRecheckOfE3) {
+    expect_fails({.e3 = true}, grow());
+}
+
+TEST(LiteralReader, DeliversATornEventWhereTheTailIsReReadTooEarlyAsE4Says) {
+    expect_fails({.e4 = true}, lap_in_part());
+}
+
+TEST(LiteralReader, DeliversATornEventThatItProcessesInPlaceAsE6Says) {
+    expect_fails({.e6 = true}, lap_in_part());
+}
+
+TEST(LiteralReader, BelievesATornLengthWithoutTheBoundsOfE7) {
+    expect_fails({.e7 = true}, lap_fully());
+}
+
+TEST(LiteralReader, NeverSeesTheChangeOfAGenerationThatItCachesAsE9Says) {
+    expect_fails({.e9 = true}, grow());
+}
+
+TEST(LiteralReader, LosesEventsThatItDoesNotDrainBeforeAShrinkAsE10Says) {
+    expect_fails({.e10 = true}, shrink());
+}
+
+TEST(LiteralReader, LosesEventsThatAreNotWhereItAssumesAsE11Says) {
+    expect_fails({.e11 = true}, swap_to_zero());
+}
+
+TEST(LiteralReader, MissesAGenerationThatMovedByTwoAsE15Says) {
+    expect_fails({.e15 = true}, swap_and_nudge());
+}
+
+TEST(LiteralReader, RemembersTheGenerationOfADeadBufferWithoutTheCheckOfE19) {
+    expect_fails({.e19 = true}, swap_at_attach());
+}
+
+TEST(LiteralReader, ReadsWhatIsNotPublishedWithoutTheLookOfE20) {
+    expect_fails({.e20 = true}, after_a_shrink());
+}
+
+TEST(LiteralReader, DeliversTwiceAfterADoubleSwitchAsE21Says) {
+    expect_fails({.e21 = true}, two_swaps());
+}
+
+TEST(LiteralReader, LosesWhatWasWrittenBeforeTheChangeThatItSawAsE24Says) {
+    expect_fails({.e24 = true}, emit_and_shrink());
+}
+
+}  // namespace
+}  // namespace kmes::tests
