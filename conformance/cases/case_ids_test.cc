@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The list of cases keeps its rules, and its ids are those of case-ids.txt: known-failures lists and
-// reports of other projects name them, so an id that was once given is never changed or taken again.
+// The list of cases keeps its rules, and its ids are those of case-ids.txt: known-failures lists
+// and reports of other projects name them, so an id that was once given is never changed or taken
+// again.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -25,14 +26,15 @@ std::vector<std::string> pinned_ids() {
     return ids;
 }
 
-TEST(AllCases, KeepTheRulesOfTheList) { EXPECT_EQ(check_cases(all_cases()), ""); }
+TEST(AllCases, KeepTheRulesOfTheList) {
+    EXPECT_EQ(check_cases(all_cases()), "");
+}
 
 TEST(AllCases, HaveThePinnedIdsInTheirOrder) {
     std::vector<std::string> ids;
     for (const Case& each : all_cases()) ids.emplace_back(each.id);
-    EXPECT_EQ(ids, pinned_ids())
-        << "A new case is added to " << kPinnedIds
-        << "; an id that stands there is neither changed nor removed.";
+    EXPECT_EQ(ids, pinned_ids()) << "A new case is added to " << kPinnedIds
+                                 << "; an id that stands there is neither changed nor removed.";
 }
 
 }  // namespace

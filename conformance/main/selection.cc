@@ -88,17 +88,17 @@ std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::s
                                           std::size_t count) {
     // Somebody who writes only a part of an id means it, however long the rest is.
     constexpr std::size_t kContained = 1;
-    std::vector<std::pair<std::size_t, std::string_view>> ranked;
+    std::vector<std::pair<std::size_t, std::size_t>> ranked;  // distance, index
     id = id.substr(0, 256);
-    for (const Case& candidate : cases) {
-        const bool contained = !id.empty() && candidate.id.find(id) != std::string_view::npos;
-        ranked.emplace_back(contained ? kContained : distance(id, candidate.id), candidate.id);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const bool contained = !id.empty() && cases[i].id.find(id) != std::string_view::npos;
+        ranked.emplace_back(contained ? kContained : distance(id, cases[i].id), i);
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(ranked.begin(), ranked.end());
     std::vector<std::string_view> nearest;
-    for (std::size_t i = 0; i < ranked.size() && i < count; ++i)
-        nearest.push_back(ranked[i].second);
+    for (std::size_t i = 0; i < ranked.size() && i < count; ++i) {
+        nearest.push_back(cases[ranked[i].second].id);
+    }
     return nearest;
 }
 

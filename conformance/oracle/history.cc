@@ -186,6 +186,9 @@ void History::note_draining(BufferIndex index) {
 
 void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_t report_bytes) {
     require(buffer(index).cpu == cpu, "the buffer is of another CPU");
+    const std::vector<Checkpoint>& before = lane(cpu).checkpoints;
+    require(before.empty() || before.back().report_bytes <= report_bytes,
+            "the report does not become shorter");
     note_draining(index);
     Lane& lane = this->lane(cpu);
     lane.checkpoints.push_back({index, report_bytes});

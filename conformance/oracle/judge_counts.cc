@@ -100,12 +100,19 @@ std::vector<Sighting> collect_sightings(const History& history, const CpuView& v
         }
         if (!sighting.buffers.empty()) sightings.push_back(std::move(sighting));
     }
+    std::vector<Sighting> sleeps;
     for (const Checkpoint& checkpoint : history.checkpoints_of(view.cpu)) {
-        sightings.push_back({checkpoint.report_bytes, {checkpoint.buffer}});
+        sleeps.push_back({checkpoint.report_bytes, {checkpoint.buffer}});
     }
-    std::stable_sort(sightings.begin(), sightings.end(),
-                     [](const Sighting& a, const Sighting& b) { return a.offset < b.offset; });
-    return sightings;
+    // A record that ends where a checkpoint stands was written before it: std::merge takes the
+    // first of two that are equal from its first range.
+    const auto is_earlier = [](const Sighting& a, const Sighting& b) {
+        return a.offset < b.offset;
+    };
+    std::vector<Sighting> all;
+    std::merge(sightings.begin(), sightings.end(), sleeps.begin(), sleeps.end(),
+               std::back_inserter(all), is_earlier);
+    return all;
 }
 
 // For each switch that must have happened, the report offset after which its G record stands. As

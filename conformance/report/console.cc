@@ -91,7 +91,10 @@ void ConsoleReport::print_problem(const CaseResult& result) {
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);
     }
-    if (!result.replay.empty()) out_ << "    run again: " << printable(result.replay) << "\n";
+    // What this machine cannot have, another try will not give.
+    const bool again = result.verdict != Verdict::unsupported;
+    if (again && !result.replay.empty())
+        out_ << "    run again: " << printable(result.replay) << "\n";
 }
 
 void ConsoleReport::print_details(const std::string& details, std::size_t maximum_lines) {

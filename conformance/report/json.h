@@ -10,9 +10,10 @@
 
 namespace kmes::conformance {
 
-// {"schema":1,"suite":...,"testee":[...],"seed":N,"cases":[{"id","level","verdict","clause","message",
-// "seconds","replay"}],"summary":{"pass","fail","inconclusive","unsupported","suite_error"}} and a
-// newline. Always valid JSON in valid UTF-8; bytes that are none become \xNN.
+// {"schema":1,"suite":...,"testee":[...],"seed":N,
+//  "cases":[{"id","level","verdict","clause","message","seconds","replay"}],
+//  "summary":{"pass","fail","inconclusive","unsupported","suite_error"}} and a newline.
+// Always valid JSON in valid UTF-8; bytes that are none become \xNN.
 std::string to_json(const RunReport& report);
 
 }  // namespace kmes::conformance

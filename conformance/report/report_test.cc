@@ -211,6 +211,15 @@ TEST(Console, BoundsDetailsWithoutVerbose) {
     EXPECT_THAT(out.str(), HasSubstr("event 1 was delivered more than once"));
 }
 
+TEST(Console, DoesNotAskToTryAgainWhatIsUnsupported) {
+    RunReport report = small_report();
+    report.results[1].verdict = Verdict::unsupported;
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    EXPECT_THAT(out.str(), HasSubstr("unsupported E21/twice"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("run again")));
+}
+
 TEST(Console, NamesWhatDidNotRun) {
     RunReport report = small_report();
     report.not_run = {"E22/other"};
