@@ -11,7 +11,8 @@ namespace {
 
 __u64 clock_ns(void* context) {
     auto* world = static_cast<World*>(context);
-    if (world->on_clock) world->on_clock();
+    const std::function<void()> on_clock = world->on_clock; /* it may take itself away */
+    if (on_clock) on_clock();
     return world->now_ns;
 }
 
@@ -21,7 +22,8 @@ void queue_wake(void* context, kmes_buffer* buffer) {
 
 int sleep_on(void* context, __u32* word, __u32 expected, __u64 timeout_ns) {
     auto* world = static_cast<World*>(context);
-    return world->on_sleep ? world->on_sleep(word, expected, timeout_ns) : -EINTR;
+    const auto on_sleep = world->on_sleep; /* likewise */
+    return on_sleep ? on_sleep(word, expected, timeout_ns) : -EINTR;
 }
 
 int attach(void* context, __u16, kmes_mapping* mapping) {
