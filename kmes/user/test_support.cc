@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_reader.h"
@@ -186,10 +187,15 @@ std::string Child::line() {
 }
 
 std::string Child::rest() {
-    std::string all;
+    char piece[4096];
 
-    for (std::string one = line(); !one.empty(); one = line()) all += one + "\n";
-    return all;
+    for (;;) {
+        ssize_t got = read(output_, piece, sizeof(piece));
+
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return std::exchange(pending_, "");
+        pending_.append(piece, static_cast<size_t>(got));
+    }
 }
 
 int Child::finish() {

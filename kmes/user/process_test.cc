@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Producer and consumer in two processes: what a consumer can do to the files, attach and read
+// through libkmes over resizes, and the end and return of a producer. The consumer is this program
+// again (main, at the end).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+#include "kmes/user/libkmes.h"
+#include "kmes/user/libkmes_parts.h"
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+
+// libkmes.h and the core have each a kmes_emit; this file uses the symbol of the library.
+
+// -- The child's roles ------------------------------------------------------------------------
+
+// attack <metadata fd> <data fd> <capacity>: tries what a hostile consumer would. 0: all of it was
+// refused, and need_wake was set. Else the number of what was not.
+int attack(int metadata_fd, int data_fd, uint64_t capacity) {
+    void* base = nullptr;
+    char reopened[64];
+
+    if (mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, data_fd, 0) != MAP_FAILED)
+        return 1;
+    if (mmap(nullptr, capacity, PROT_WRITE, MAP_SHARED, data_fd, 0) != MAP_FAILED) return 2;
+    if (kmes_double_map(metadata_fd, data_fd, capacity, false, &base) != 0) return 3;
+    auto* page = static_cast<uint8_t*>(base);
+
+    if (mprotect(page + 4096, capacity, PROT_READ | PROT_WRITE) == 0) return 4;
+    if (mprotect(page + 4096 + capacity, capacity, PROT_READ | PROT_WRITE) == 0) return 5;
+    if (ftruncate(data_fd, 0) == 0 || ftruncate(metadata_fd, 0) == 0) return 6;
+    if (ftruncate(data_fd, 1 << 24) == 0 || ftruncate(metadata_fd, 1 << 24) == 0) return 7;
+    if (pwrite(data_fd, "x", 1, 0) >= 0) return 8;
+    if (fallocate(data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0) return 9;
+    if (madvise(page + 4096, capacity, MADV_REMOVE) == 0) return 10;
+    // The same file, opened again by its name in /proc, is sealed as well.
+    snprintf(reopened, sizeof(reopened), "/proc/self/fd/%d", data_fd);
+    int again = open(reopened, O_RDWR | O_CLOEXEC);
+
+    if (again >= 0) {
+        if (mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, again, 0) != MAP_FAILED)
+            return 11;
+        if (ftruncate(again, 0) == 0 || pwrite(again, "x", 1, 0) >= 0) return 12;
+    }
+    page[132] = 1;  // 5.1.6.3: the one byte that is the consumer's
+    return 0;
+}
+
+// drain <cpu>: prints "<sequence> <lost before> <type> <payload>" for each event, until one of type
+// "end"; "ready" when it has attached. Sleeps when there is nothing; waits for a producer that is
+// not there (E25).
+int drain(uint16_t cpu) {
+    static uint8_t copy[1 << 20];
+    struct kmes_reader_config config = {};
+    struct kmes_reader reader;
+
+    kmes_reader_by_libkmes(&config, cpu);
+    if (int error = kmes_reader_open(&reader, &config)) return -error;
+    printf("ready\n");
+    fflush(stdout);
+    for (;;) {
+        struct kmes_event_view view;
+        int found = kmes_reader_next(&reader, copy, sizeof(copy), &view);
+
+        if (found == KMES_READ_EVENT) {
+            printf("%llu %llu %.*s %.*s\n", view.sequence, view.lost_before, view.type_len,
+                   view.type, static_cast<int>(view.payload_len), view.payload);
+            fflush(stdout);
+            if (view.type_len == 3 && memcmp(view.type, "end", 3) == 0) break;
+        } else if (found == KMES_READ_EMPTY) {
+            kmes_reader_wait(&reader, KMES_NO_TIMEOUT);
+        } else if (found == -ENOSYS || found == -ESHUTDOWN || found == -EAGAIN) {
+            usleep(1000);
+        } else {
+            return -found;
+        }
+    }
+    kmes_reader_close(&reader);
+    return 0;
+}
+
+// attach: what the C functions give, as text.
+int attach_by_calls() {
+    int fds[8];
+    int count = 0;
+    __u64 capacity = 0;
+    void* base = nullptr;
+
+    if (kmes_attach(nullptr, &count, &capacity) == 0 || errno != ERANGE) return errno;
+    if (count > 8 || kmes_attach(fds, &count, &capacity) != 0) return 100;
+    for (int i = 0; i < count; i++) {
+        if (kmes_map(fds[i], capacity, &base) != 0) return 101;
+        if (memcmp(base, "KMESRING", 8) != 0) return 102;
+        if (static_cast<uint8_t*>(base)[12] != i) return 103;  // cpu_id
+        if (kmes_unmap(base, capacity) != 0) return 104;
+    }
+    printf("%d %llu\n", count, capacity);
+    return 0;
+}
+
+int run_role(int argc, char** argv) {
+    std::string role = argv[1];
+
+    if (role == "attack" && argc == 5) return attack(atoi(argv[2]), atoi(argv[3]), atoll(argv[4]));
+    if (role == "drain" && argc == 3) return drain(static_cast<uint16_t>(atoi(argv[2])));
+    if (role == "attach") return attach_by_calls();
+    return 125;
+}
+
+namespace {
+
+class ProcessTest : public testing::Test {
+  protected:
+    void SetUp() override { setenv("KMES_SOCKET", address_.c_str(), 1); }
+    void TearDown() override { unsetenv("KMES_SOCKET"); }
+
+    std::unique_ptr<Producer> make(unsigned cpus, ResumeState resume = {}) {
+        ProducerOptions options = test_options(cpus);
+
+        options.resume = resume;
+        auto producer = std::make_unique<Producer>(options);
+
+        producer->serve(address_);
+        return producer;
+    }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+};
+
+// "<sequence> <lost> <type> <payload>" for n events from `first` on.
+void expect_lines(Child* child, uint64_t first, int count) {
+    for (int i = 0; i < count; i++) {
+        std::string number = std::to_string(first + static_cast<uint64_t>(i));
+
+        ASSERT_EQ(number + " 0 t " + number, child->line());
+    }
+}
+
+void emit_numbers(Producer* producer, unsigned cpu, uint64_t first, int count) {
+    for (int i = 0; i < count; i++) {
+        std::string number = std::to_string(first + static_cast<uint64_t>(i));
+
+        ASSERT_EQ(0, producer->emit(cpu, "t", bytes_of(number)));
+    }
+}
+
+// E13. The consumer has the two descriptors and nothing else.
+TEST_F(ProcessTest, ConsumerCannotHarmTheProducer) {
+    BufferOptions options;
+
+    options.capacity_bytes = 65536;
+    BufferHandle memory = BufferMemory::create(options);
+    int metadata_fd = dup(memory->metadata_fd());  // not close-on-exec
+    int data_fd = dup(memory->data_fd());
+    Child child({"attack", std::to_string(metadata_fd), std::to_string(data_fd), "65536"}, "",
+                {metadata_fd, data_fd});
+
+    EXPECT_EQ(0, child.finish());
+    EXPECT_EQ(1, static_cast<uint8_t*>(memory->base())[132]);
+    static_cast<uint8_t*>(memory->base())[4096] = 1;  // no SIGBUS
+    close(metadata_fd);
+    close(data_fd);
+}
+
+TEST_F(ProcessTest, CallsOfLibkmesAttachAndMap) {
+    auto producer = make(4);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child child({"attach"}, address_);
+
+    EXPECT_EQ("4 65536", child.line());
+    EXPECT_EQ(0, child.finish());
+}
+
+TEST_F(ProcessTest, BootPhaseIsEagainAndHandOverIsSeen) {
+    auto producer = make(1);
+
+    emit_numbers(producer.get(), 0, 1, 5);
+    Child early({"attach"}, address_);
+
+    EXPECT_EQ(EAGAIN, early.finish());
+    ASSERT_EQ(0, producer->registry_available(131072));
+    Child child({"drain", "0"}, address_);
+
+    EXPECT_EQ("ready", child.line());
+    expect_lines(&child, 1, 5);
+    ASSERT_EQ(0, producer->emit(0, "end"));
+    EXPECT_EQ("6 0 end ", child.line());
+    EXPECT_EQ(0, child.finish());
+}
+
+TEST_F(ProcessTest, NobodyThereIsEnosys) {
+    Child child({"attach"}, address_);
+    Child reader({"drain", "0"}, folder_.path("elsewhere"));
+
+    EXPECT_EQ(ENOSYS, child.finish());
+    EXPECT_EQ(ENOSYS, reader.finish());
+}
+
+// 5.1.8.3, across processes: every event once, over many resizes.
+TEST_F(ProcessTest, ConsumerReadsOnOverResizes) {
+    auto producer = make(2);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child child({"drain", "1"}, address_);
+    uint64_t next = 1;
+
+    ASSERT_EQ("ready", child.line());
+    for (int round = 0; round < 30; round++) {
+        emit_numbers(producer.get(), 1, next, 20);
+        ASSERT_EQ(0, producer->resize(65536u << (round % 3)));
+        emit_numbers(producer.get(), 1, next + 20, 5);
+        if (round % 2) {
+            ASSERT_EQ(0, producer->resize(65536));
+        }
+        expect_lines(&child, next, 25);
+        next += 25;
+    }
+    ASSERT_EQ(0, producer->emit(1, "end"));
+    EXPECT_EQ(std::to_string(next) + " 0 end ", child.line());
+    EXPECT_EQ(0, child.finish());
+}
+
+// A shared futex (E17) across processes, again and again.
+TEST_F(ProcessTest, SleepingConsumerIsWokenByEvents) {
+    auto producer = make(1);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child child({"drain", "0"}, address_);
+
+    ASSERT_EQ("ready", child.line());
+    for (uint64_t i = 1; i <= 50; i++) {
+        EXPECT_TRUE(comes_true([&] { return child.is_asleep(); }));
+        emit_numbers(producer.get(), 0, i, 1);
+        expect_lines(&child, i, 1);
+    }
+    EXPECT_LE(50u, producer->statistics().wakes);
+    ASSERT_EQ(0, producer->emit(0, "end"));
+    child.line();
+    EXPECT_EQ(0, child.finish());
+}
+
+// E25: the consumer sleeps without a limit; the end wakes it, and it goes on with the next
+// producer: no number twice, none missing.
+TEST_F(ProcessTest, ConsumerOutlivesItsProducer) {
+    auto producer = make(1);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child child({"drain", "0"}, address_);
+
+    ASSERT_EQ("ready", child.line());
+    emit_numbers(producer.get(), 0, 1, 10);
+    expect_lines(&child, 1, 10);
+    EXPECT_TRUE(comes_true([&] { return child.is_asleep(); }));
+    std::string path = folder_.path("state");
+
+    producer->retire().save(path);
+    producer.reset();
+    producer = make(1, ResumeState::take(path));
+    ASSERT_EQ(0, producer->start_without_registry());
+    emit_numbers(producer.get(), 0, 11, 10);
+    expect_lines(&child, 11, 10);
+    ASSERT_EQ(0, producer->emit(0, "end"));
+    EXPECT_EQ("21 0 end ", child.line());
+    EXPECT_EQ(0, child.finish());
+}
+
+// Without the state it is a new session: its numbers begin again, and are no old ones.
+TEST_F(ProcessTest, NewSessionIsReadFromItsFirstEvent) {
+    auto producer = make(1);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child child({"drain", "0"}, address_);
+
+    ASSERT_EQ("ready", child.line());
+    emit_numbers(producer.get(), 0, 1, 10);
+    expect_lines(&child, 1, 10);
+    producer.reset();
+    producer = make(1);
+    ASSERT_EQ(0, producer->start_without_registry());
+    emit_numbers(producer.get(), 0, 1, 3);
+    expect_lines(&child, 1, 3);
+    ASSERT_EQ(0, producer->emit(0, "end"));
+    EXPECT_EQ("4 0 end ", child.line());
+    EXPECT_EQ(0, child.finish());
+}
+
+// -- libkmes in this process, which serves itself
+// ---------------------------------------------------
+
+TEST_F(ProcessTest, ErrorsOfAttachAndMap) {
+    auto producer = make(2);
+    int fds[2];
+    int count = 1;
+    __u64 capacity = 0;
+    void* base = nullptr;
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    EXPECT_EQ(-1, kmes_attach(fds, nullptr, &capacity));
+    EXPECT_EQ(EFAULT, errno);
+    EXPECT_EQ(-1, kmes_attach(fds, &count, &capacity));
+    EXPECT_EQ(ERANGE, errno);
+    EXPECT_EQ(2, count);
+    ASSERT_EQ(0, kmes_attach(fds, &count, &capacity));
+    EXPECT_EQ(FD_CLOEXEC, fcntl(fds[0], F_GETFD));
+    EXPECT_EQ(-1, kmes_map(fds[0], 2 * capacity, &base));
+    EXPECT_EQ(EINVAL, errno);
+    EXPECT_EQ(-1, kmes_map(fds[0], 0, &base));
+    EXPECT_EQ(EINVAL, errno);
+    EXPECT_EQ(-1, kmes_map(-1, capacity, &base));
+    EXPECT_EQ(EBADF, errno);
+    EXPECT_EQ(-1, kmes_map(fds[0], capacity, nullptr));
+    EXPECT_EQ(EFAULT, errno);
+    EXPECT_EQ(nullptr, base);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+// What the kernel or the conformance runner gives: one file, one mmap, if it is long enough.
+TEST_F(ProcessTest, FileOfItsOwnIsMappedWhole) {
+    int fd = memfd_create("whole", MFD_CLOEXEC);
+    void* base = nullptr;
+
+    ASSERT_EQ(0, ftruncate(fd, 4096 + 2 * 4096 - 1));
+    EXPECT_EQ(-1, kmes_map(fd, 4096, &base));
+    EXPECT_EQ(EINVAL, errno);
+    ASSERT_EQ(0, ftruncate(fd, 4096 + 2 * 4096));
+    ASSERT_EQ(0, kmes_map(fd, 4096, &base));
+    static_cast<uint8_t*>(base)[4096 + 2 * 4096 - 1] = 1;
+    EXPECT_EQ(0, kmes_unmap(base, 4096));
+    close(fd);
+}
+
+TEST_F(ProcessTest, TableOfDataDescriptorsForgetsWhatIsClosed) {
+    auto producer = make(2);
+    int fds[2], more[2];
+    int count = 2;
+    __u64 capacity = 0;
+    void* base = nullptr;
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    kmes_data_table_sweep();
+    ASSERT_EQ(0u, kmes_data_table_entries());
+    size_t before = open_descriptors();
+
+    ASSERT_EQ(0, kmes_attach(fds, &count, &capacity));
+    EXPECT_EQ(2u, kmes_data_table_entries());
+    int copy = dup(fds[1]);
+
+    ASSERT_EQ(0, kmes_map(copy, capacity, &base));
+    close(copy);
+    // The number is open again, as something else.
+    int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    ASSERT_EQ(fds[0], dup2(other, fds[0]));
+    close(other);
+    ASSERT_EQ(0, kmes_attach(more, &count, &capacity));
+    EXPECT_EQ(3u, kmes_data_table_entries());
+    for (int fd : {fds[0], fds[1], more[0], more[1]}) close(fd);
+    EXPECT_EQ(0, memcmp(base, "KMESRING", 8));  // a mapping needs no descriptor
+    EXPECT_EQ(0, kmes_unmap(base, capacity));
+    EXPECT_EQ(0u, kmes_data_table_entries());
+    EXPECT_TRUE(comes_true([before] { return open_descriptors() == before; }));
+}
+
+TEST_F(ProcessTest, EmitByTheSocket) {
+    auto producer = make(1);
+    std::string large(300000, 'x');
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    ASSERT_EQ(0, producer->resize(1 << 20));
+    ASSERT_EQ(0, producer->set_max_event_bytes(1 << 20));
+    EXPECT_EQ(0, kmes_call_emit("t", 1, "payload", 7));
+    EXPECT_EQ(0, kmes_call_emit("t", 1, nullptr, 0));
+    EXPECT_EQ(0, kmes_call_emit("t", 1, large.data(), 300000));  // as a file
+    EXPECT_EQ(-1, kmes_call_emit("t", 0, "payload", 7));
+    EXPECT_EQ(EINVAL, errno);
+    EXPECT_EQ(-1, kmes_call_emit("\xff", 1, "payload", 7));
+    EXPECT_EQ(EINVAL, errno);
+    EXPECT_EQ(-1, kmes_call_emit("t", 1, reinterpret_cast<void*>(8), 7));
+    EXPECT_EQ(EFAULT, errno);
+    large.resize(600000);
+    EXPECT_EQ(-1, kmes_call_emit("t", 1, large.data(), 600000));
+    EXPECT_EQ(ENOSPC, errno);
+    EXPECT_EQ(-1, kmes_call_emit("t", 1, "", ~0u));
+    EXPECT_EQ(ENOSPC, errno);
+
+    std::vector<Delivered> events = InProcessReader(*producer, 0).drain();
+
+    ASSERT_EQ(3u, events.size());
+    EXPECT_EQ("payload", events[0].payload);
+    EXPECT_EQ(KMES_ORIGIN_USERSPACE, events[0].origin);
+    EXPECT_EQ("", events[1].payload);
+    EXPECT_EQ(std::string(300000, 'x'), events[2].payload);
+    producer->stop_serving();
+    EXPECT_EQ(-1, kmes_call_emit("t", 1, nullptr, 0));
+    EXPECT_EQ(ENOSYS, errno);
+}
+
+// Through the reader's own functions: nothing is left behind over 200 resizes.
+TEST_F(ProcessTest, ReaderLeavesNothingBehind) {
+    auto producer = make(1);
+    struct kmes_reader_config config = {};
+    struct kmes_reader reader;
+    uint8_t copy[4096];
+    struct kmes_event_view view;
+    size_t descriptors = 0, mappings = 0;
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    kmes_reader_by_libkmes(&config, 0);
+    EXPECT_EQ(1, kmes_cpus_by_libkmes());
+    ASSERT_EQ(0, kmes_reader_open(&reader, &config));
+    for (int i = 0; i < 210; i++) {
+        ASSERT_EQ(0, producer->resize(65536u << (i & 1)));
+        ASSERT_EQ(KMES_READ_EMPTY, kmes_reader_next(&reader, copy, sizeof(copy), &view));
+        ASSERT_EQ(static_cast<__u64>(i + 1), reader.statistics.switches);
+        if (i == 9) {
+            ASSERT_TRUE(comes_true([&] {
+                size_t now = open_descriptors();
+
+                return std::exchange(descriptors, now) == now;
+            }));
+            mappings = mappings_named("memfd:kmes-");
+        }
+    }
+    EXPECT_TRUE(comes_true([&] { return open_descriptors() == descriptors; }));
+    EXPECT_EQ(mappings, mappings_named("memfd:kmes-"));
+    kmes_reader_close(&reader);
+    config.cpu_id = 1;
+    EXPECT_EQ(-ENODEV, kmes_reader_open(&reader, &config));
+    kmes_reader_by_system_call(&config, 0);
+    EXPECT_EQ(-ENOSYS, kmes_reader_open(&reader, &config));
+}
+
+}  // namespace
+}  // namespace kmes
+
+int main(int argc, char** argv) {
+    if (std::string(argv[0]) == "kmes_child") return kmes::run_role(argc, argv);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The producer's socket against clients that do not behave, and its address. Raw packets, written
+// by hand; what libkmes makes of it is in process_test.cc.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <vector>
+
+#include "kmes/user/producer.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+// A client that sends what it likes.
+class RawClient {
+  public:
+    explicit RawClient(const std::string& address) {
+        struct sockaddr_un name;
+        socklen_t length;
+        // A limit for what hangs, not a measure.
+        struct timeval limit = {static_cast<time_t>(patience_ns() / 1000000000), 0};
+
+        EXPECT_EQ(0, kmes_socket_address(address.c_str(), &name, &length));
+        fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+        EXPECT_EQ(0, connect(fd_, reinterpret_cast<struct sockaddr*>(&name), length));
+    }
+    ~RawClient() { close(fd_); }
+    RawClient(const RawClient&) = delete;
+    RawClient& operator=(const RawClient&) = delete;
+
+    bool send_bytes(const void* bytes, size_t length, const std::vector<int>& fds = {}) {
+        struct iovec piece = {const_cast<void*>(bytes), length};
+        struct msghdr message = {};
+        alignas(struct cmsghdr) char room[CMSG_SPACE(253 * sizeof(int))] = {};
+
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        if (!fds.empty()) {
+            message.msg_control = room;
+            message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+            struct cmsghdr* part = CMSG_FIRSTHDR(&message);
+
+            part->cmsg_level = SOL_SOCKET;
+            part->cmsg_type = SCM_RIGHTS;
+            part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+            std::memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
+        }
+        return sendmsg(fd_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(length);
+    }
+
+    bool ask(uint32_t operation, uint32_t cpu) {
+        struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
+
+        return send_bytes(&request, sizeof(request));
+    }
+
+    // The error of the reply, and how many descriptors came (they are closed); 1: none came, the
+    // connection is over.
+    int reply(size_t* descriptors = nullptr, struct kmes_socket_reply* whole = nullptr) {
+        struct kmes_socket_reply reply;
+        alignas(struct cmsghdr) char room[CMSG_SPACE(253 * sizeof(int))];
+        struct iovec piece = {&reply, sizeof(reply)};
+        struct msghdr message = {};
+        size_t count = 0;
+
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = room;
+        message.msg_controllen = sizeof(room);
+        ssize_t got = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+
+        if (got <= 0) return errno == EAGAIN && got < 0 ? 2 : 1;
+        for (struct cmsghdr* part = CMSG_FIRSTHDR(&message); part;
+             part = CMSG_NXTHDR(&message, part)) {
+            count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+            for (size_t i = 0; i < count; i++) {
+                int fd;
+
+                std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+                close(fd);
+            }
+        }
+        if (descriptors) *descriptors = count;
+        if (whole) *whole = reply;
+        return reply.error;
+    }
+
+  private:
+    int fd_ = -1;
+};
+
+class SocketTest : public testing::Test {
+  protected:
+    void start(unsigned cpus, EmitterMode emitters = EmitterMode::kLocked) {
+        ProducerOptions options = test_options(cpus);
+
+        options.emitters = emitters;
+        producer_ = std::make_unique<Producer>(options);
+        ASSERT_EQ(0, producer_->start_without_registry());
+        producer_->serve(address_);
+    }
+
+    // The others are still served.
+    void expect_alive() {
+        RawClient client(address_);
+
+        EXPECT_TRUE(client.ask(KMES_SOCKET_IDENTIFY, 0));
+        EXPECT_EQ(0, client.reply());
+    }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+    std::unique_ptr<Producer> producer_;
+};
+
+TEST_F(SocketTest, AttachPassesTwoDescriptorsACpu) {
+    start(3);
+    RawClient client(address_);
+    struct kmes_socket_reply reply;
+    size_t descriptors = 0;
+
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, KMES_SOCKET_ALL_CPUS));
+    EXPECT_EQ(0, client.reply(&descriptors, &reply));
+    EXPECT_EQ(6u, descriptors);
+    EXPECT_EQ(3u, reply.cpus);
+    EXPECT_EQ(3u, reply.count);
+    EXPECT_EQ(65536u, reply.capacity);
+    EXPECT_EQ(producer_->session(), reply.session);
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, 2));  // the same connection again
+    EXPECT_EQ(0, client.reply(&descriptors, &reply));
+    EXPECT_EQ(2u, descriptors);
+    EXPECT_EQ(2u, reply.first);
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, 3));
+    EXPECT_EQ(-EINVAL, client.reply());
+}
+
+// The kernel passes 253 descriptors at a time.
+TEST_F(SocketTest, ManyCpusComeInSeveralPackets) {
+    start(130);
+    RawClient client(address_);
+    struct kmes_socket_reply reply;
+    size_t descriptors = 0;
+
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, KMES_SOCKET_ALL_CPUS));
+    EXPECT_EQ(0, client.reply(&descriptors, &reply));
+    EXPECT_EQ(252u, descriptors);
+    EXPECT_EQ(126u, reply.count);
+    EXPECT_EQ(0, client.reply(&descriptors, &reply));
+    EXPECT_EQ(8u, descriptors);
+    EXPECT_EQ(126u, reply.first);
+    EXPECT_EQ(4u, reply.count);
+}
+
+TEST_F(SocketTest, MalformedRequestsAreAnsweredAndClosed) {
+    start(1);
+    const struct kmes_socket_request bad[] = {
+        {0, KMES_SOCKET_ATTACH, 0, 0, 0, 0},                  // magic
+        {KMES_SOCKET_MAGIC, 0, 0, 0, 0, 0},                   // operation
+        {KMES_SOCKET_MAGIC, 99, 0, 0, 0, 0},                  // operation
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 1, 0, 0},  // a body that is not there
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 0, 0, 1},  // reserved
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 10, 1, 0},   // likewise
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 0, 1, 0},    // a type longer than the body
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, ~0u, ~0u, 0},
+    };
+
+    for (const struct kmes_socket_request& request : bad) {
+        RawClient client(address_);
+
+        ASSERT_TRUE(client.send_bytes(&request, sizeof(request)));
+        EXPECT_EQ(-EPROTO, client.reply());
+        EXPECT_EQ(1, client.reply());
+    }
+    for (size_t length : {size_t{1}, size_t{23}, size_t{200000}}) {
+        RawClient client(address_);
+        std::vector<char> bytes(length, 'x');
+
+        ASSERT_TRUE(client.send_bytes(bytes.data(), bytes.size()));
+        EXPECT_EQ(-EPROTO, client.reply());
+        EXPECT_EQ(1, client.reply());
+    }
+    expect_alive();
+}
+
+TEST_F(SocketTest, DescriptorsOfClientsAreNotKept) {
+    start(1);
+    int file = memfd_create("client", MFD_CLOEXEC);
+    size_t before = open_descriptors();
+
+    for (size_t count : {1u, 2u, 3u, 100u, 253u}) {
+        RawClient client(address_);
+        struct kmes_socket_request request = {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 0, 0, 0};
+
+        ASSERT_TRUE(client.send_bytes(&request, sizeof(request), std::vector<int>(count, file)));
+        EXPECT_EQ(-EPROTO, client.reply());
+    }
+    EXPECT_TRUE(comes_true([before] { return open_descriptors() == before; }));
+    close(file);
+}
+
+// A body as a file: what is no memory file, or too short, is refused without waiting for it.
+TEST_F(SocketTest, BodiesAreReadFromMemoryFilesAlone) {
+    start(1);
+    struct kmes_socket_request request = {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 1000, 1, 0};
+    int ends[2];
+    int empty = memfd_create("empty", MFD_CLOEXEC);
+
+    ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+    for (int fd : {ends[0], empty}) {
+        RawClient client(address_);
+
+        ASSERT_TRUE(client.send_bytes(&request, sizeof(request), {fd}));
+        EXPECT_EQ(-EPROTO, client.reply());
+    }
+    for (int fd : {ends[0], ends[1], empty}) close(fd);
+    EXPECT_EQ(0u, producer_->statistics().events);
+    expect_alive();
+}
+
+// Whoever does not read its replies is not given more of them (each holds descriptors).
+TEST_F(SocketTest, ClientThatDoesNotReadIsCutOff) {
+    start(1);
+    RawClient client(address_);
+    int sent = 0;
+
+    while (sent < 1000 && client.ask(KMES_SOCKET_ATTACH, 0)) sent++;
+    int replies = 0;
+
+    while (client.reply() == 0) replies++;
+    EXPECT_LE(replies, 2);
+    expect_alive();
+}
+
+TEST_F(SocketTest, StalledClientsHoldUpNobody) {
+    start(1);
+    std::vector<std::unique_ptr<RawClient>> stalled;
+
+    for (int i = 0; i < 100; i++) {  // more than the server has room for
+        stalled.push_back(std::make_unique<RawClient>(address_));
+        expect_alive();
+    }
+    EXPECT_EQ(0, producer_->emit(0, "t"));
+    EXPECT_EQ(0, producer_->resize(65536));
+    expect_alive();
+}
+
+TEST_F(SocketTest, BootPhaseIsAnsweredByEagain) {
+    Producer producer(test_options());
+
+    producer.serve(address_);
+    RawClient client(address_);
+
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, 0));
+    EXPECT_EQ(-EAGAIN, client.reply());
+    ASSERT_TRUE(client.ask(KMES_SOCKET_IDENTIFY, 0));
+    EXPECT_EQ(-EAGAIN, client.reply());
+    ASSERT_EQ(0, producer.start_without_registry());
+    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, 0));
+    EXPECT_EQ(0, client.reply());
+}
+
+TEST_F(SocketTest, EmittersWithoutALockAreNotJoined) {
+    start(1, EmitterMode::kSingle);
+    RawClient client(address_);
+    struct {
+        struct kmes_socket_request request;
+        char body[2];
+    } event = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 2, 1, 0}, {'t', 'p'}};
+
+    ASSERT_TRUE(client.send_bytes(&event, sizeof(event.request) + 2));
+    EXPECT_EQ(-EOPNOTSUPP, client.reply());
+}
+
+TEST_F(SocketTest, PathHasThePermissionsThatWereAskedFor) {
+    start(1);
+    struct stat status = {};
+
+    ASSERT_EQ(0, stat(address_.c_str(), &status));
+    EXPECT_EQ(0600u, status.st_mode & 0777);
+    producer_->stop_serving();
+    EXPECT_EQ(-1, stat(address_.c_str(), &status));
+    producer_->serve(address_, 0640);
+    ASSERT_EQ(0, stat(address_.c_str(), &status));
+    EXPECT_EQ(0640u, status.st_mode & 0777);
+}
+
+TEST_F(SocketTest, AddressesThatCannotBeHadAreRefused) {
+    start(1);
+    Producer other(test_options());
+    auto error_of = [&other](const std::string& address) {
+        try {
+            other.serve(address);
+        } catch (const std::system_error& error) {
+            return error.code().value();
+        }
+        return 0;
+    };
+
+    EXPECT_EQ(EADDRINUSE, error_of(address_));  // somebody answers there
+    EXPECT_EQ(EINVAL, error_of(""));
+    EXPECT_EQ(EINVAL, error_of("@"));
+    EXPECT_EQ(ENAMETOOLONG, error_of(std::string(200, 'x')));
+    EXPECT_EQ(ENOENT, error_of(folder_.path("no/folder")));
+    std::ofstream(folder_.path("file")) << "precious";
+    EXPECT_EQ(EADDRINUSE, error_of(folder_.path("file")));  // never removed
+    EXPECT_THROW(producer_->serve(folder_.path("second")), std::system_error);
+    expect_alive();
+}
+
+TEST_F(SocketTest, SocketThatWasLeftBehindIsReplaced) {
+    struct sockaddr_un name;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    ASSERT_EQ(0, kmes_socket_address(address_.c_str(), &name, &length));
+    ASSERT_EQ(0, bind(fd, reinterpret_cast<struct sockaddr*>(&name), length));
+    close(fd);
+    start(1);
+    expect_alive();
+}
+
+TEST_F(SocketTest, AbstractNamesServeToo) {
+    address_ = "@kmes-test-" + std::to_string(getpid());
+    start(1);
+    expect_alive();
+    producer_->stop_serving();
+    producer_->serve(address_);
+    expect_alive();
+}
+
+}  // namespace
+}  // namespace kmes

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// That ThreadSanitizer sees what the protocol promises (order_tsan.h): a producer and a reader in
+// two threads pass as they ship, and each planted race is reported. Planted in a process of its own
+// (this program again), whose exit status and report are looked at.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kmes/order.h"
+#include "kmes/user/futex.h"
+#include "kmes/user/producer.h"
+#include "kmes/user/test_support.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define KMES_TEST_HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define KMES_TEST_HAS_TSAN 1
+#endif
+#endif
+#ifndef KMES_TEST_HAS_TSAN
+#error "this test says nothing without ThreadSanitizer: bazel test --config=tsan"
+#endif
+
+namespace kmes {
+namespace {
+
+constexpr int kReportedStatus = 66;  // what TSan ends a process with
+constexpr uint64_t k64KiB = 64 << 10;
+
+enum class Work {
+    kEvents,   // one by one, read one by one; never lapped
+    kLaps,     // in a small ring, so that the tail moves
+    kBatches,  // batches, read in bulk; never lapped
+    kResizes,  // with a resize now and then
+};
+
+// Reads whatever there is, one by one or in bulk, until told to end.
+void read_until(InProcessReader* reader, bool in_bulk, const std::atomic<bool>* ends) {
+    std::vector<uint8_t> copy(k64KiB);
+    struct kmes_event_view view;
+
+    while (!ends->load(std::memory_order_relaxed)) {
+        struct kmes_bulk bulk;
+
+        if (!in_bulk) {
+            reader->drain();
+        } else if (kmes_reader_bulk(&reader->core(), copy.data(), copy.size(), &bulk, nullptr) ==
+                   KMES_READ_EVENT) {
+            while (kmes_bulk_next(&reader->core(), &bulk, &view)) continue;
+        }
+    }
+}
+
+void emit_some(Producer* producer, Work work) {
+    const std::vector<BatchEntry> entries(16, BatchEntry{"t", bytes_of("payload")});
+    size_t emitted;
+
+    for (int i = 0; i < 2000; i++) {
+        if (work == Work::kBatches)
+            producer->emit_batch(0, entries, &emitted);
+        else
+            producer->emit(0, "t", bytes_of("payload"));
+        if (work == Work::kResizes && i % 400 == 0) producer->resize(k64KiB << (i % 3));
+    }
+}
+
+// One producer and one reader, at the same time.
+void run_once(Work work) {
+    ProducerOptions options = test_options();
+    std::atomic<bool> ends{false};
+
+    options.capacity_bytes = work == Work::kLaps ? k64KiB : 4 << 20;
+    Producer producer(options);
+
+    producer.start_without_registry();
+    InProcessReader reader(producer, 0);
+    std::thread reading(read_until, &reader, work == Work::kBatches, &ends);
+
+    emit_some(&producer, work);
+    ends.store(true, std::memory_order_relaxed);
+    reading.join();
+}
+
+// Again and again, so that the two meet however the machine is busy; TSan ends the process.
+int race(Work work) {
+    const uint64_t begin = kmes_clock_monotonic_ns();
+
+    dup2(STDOUT_FILENO, STDERR_FILENO);  // the report is what the parent reads
+    while (kmes_clock_monotonic_ns() - begin < patience_ns()) run_once(work);
+    return 0;
+}
+
+struct Planted {
+    const char* name;
+    Work work;
+    int* label;  // kmes_tsan_plain_label or kmes_tsan_relaxed_label
+    enum kmes_order_label value;
+    const char* reported;  // a function of the report
+};
+
+const Planted kPlanted[] = {
+    {"tail", Work::kLaps, &kmes_tsan_plain_label, KMES_ORDER_TAIL, "move_tail"},
+    {"generation", Work::kResizes, &kmes_tsan_plain_label, KMES_ORDER_GENERATION, "retire"},
+    {"data", Work::kEvents, &kmes_tsan_relaxed_label, KMES_ORDER_PUBLISH, "kmes_reader_next"},
+    {"batch", Work::kBatches, &kmes_tsan_relaxed_label, KMES_ORDER_PUBLISH, "kmes_reader_bulk"},
+};
+
+TEST(TsanRaceTest, ProducerAndReaderPassAsTheyShip) {
+    for (Work work : {Work::kEvents, Work::kLaps, Work::kBatches, Work::kResizes}) {
+        for (int i = 0; i < 3; i++) run_once(work);
+    }
+}
+
+class PlantedRaceTest : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedRaceTest, IsReported) {
+    Child child({"--race", GetParam().name}, "");
+    std::string report = child.rest();
+
+    EXPECT_EQ(kReportedStatus, child.finish());
+    EXPECT_NE(std::string::npos, report.find("ThreadSanitizer: data race")) << report;
+    EXPECT_NE(std::string::npos, report.find(GetParam().reported)) << report;
+}
+
+INSTANTIATE_TEST_SUITE_P(Labels, PlantedRaceTest, testing::ValuesIn(kPlanted),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace kmes
+
+int main(int argc, char** argv) {
+    if (argc == 3 && std::string(argv[1]) == "--race") {
+        for (const kmes::Planted& planted : kmes::kPlanted) {
+            if (std::string(argv[2]) != planted.name) continue;
+            *planted.label = planted.value;
+            return kmes::race(planted.work);
+        }
+        return 2;
+    }
+    // The first report ends a child, with a status of its own, whatever this run was told.
+    const char* options = getenv("TSAN_OPTIONS");
+
+    setenv("TSAN_OPTIONS",
+           (std::string(options ? options : "") + ":halt_on_error=1:exitcode=66").c_str(), 1);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
