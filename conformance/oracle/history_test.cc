@@ -225,6 +225,16 @@ TEST(History, ShrinksToTheLongestSuffixThatFits) {
     EXPECT_EQ(history.expected_metadata(tiny).generation, 3u);
 }
 
+TEST(History, ShrinksWithoutLossWhereTheSurvivorsJustFit) {
+    History history(settings_of(512));
+    history.emit(0, event_of(56));
+    history.emit(0, event_of(100));
+    history.emit(0, event_of(100));
+    const BufferIndex small = history.swap(0, {256, PositionRule::keep, 0});
+    EXPECT_EQ(history.expected_metadata(small).tail_pos, 0u);
+    EXPECT_EQ(history.expected_metadata(small).write_pos, 256u);
+}
+
 TEST(History, LetsTheTailReachThePublishedEndForASingleEvent) {
     History history(settings_of(512));
     history.emit(0, event_of(200));

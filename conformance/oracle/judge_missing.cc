@@ -18,18 +18,18 @@
 //   the
 //      event, whole, until f's record was written. Events are read in order of position, from
 //      tail_pos on (contract 2), and tail_pos was never beyond this one.
-//   C. In a buffer that was swapped out, and which the consumer was proven to read before the swap:
-//   what
-//      survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer has gone on:
-//      a newer event was delivered, it was seen asleep on a newer buffer, or it has exited.
+//   C. In a buffer that was swapped out, and which the consumer is proven to have read (an event
+//   was
+//      delivered that no other buffer can have given, it was seen asleep on it, or the driver saw
+//      it): what survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer has
+//      gone on: a newer event was delivered, or it was seen asleep on a newer buffer.
 //
 // Excused, and why:
 //   - Overwritten before any of these moments: the consumer may have been slow, or stopped by the
 //   driver.
 //   - Before its first look at a buffer, and in buffers that it never got: it did not exist for it.
-//   - Only in a retired buffer that it is not proven to have read before the swap: a consumer that
-//   finds
-//     by E19's identity check that the buffer is dead already may leave it unread.
+//   - Only in a retired buffer that it is not proven to have read: a consumer that finds by E19's
+//     identity check that the buffer is dead already may leave it unread.
 //   - Where f can have been read out of another buffer that did not hold the event (after a shrink,
 //   for
 //     instance), B says nothing.
@@ -89,34 +89,28 @@ class MissingJudge {
         first_delivered_ = next;
     }
 
-    // Rule C: the retired buffers that the consumer was proven to read before they were retired.
+    // Rule C: the retired buffers that the consumer is proven to have read.
     void find_drained_buffers() {
         const std::vector<BufferIndex>& buffers = history_.buffers_of(view_.cpu);
         if (buffers.size() < 2) return;
+        std::vector<bool> drained(history_.buffer_count(), false);
         for (const BufferIndex index : buffers) {
-            const Buffer& buffer = history_.buffer(index);
-            if (buffer.retired && buffer.draining_operation < buffer.retired_operation) {
-                drained_.push_back(index);
-            }
+            drained[index] = history_.buffer(index).draining_operation != kNever;
         }
         for (const Delivery& delivery : view_.deliveries) {
             if (!delivery.in_order) continue;
-            const std::uint64_t end_offset = delivery.record->end_offset;
-            const auto source =
-                certain_source(history_, view_.cpu, delivery.record->sequence, end_offset);
-            if (!source || (!drained_.empty() && drained_.back() == *source)) continue;
-            if (history_.buffer(*source).retired &&
-                end_offset <= history_.buffer(*source).retired_after) {
-                drained_.push_back(*source);
-            }
+            const auto source = certain_source(history_, view_.cpu, delivery.record->sequence,
+                                               delivery.record->end_offset);
+            if (source) drained[*source] = true;
         }
-        std::sort(drained_.begin(), drained_.end());
-        drained_.erase(std::unique(drained_.begin(), drained_.end()), drained_.end());
+        for (const BufferIndex index : buffers) {
+            if (drained[index] && history_.buffer(index).retired) drained_.push_back(index);
+        }
     }
 
     Judgement judge_event(std::size_t i) const {
         const Event& event = events_[i];
-        if (event.dropped || !event.published) return {};
+        if (!event.published) return {};  // a dropped one never is
         if (view_.end_sequence && event.sequence > *view_.end_sequence) return {};
         const bool delivered = view_.delivered_at[i] != kNever;
         if (is_owed_asleep(i)) {
@@ -172,7 +166,6 @@ class MissingJudge {
 
     bool has_left(BufferIndex index) const {
         if (view_.refusal_offset) return false;
-        if (context_.options.exited_with_zero) return true;
         const std::vector<Checkpoint>& checkpoints = history_.checkpoints_of(view_.cpu);
         return std::any_of(checkpoints.begin(), checkpoints.end(),
                            [index](const Checkpoint& seen) { return seen.buffer > index; });

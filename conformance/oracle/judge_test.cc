@@ -455,7 +455,8 @@ TEST(Judge, DoesNotMissWhatFollowsTheEndEvent) {
     run.deliver(0, 1);
     run.options.exited_with_zero = true;
     run.expect_clean();
-    run.deliver(0, 2);
+    run.emit(0, spec_of("a"));
+    run.deliver(0, 3);  // and 2 is not missed
     EXPECT_CODE(run.only(), after_end);
 }
 
@@ -707,6 +708,224 @@ TEST(Judge, LooksAwayWhereContentIsTolerated) {
     run.expect_clean();
     run.line("?");
     EXPECT_CODE(run.only(), malformed_record);
+}
+
+TEST(Judge, FindsEachFieldThatIsWrongAlone) {
+    TestRun right;
+    right.emit(0, spec_of("a", "hello"));
+    right.deliver_as(0, 1, "a", 5, fnv1a("hello"), 5, 1);
+    right.expect_clean();
+    struct Wrong {
+        const char* type;
+        std::uint64_t length;
+        std::uint64_t digest;
+        std::uint64_t timestamp;
+        unsigned origin;
+    };
+    const std::uint64_t digest = fnv1a("hello");
+    for (const Wrong& wrong : {Wrong{"b", 5, digest, 5, 1}, Wrong{"a", 6, digest, 5, 1},
+                               Wrong{"a", 5, digest + 1, 5, 1}, Wrong{"a", 5, digest, 6, 1},
+                               Wrong{"a", 5, digest, 5, 2}, Wrong{"a", 5, digest, 5, 257}}) {
+        TestRun run;
+        run.emit(0, spec_of("a", "hello"));
+        run.deliver_as(0, 1, wrong.type, wrong.length, wrong.digest, wrong.timestamp, wrong.origin);
+        EXPECT_CODE(run.only(), torn_event);
+    }
+}
+
+TEST(Judge, DoesNotMissWhatAnEarlyEventSkipped) {
+    TestRun run;
+    run.history.batch_begin(0);
+    run.history.batch_add(0, spec_of("a"));
+    run.history.batch_add(0, spec_of("a"));
+    run.deliver(0, 2);
+    EXPECT_CODE(run.only(), early_event);
+}
+
+TEST(Judge, CallsWhatIsReorderedOverASleepReorderedOnly) {
+    TestRun run;
+    run.emit(0, spec_of("a"));
+    run.emit(0, spec_of("a"));
+    run.deliver(0, 2);
+    run.sleep(0);
+    run.deliver(0, 1);
+    EXPECT_CODE(run.only(), reordered_event);
+}
+
+// The record of event 2 ends where the report was when event 1 was overwritten: it was whole till
+// then.
+TEST(Judge, MissesWhatWasOverwrittenJustAfterANewerOneWasDelivered) {
+    TestRun run;
+    run.emit_bytes(0, 100);
+    run.emit_bytes(0, 100);
+    run.deliver(0, 2);
+    run.emit_bytes(0, 100);
+    EXPECT_CODE(run.only(), missing_event);
+    EXPECT_EQ(run.only().sequence, 1u);
+}
+
+TEST(Judge, RemembersTheFirstSleepOnAnEventThatIsCopied) {
+    TestRun run;
+    run.emit(0, spec_of("a"));
+    run.sleep(0);
+    run.swap(0, 512);
+    run.line("G 0 2");
+    run.deliver(0, 1);
+    run.sleep(0);
+    EXPECT_CODE(run.only(), late_event);
+}
+
+TEST(Judge, MissesTheLastEventOfAnOldBufferAtTheNextSleep) {
+    for (const bool right : {false, true}) {
+        TestRun run(512);
+        run.emit_bytes(0, 100);
+        run.deliver(0, 1);
+        run.emit_bytes(0, 200);
+        run.swap(0, 128);  // too small for event 2
+        if (right) run.deliver(0, 2);
+        run.line("G 0 2");
+        run.sleep(0);
+        if (right) {
+            run.expect_clean();
+        } else {
+            EXPECT_CODE(run.only(), missing_event);
+            EXPECT_EQ(run.only().clause, "E10");
+        }
+    }
+}
+
+TEST(Judge, WaitsForTheConsumerToLeaveTheOldBuffer) {
+    TestRun run(512);
+    run.emit_bytes(0, 100);
+    run.deliver(0, 1);
+    run.sleep(0);
+    run.emit_bytes(0, 200);
+    run.swap(0, 128);
+    run.options.cut_short = true;
+    run.expect_clean();
+}
+
+TEST(Judge, MissesTheRestOfAnOldBufferThatWasBegun) {
+    TestRun run(512);
+    run.emit_bytes(0, 100);
+    run.emit_bytes(0, 200);
+    run.emit_bytes(0, 100);
+    run.swap(0, 128);   // holds only 3
+    run.deliver(0, 1);  // out of the old one: no other has it
+    run.line("G 0 2");
+    run.deliver(0, 3);
+    EXPECT_CODE(run.only(), missing_event);
+    EXPECT_EQ(run.only().clause, "E10");
+}
+
+// Event 1 can have come from the first buffer: that the second was read is not proven by it.
+TEST(Judge, ExcusesABufferThatWasAttachedAndLeftUnread) {
+    for (const bool proven : {false, true}) {
+        TestRun run(512);
+        run.emit_bytes(0, 100);
+        const BufferIndex second = run.swap(0, 512);
+        run.deliver(0, 1);
+        if (proven) run.history.note_draining(second);
+        run.emit_bytes(0, 200);
+        run.swap(0, 128);  // empty
+        run.line("G 0 3");
+        run.line("G 0 3");
+        run.emit_bytes(0, 50);
+        run.deliver(0, 3);
+        if (proven) {
+            EXPECT_CODE(run.only(), missing_event);
+        } else {
+            run.expect_clean();
+        }
+    }
+}
+
+TEST(Judge, DoesNotCountABufferThatTheTesteeNeverGotAsASource) {
+    TestRun run(512);
+    run.emit_bytes(0, 200);
+    run.emit_bytes(0, 100);
+    run.swap(0, 128, false);
+    run.deliver(0, 2);  // only out of the old one
+    EXPECT_CODE(run.only(), missing_event);
+    EXPECT_EQ(run.only().sequence, 1u);
+}
+
+TEST(Judge, MissesNothingInABufferWithCorruptContent) {
+    TestRun run;
+    for (int i = 0; i < 3; ++i) run.emit(0, spec_of("a"));
+    run.history.set_fault(0, BufferFault::corrupt_content, "event 2 has event_size 0");
+    run.deliver(0, 1);
+    run.deliver(0, 3);
+    run.emit(0, spec_of("a"));
+    run.sleep(0);
+    run.expect_clean();
+}
+
+TEST(Judge, MissesNothingAfterARefusalEvenIfItWasWrong) {
+    TestRun run;
+    run.line("R 0 no");
+    run.emit(0, spec_of("a"));
+    run.sleep(0);
+    EXPECT_CODE(run.only(), refused_without_reason);
+}
+
+TEST(Judge, TakesARefusalOfAnOlderBuffer) {
+    TestRun run;
+    run.history.set_fault(0, BufferFault::magic, "magic");
+    run.swap(0, 256);
+    run.line("R 0 bad magic");
+    run.expect_clean();
+}
+
+TEST(Judge, FindsWhatWasDeliveredFromARefusableSecondBuffer) {
+    TestRun run;
+    run.emit(0, spec_of("a"));
+    run.deliver(0, 1);
+    const BufferIndex second = run.swap(0, 256);
+    run.history.set_fault(second, BufferFault::magic, "magic");
+    run.emit(0, spec_of("a"));
+    run.line("G 0 2");
+    run.deliver(0, 2);
+    const std::vector<Finding> found = run.findings();
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_CODE(found[0], not_refused);
+    EXPECT_CODE(found[1], delivered_from_refused);
+}
+
+TEST(Judge, DoesNotCompareLossesAcrossAWrongRecord) {
+    TestRun run;
+    run.emit_bytes(0, 30);
+    run.emit_bytes(0, 129);
+    run.emit_bytes(0, 30);
+    run.deliver(0, 1);
+    run.line("L 0 1");
+    run.deliver_as(0, 99, "t", 0, fnv1a(""));
+    run.deliver(0, 3);
+    EXPECT_CODE(run.only(), invented_event);
+}
+
+TEST(Judge, MissesTheGenerationOfTheFirstOfTwoSwitches) {
+    TestRun run;
+    for (int i = 0; i < 3; ++i) {
+        if (i > 0) run.swap(0, 256);
+        if (i == 2) run.line("G 0 3");
+        run.emit(0, spec_of("a"));
+        run.deliver(0, static_cast<std::uint64_t>(i) + 1);
+        run.sleep(0);
+    }
+    EXPECT_CODE(run.only(), missing_generation);
+}
+
+TEST(Judge, WaitsForTheGenerationOfARunThatWasCutShort) {
+    TestRun run;
+    run.emit(0, spec_of("a"));
+    run.deliver(0, 1);
+    run.swap(0, 256);
+    run.emit(0, spec_of("a"));
+    run.deliver(0, 2);
+    EXPECT_CODE(run.only(), missing_generation);
+    run.options.cut_short = true;
+    run.expect_clean();
 }
 
 TEST(Judge, BoundsTheFindingsOfAKind) {
