@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Stands in for the kernel's header of this name, with the few names that kmes/types.h takes from
+ * it. */
+#ifndef KMES_TESTS_STAND_IN_ERRNO_H
+#define KMES_TESTS_STAND_IN_ERRNO_H
+#define EINVAL 22
+#endif
