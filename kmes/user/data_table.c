@@ -2,7 +2,7 @@
 /*
  * A buffer of a userspace producer is two files, and kmes_attach has one descriptor a buffer to
  * give. This is where the other one waits for kmes_map. See libkmes_parts.h and
- * docs/decisions/two-memory-files.md.
+ * docs/decisions/0010-two-memory-files.md.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

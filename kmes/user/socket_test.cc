@@ -147,23 +147,6 @@ TEST_F(SocketTest, AttachPassesTwoDescriptorsACpu) {
     EXPECT_EQ(-EINVAL, client.reply());
 }
 
-// The kernel passes 253 descriptors at a time.
-TEST_F(SocketTest, ManyCpusComeInSeveralPackets) {
-    start(130);
-    RawClient client(address_);
-    struct kmes_socket_reply reply;
-    size_t descriptors = 0;
-
-    ASSERT_TRUE(client.ask(KMES_SOCKET_ATTACH, KMES_SOCKET_ALL_CPUS));
-    EXPECT_EQ(0, client.reply(&descriptors, &reply));
-    EXPECT_EQ(252u, descriptors);
-    EXPECT_EQ(126u, reply.count);
-    EXPECT_EQ(0, client.reply(&descriptors, &reply));
-    EXPECT_EQ(8u, descriptors);
-    EXPECT_EQ(126u, reply.first);
-    EXPECT_EQ(4u, reply.count);
-}
-
 TEST_F(SocketTest, MalformedRequestsAreAnsweredAndClosed) {
     start(1);
     const struct kmes_socket_request bad[] = {

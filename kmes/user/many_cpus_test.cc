@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// More CPUs than one packet has descriptors for: the kernel passes 253 at a time, and a CPU needs
+// two.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "kmes/user/libkmes.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+TEST(ManyCpusTest, AttachGivesAllOfThemInOrder) {
+    TemporaryFolder folder;
+    Producer producer(test_options(130));
+    std::vector<int> fds(200);
+    int count = 0;
+    __u64 capacity = 0;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    producer.serve(folder.path("socket"));
+    setenv("KMES_SOCKET", folder.path("socket").c_str(), 1);
+    EXPECT_EQ(-1, kmes_attach(nullptr, &count, &capacity));
+    EXPECT_EQ(ERANGE, errno);
+    EXPECT_EQ(130, count);
+    count = 200;
+    ASSERT_EQ(0, kmes_attach(fds.data(), &count, &capacity));
+    ASSERT_EQ(130, count);
+    for (int i = 0; i < count; i++) {
+        void* base = nullptr;
+
+        ASSERT_EQ(0, kmes_map(fds[i], capacity, &base));
+        EXPECT_EQ(0, std::memcmp(base, "KMESRING", 8));
+        EXPECT_EQ(i, static_cast<uint8_t*>(base)[12]);  // cpu_id
+        EXPECT_EQ(0, kmes_unmap(base, capacity));
+        close(fds[i]);
+    }
+}
+
+// A process that may open so few files gets none of them.
+TEST(ManyCpusTest, AllOrNone) {
+    const struct rlimit limit = {2000, 2000};
+
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+    TemporaryFolder folder;
+    Producer producer(test_options(130));
+    std::vector<int> fds(130, -7);
+    std::vector<int> fillers;
+    int count = 130;
+    __u64 capacity = 0;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    producer.serve(folder.path("socket"));
+    setenv("KMES_SOCKET", folder.path("socket").c_str(), 1);
+    ASSERT_EQ(0, kmes_attach(fds.data(), &count, &capacity));
+    for (int fd : fds) close(fd);
+    kmes_unmap(nullptr, 0);  // sweeps
+    fds.assign(130, -7);
+    // Leaves room for the first packet and not for the second.
+    for (int fd; (fd = dup(0)) >= 0;) fillers.push_back(fd);
+    for (int i = 0; i < 256 && !fillers.empty(); i++) {
+        close(fillers.back());
+        fillers.pop_back();
+    }
+    size_t before = open_descriptors();
+
+    EXPECT_EQ(-1, kmes_attach(fds.data(), &count, &capacity));
+    EXPECT_EQ(EMFILE, errno);
+    for (int fd : fds) EXPECT_EQ(-7, fd);
+    EXPECT_TRUE(comes_true([before] { return open_descriptors() <= before; }));
+    for (int fd : fillers) close(fd);
+}
+
+}  // namespace
+}  // namespace kmes
