@@ -144,6 +144,7 @@ class Tracer::Engine {
     void hold(pid_t tid);
     void release(pid_t tid);
     bool freeze_all(TimePoint deadline);
+    bool set_wait_result(pid_t tid, int64_t result);
     void thaw_all() { frozen_ = false; }
     Inspection inspect();
     std::vector<Mapping> mappings();
@@ -250,6 +251,8 @@ class Tracer::Engine {
 
     // --- redirect.cc
     bool redirect_entries();
+    void restart_wait_afresh(Thread& thread, user_regs_struct& registers);
+
     bool redirect_arguments(Thread& thread, user_regs_struct& registers);
     void undo_redirect(Thread& thread, user_regs_struct& registers);
     uint64_t unguarded_address(uint64_t address);
@@ -261,6 +264,7 @@ class Tracer::Engine {
     void describe_blocked(ThreadState& state, const Thread& thread);
 
     // --- places.cc
+    const CodePlace& place_of_code(pid_t tid, uint64_t address);
     CodePlace code_place(pid_t tid, const user_regs_struct& registers);
     Fault describe_fault(Thread& thread);
 
@@ -285,6 +289,7 @@ class Tracer::Engine {
     uint64_t next_wait_id_ = 1;
     bool attached_ = false;
     std::optional<Fault> last_fault_;
+    std::map<uint64_t, CodePlace> code_places_;  // of instructions told before; without their text
     bool limit_sent_[3] = {};
     TimePoint next_output_check_ = {};
     sigset_t old_mask_ = {};

@@ -4,6 +4,9 @@
 
 #include <sys/syscall.h>
 
+#include <cerrno>
+#include <csignal>
+
 #include "conformance/tracer/proc.h"
 #include "conformance/tracer/testing.h"
 
@@ -117,6 +120,34 @@ TEST_P(FreezeTest, AThreadThatRunsIsNotBlocked) {
     ASSERT_TRUE(run.tracer.freeze_all(limit()));
     EXPECT_EQ(run.tracer.inspect().threads[0].activity, Activity::kHeld);
     run.tracer.thaw_all();
+}
+
+// SIGSTOP from outside stops the testee as it would without a tracer; it can be frozen in that
+// state too.
+TEST_P(FreezeTest, AStoppedTesteeGoesOnWithSigcont) {
+    TestRun run(options_for(GetParam()));
+    run.start("sleep");
+    ASSERT_TRUE(run.next<FutexWait>());
+    ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
+    const pid_t pid = run.tracer.testee_pid();
+    ASSERT_EQ(kill(pid, SIGSTOP), 0);
+    const TimePoint deadline = limit();
+    while (run.tracer.inspect().threads.at(0).activity != Activity::kHeld &&
+           Clock::now() < deadline) {
+        (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(5));
+    }
+    (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(20));
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(run.tracer.freeze_all(limit()));
+        run.tracer.thaw_all();
+        (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(run.buffers[0]->wake(), 0) << "a stopped thread does not sleep on the word";
+    ASSERT_EQ(kill(pid, SIGCONT), 0);
+    const auto end = run.next<FutexWaitEnd>();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->result, -EAGAIN);
+    EXPECT_EQ(run.finish().exit_status, 0);
 }
 
 }  // namespace

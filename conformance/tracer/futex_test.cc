@@ -148,6 +148,23 @@ TEST_P(FutexTest, ATimedWaitSurvivesStops) {
     EXPECT_EQ(run.finish().exit_status, 0);
 }
 
+// The runner can say that a wait was interrupted although it was not.
+TEST_P(FutexTest, TheResultOfAWaitCanBeReplaced) {
+    TestRun run(options_for(GetParam()));
+    run.start("sleep");
+    const auto wait = run.next<FutexWait>();
+    ASSERT_TRUE(wait);
+    EXPECT_FALSE(run.tracer.set_wait_result(wait->tid, -EINTR)) << "it has not been made yet";
+    ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
+    run.buffers[0]->wake();
+    const auto end = run.next<FutexWaitEnd>();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->result, 0);
+    EXPECT_TRUE(run.tracer.set_wait_result(end->tid, -EINTR));
+    EXPECT_EQ(run.finish().exit_status, 0);
+    EXPECT_EQ(run.tracer.standard_output(), "woken -4\n");
+}
+
 TEST(FutexOption, SwitchedOffNothingIsTold) {
     TracerOptions options;
     options.report_futex = false;

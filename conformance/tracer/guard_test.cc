@@ -163,5 +163,68 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
               "write 3\nwritev 6\nwaitv 0\nvector kept 1\nwait 0\nchild 12\n");
 }
 
+// A thread that stands at the entry of its wait, or sleeps in a timed one, when the guard comes:
+// neither gets EFAULT.
+TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
+    for (const bool is_asleep : {false, true}) {
+        TestRun run(options_for(GetParam()));
+        run.start("timed-sleep");
+        const auto mapped = run.next<Mapped>();
+        ASSERT_TRUE(mapped);
+        const auto wait = run.next<FutexWait>();
+        ASSERT_TRUE(wait);
+        if (is_asleep) (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(20));
+        ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        const auto end = run.next<FutexWaitEnd>();
+        ASSERT_TRUE(end);
+        EXPECT_EQ(end->wait_id, wait->wait_id);
+        EXPECT_EQ(end->result, -ETIMEDOUT);
+        EXPECT_EQ(run.finish().exit_status, 0);
+    }
+}
+
+// fork and posix_spawn with guards in place: the children are not harmed, and the testee's guards
+// stay.
+TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
+    TestRun run(options_for(GetParam()));
+    run.start("fork-and-look");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    size_t hits = 0;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        ++hits;
+        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(hits, 2u);
+    EXPECT_EQ(run.tracer.standard_output(), "child 0\nspawned 0\n");
+}
+
+// One repetition of a string instruction is one access.
+TEST_P(GuardTest, ARepeatedStringInstructionIsSeenByteForByte) {
+    TestRun run(options_for(GetParam()));
+    run.start("rep-movsb");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    std::vector<uint64_t> offsets;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        offsets.push_back(hit->place.offset_bytes);
+        // Overwritten behind the reader's back, in the middle of its copy.
+        if (offsets.size() == 3) run.buffers[0]->data()[7] = 9;
+        const GuardStep step = run.tracer.step_guarded(hit->tid);
+        EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone);
+        EXPECT_EQ(step.accesses.at(0).size_bytes, 1u);
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(offsets, (std::vector<uint64_t>{4101, 4102, 4103, 4104}));
+    EXPECT_EQ(run.tracer.standard_output(), "sum 51\n");
+}
+
 }  // namespace
 }  // namespace kmes::conformance

@@ -177,7 +177,11 @@ bool Tracer::Engine::release_guards(MappingId id) {
 }
 
 void Tracer::Engine::open_inherited_guards(Thread& thread) {
-    if (!any_guards()) return;
+    // A child of vfork lives in the testee's own memory: opening the guards there would open them
+    // for the testee.
+    constexpr int kCompareMemory = 1;  // KCMP_VM
+    const bool is_shared = syscall(SYS_kcmp, thread.process, testee_, kCompareMemory, 0, 0) == 0;
+    if (!any_guards() || is_shared) return;
     // The same program at the same addresses: the parent's syscall instruction is the child's.
     process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
     process_of(thread).scratch = processes_[testee_].scratch;

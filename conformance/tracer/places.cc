@@ -59,22 +59,30 @@ std::vector<MemoryOperand> tracing::operands_at(pid_t tid, const user_regs_struc
     return decode_at(tid, registers).operands;
 }
 
-CodePlace Tracer::Engine::code_place(pid_t tid, const user_regs_struct& registers) {
-    CodePlace place;
-    place.instruction_pointer = registers.rip;
-    const DecodedInstruction instruction = decode_at(tid, registers);
-    place.text = instruction.text;
-    place.length_bytes = instruction.length_bytes;
+// Module and symbol of an address: a search through tables, so done once for each.
+const CodePlace& Tracer::Engine::place_of_code(pid_t tid, uint64_t address) {
+    const auto [found, is_new] = code_places_.try_emplace(address);
+    CodePlace& place = found->second;
+    if (!is_new) return place;
+    place.instruction_pointer = address;
     for (const MapsEntry& entry : read_maps(tid)) {
-        if (registers.rip < entry.start || registers.rip >= entry.end) continue;
+        if (address < entry.start || address >= entry.end) continue;
         place.module = entry.path;
-        place.module_offset = registers.rip - entry.start + entry.offset_bytes;
+        place.module_offset = address - entry.start + entry.offset_bytes;
         if (entry.file.inode != 0) {
             place.symbol = symbol_at("/proc/" + std::to_string(tid) + "/root" + entry.path,
                                      place.module_offset);
         }
         break;
     }
+    return place;
+}
+
+CodePlace Tracer::Engine::code_place(pid_t tid, const user_regs_struct& registers) {
+    CodePlace place = place_of_code(tid, registers.rip);
+    const DecodedInstruction instruction = decode_at(tid, registers);
+    place.text = instruction.text;
+    place.length_bytes = instruction.length_bytes;
     return place;
 }
 

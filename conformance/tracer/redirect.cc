@@ -124,6 +124,24 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
     return true;
 }
 
+// restart_syscall would go on with the word's address as it was before there were guards, and fail.
+// The wait is begun again instead; a relative limit then counts from now on.
+void Tracer::Engine::restart_wait_afresh(Thread& thread, user_regs_struct& registers) {
+    registers.orig_rax = static_cast<uint64_t>(thread.wait->number);
+    set_arguments(registers, thread.wait->arguments);
+    thread.wait->interrupted = false;
+    if (!redirect_arguments(thread, registers)) write_registers(thread.tid, registers);
+}
+
+bool Tracer::Engine::set_wait_result(pid_t tid, int64_t result) {
+    Thread* thread = find(tid);
+    if (thread == nullptr || !thread->stopped || thread->now != StopKind::kExit) return false;
+    auto registers = read_registers(tid);
+    if (!registers) return false;
+    registers->rax = static_cast<uint64_t>(result);
+    return write_registers(tid, *registers);
+}
+
 void Tracer::Engine::undo_redirect(Thread& thread, user_regs_struct& registers) {
     if (!thread.redirect) return;
     set_arguments(registers, thread.redirect->original_arguments);

@@ -19,6 +19,8 @@ namespace kmes::conformance {
 namespace {
 
 constexpr uint64_t kSyscallInstructionBytes = 2;
+constexpr uint64_t kNoCall =
+    ~uint64_t{0};  // orig_rax where there is no system call, as after sigreturn
 
 bool is_restart_code(int64_t result) {
     return result <= -512 && result >= -516 && result != -515;
@@ -122,6 +124,10 @@ void Tracer::Engine::handle_entry(Thread& thread) {
     uint64_t arguments[6];
     arguments_of(*registers, arguments);
     process_of(thread).syscall_instruction = registers->rip - kSyscallInstructionBytes;
+    if (number == SYS_restart_syscall && thread.wait && any_guards()) {
+        restart_wait_afresh(thread, *registers);
+        return;
+    }
     if (is_of_interest(number, arguments, options_.report_futex)) {
         if (number == kAttachCallNumber) {
             serve_attach(thread, *registers);
@@ -156,7 +162,8 @@ void Tracer::Engine::handle_exit(Thread& thread) {
     // Between an interrupted wait and its new start only a signal handler can run. When its
     // sigreturn leads behind the call with EINTR, and not to the call again, the wait is over.
     const auto registers = read_registers(thread.tid);
-    if (registers && registers->rip == thread.wait->resume_address &&
+    if (registers && registers->orig_rax == kNoCall &&
+        registers->rip == thread.wait->resume_address &&
         static_cast<int64_t>(registers->rax) == -EINTR) {
         end_futex_wait(thread, -EINTR);
     }
@@ -223,10 +230,11 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     Process& process = process_of(thread);
     process = Process{};
     process.pid = thread.process;
+    code_places_.clear();
     thread.wait.reset();
     thread.redirect.reset();
     thread.replay.reset();
-    thread.reissued = false;
+    thread.reissued = thread.held = thread.is_zombie = false;
     // The exit of execve itself is of no interest, but in PTRACE_SYSCALL mode it comes and clears
     // this.
     if (thread.process == first_process_) executed_ = true;
@@ -274,8 +282,8 @@ Ended Tracer::Engine::describe_end(pid_t pid, int status) {
         ended.kind = EndKind::kKilled;
         ended.signal = WTERMSIG(status);
         if (ended.fault && ended.fault->signal != ended.signal) ended.fault.reset();
-        ended.text = std::string("killed by SIG") + sigabbrev_np(ended.signal);
-        if (ended.fault) ended.text += ": " + ended.fault->describe();
+        ended.text = "killed by " + (ended.fault ? ended.fault->describe()
+                                                 : std::string("SIG") + sigabbrev_np(ended.signal));
         return ended;
     }
     ended.exit_status = WEXITSTATUS(status);

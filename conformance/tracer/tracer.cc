@@ -38,6 +38,10 @@ void Tracer::thaw_all() {
 Inspection Tracer::inspect() {
     return engine_->inspect();
 }
+bool Tracer::set_wait_result(pid_t tid, int64_t result) {
+    return engine_->set_wait_result(tid, result);
+}
+
 std::vector<Mapping> Tracer::mappings() {
     return engine_->mappings();
 }

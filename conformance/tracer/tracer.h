@@ -169,6 +169,10 @@ class Tracer {
     // What each thread of the testee does now. Stops nothing.
     Inspection inspect();
 
+    // After a FutexWaitEnd: what the call returns to the testee instead, as -EINTR for a wait that
+    // a signal is said to have interrupted. False if the thread does not stand at that exit.
+    bool set_wait_result(pid_t tid, int64_t result);
+
     // Where served buffers are mapped in the testee now (checked against /proc, so munmap is seen).
     std::vector<Mapping> mappings();
     // Open descriptors of the testee that refer to served buffers.

@@ -37,6 +37,9 @@ void Tracer::thaw_all() {}
 Inspection Tracer::inspect() {
     return {};
 }
+bool Tracer::set_wait_result(pid_t, int64_t) {
+    return false;
+}
 std::vector<Mapping> Tracer::mappings() {
     return {};
 }

@@ -327,6 +327,17 @@ static int mode_accesses(void) {
     return 0;
 }
 
+static int mode_rep_movsb(void) {
+    attach_and_map();
+    unsigned char copy[4];
+    unsigned char* to = copy;
+    const unsigned char* from = maps[0] + kMetadataBytes + 5;
+    size_t left = sizeof copy;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+    say("sum", copy[0] + copy[1] + copy[2] + copy[3]);
+    return 0;
+}
+
 /* The same under timers and handlers, on several threads. */
 static volatile int stop_threads;
 
@@ -459,6 +470,23 @@ static int mode_fork(void) {
     return 0;
 }
 
+/* Children that touch the mapping, or its parent's memory, while the testee does as well. */
+static int mode_fork_and_look(void) {
+    attach_and_map();
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) _exit(maps[0][0]);
+    int seen = *(volatile unsigned char*)maps[0];
+    waitpid(child, &status, 0);
+    say("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    char* arguments[] = {"/bin/true", NULL};
+    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    seen += *(volatile unsigned char*)maps[0];
+    waitpid(child, &status, 0);
+    say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return seen;
+}
+
 /* A child of a child that outlives both, in a session of its own. */
 static int mode_daemon(void) {
     if (fork() == 0) {
@@ -563,6 +591,7 @@ static const struct mode kModes[] = {
     {"read-behind", mode_read_behind},
     {"abort", mode_abort},
     {"accesses", mode_accesses},
+    {"rep-movsb", mode_rep_movsb},
     {"guarded-threads", mode_guarded_threads},
     {"guarded-calls", mode_guarded_calls},
     {"threads", mode_threads},
@@ -570,6 +599,7 @@ static const struct mode kModes[] = {
     {"all-asleep", mode_all_asleep},
     {"leader-leaves", mode_leader_leaves},
     {"fork", mode_fork},
+    {"fork-and-look", mode_fork_and_look},
     {"daemon", mode_daemon},
     {"close-all", mode_close_all},
     {"signals", mode_signals},
