@@ -58,7 +58,8 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act) {
-    stage.wait_asleep(cpu);
+    stage.wait_asleep();
+    if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
     std::uint64_t accesses = 0;
     stage.guard(cpu, 0, 1, [&](const GuardHit&) {
         if (++accesses == k) {
@@ -69,7 +70,7 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
         return Stage::AtGuard::step;
     });
     emit_some(stage, cpu, 1, 100);
-    stage.wait_asleep(cpu);
+    stage.wait_asleep();
     stage.release_guards();
     return accesses >= k;
 }

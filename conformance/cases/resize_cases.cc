@@ -90,9 +90,14 @@ CaseOutcome two_at_once(Stage& stage, bool with_events) {
     for (int round = 0; round < 3; ++round) {
         stage.freeze();
         if (with_events) emit_everywhere(stage, 2, 200);
+        std::vector<BufferIndex> first;
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+            first.push_back(stage.rings().history().present_buffer(cpu));
         stage.resize(2 * stage.capacity_bytes());
         if (with_events) emit_everywhere(stage, 2, 200);
         stage.resize(stage.capacity_bytes() / 2);
+        // E19: at every later swap, the buffers that were retired before are nudged.
+        for (const BufferIndex buffer : first) stage.rings().nudge(buffer);
         if (with_events) emit_everywhere(stage, 2, 200);
         stage.thaw();
         stage.wait_asleep();
@@ -174,13 +179,15 @@ CaseOutcome nudged(Stage& stage) {
     return stage.finish();
 }
 
+// The event before the swap is only in the old buffer by the time that anybody can look.
 CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
     stage.start();
     stage.wait_asleep();
+    stage.set_nudging(false);
     act_at_every_access(stage, 0, [&stage] {
         emit_some(stage, 0, 1, 120);
         stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
-        emit_some(stage, 0, 1, 140);
+        lap(stage, 0, 9000);
     });
     return stage.finish();
 }
@@ -261,7 +268,7 @@ void add_resize_cases(std::vector<Case>& cases) {
         "It moves to the new buffer once, and delivers nothing twice.", nudged);
     add("E24/swap-at-every-step", Level::erratum, "E24", "a resize at every step of a drain",
         "The consumer of CPU 0 is stopped before each of its accesses to the metadata page; an "
-        "event, a resize that shifts all positions, and another event come there.",
+        "event, a resize that shifts all positions, and a lap of the new buffer come there.",
         "write_pos of the old buffer is looked at again after generation has changed: nothing is "
         "lost.",
         swap_at_every_access_while_draining);

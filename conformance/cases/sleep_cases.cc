@@ -2,6 +2,8 @@
 //
 // Going to sleep and being woken (5.1.8.2, E1 to E3, E17): an event, a swap, a wake that is none,
 // at every step on the way.
+#include <cerrno>
+
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -85,6 +87,18 @@ CaseOutcome interrupted_waits(Stage& stage) {
     return stage.finish();
 }
 
+// The same, told to the testee: every wake returns EINTR, as after a signal.
+CaseOutcome waits_that_return_eintr(Stage& stage) {
+    stage.set_wake_result(-EINTR);
+    stage.start();
+    for (int round = 0; round < 6; ++round) {
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 80);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // Between the last look and the kernel's: an event at the entry of the futex wait itself.
 CaseOutcome event_at_the_wait(Stage& stage) {
     int left = 6;
@@ -125,8 +139,12 @@ CaseOutcome spurious_wake_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+// Nobody can have attached in the middle of a swap in the cases below: every consumer sleeps on its
+// present buffer when its round begins. Who sleeps on a retired one then has nobody but itself to
+// blame, and is not nudged.
 CaseOutcome swap_at_every_step(Stage& stage) {
     stage.start();
+    stage.set_nudging(false);
     stage.wait_asleep();
     act_at_every_access(stage, 0, [&stage] {
         stage.resize(stage.capacity_bytes());
@@ -137,6 +155,7 @@ CaseOutcome swap_at_every_step(Stage& stage) {
 
 CaseOutcome swap_without_event_at_every_step(Stage& stage) {
     stage.start();
+    stage.set_nudging(false);
     stage.wait_asleep();
     act_at_every_access(stage, 0, [&stage] { stage.resize(stage.capacity_bytes()); });
     emit_everywhere(stage, 1, 70);
@@ -146,11 +165,12 @@ CaseOutcome swap_without_event_at_every_step(Stage& stage) {
 
 CaseOutcome asleep_through_a_swap(Stage& stage) {
     stage.start();
+    stage.set_nudging(false);
     for (int round = 0; round < 4; ++round) {
         stage.wait_asleep();
         stage.resize(stage.capacity_bytes());
-        if (round % 2 == 0) stage.wait_asleep();
-        emit_everywhere(stage, 1, 80);
+        stage.wait_asleep();
+        emit_everywhere(stage, round % 2, 80);
     }
     stage.wait_asleep();
     return stage.finish();
@@ -192,6 +212,9 @@ void add_sleep_cases(std::vector<Case>& cases) {
     add("5.1.8.2-5/interrupted-waits", Level::must, "5.1.8.2-5", "waits that are interrupted",
         "The sleeping threads are stopped and go on, every second time with an event on its way.",
         "It sleeps on, or delivers.", interrupted_waits);
+    add("5.1.8.2-5/waits-that-return-eintr", Level::must, "5.1.8.2-5", "futex_wait returns EINTR",
+        "Every wake is told to the testee as EINTR, as if a signal had come.",
+        "It looks again, as after any wake.", waits_that_return_eintr);
     add("E2/event-at-the-futex-wait", Level::erratum, "E2", "an event just before it sleeps",
         "An event is published after the last look, while the thread stands at the entry of its "
         "futex wait.",

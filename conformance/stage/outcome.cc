@@ -291,7 +291,9 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     std::vector<Finding> all{stop.finding};
     all.insert(all.end(), findings_.begin(), findings_.end());
     const std::vector<Finding> judged = judge(rings_->history(), parser_, options);
-    all.insert(all.end(), judged.begin(), judged.end());
+    // One that has ended, or refused, every CPU exits: what it did before says more than that.
+    const bool exit_follows = stop.finding.code == FindingCode::ended_too_early && all_ended();
+    all.insert(exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
     return make_outcome(all);
 }
 

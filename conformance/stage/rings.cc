@@ -184,22 +184,25 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     kmes_batch_end(producer, &batch);
 }
 
-void Rings::emit_slowly(std::uint32_t cpu, EventSpec spec, const std::function<void()>& between) {
+void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
     before_operation();
     stamp(spec);
-    kmes_cpu* producer = &producers_.at(cpu)->cpu;
-    const kmes_event_input input = input_of(spec);
-    kmes_reservation reservation;
-    if (kmes_reserve(producer, &input, &reservation) != 0)
+    Reserved& reserved = reserved_[cpu];
+    reserved.spec = std::move(spec);
+    const kmes_event_input input = input_of(reserved.spec);
+    if (kmes_reserve(&producers_.at(cpu)->cpu, &input, &reserved.reservation) != 0)
         throw SuiteError("the reservation was refused");
-    reserved_cpu_ = cpu;
-    between();
-    reserved_cpu_.reset();
-    kmes_reservation_fill(producer, &reservation, 0, spec.payload.data(),
-                          static_cast<__u32>(spec.payload.size()));
+}
+
+void Rings::commit(std::uint32_t cpu) {
     before_operation();
-    const Emitted expected = history_.emit(cpu, spec);
-    kmes_commit(producer, &reservation);
+    const Reserved reserved = std::move(reserved_.at(cpu));
+    reserved_.erase(cpu);
+    kmes_cpu* producer = &producers_.at(cpu)->cpu;
+    kmes_reservation_fill(producer, &reserved.reservation, 0, reserved.spec.payload.data(),
+                          static_cast<__u32>(reserved.spec.payload.size()));
+    const Emitted expected = history_.emit(cpu, reserved.spec);
+    kmes_commit(producer, &reserved.reservation);
     compare(expected, 0, cpu);
 }
 
@@ -310,9 +313,9 @@ std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
     put(32, &expected.generation, 8);
     put(64, &expected.write_pos, 8);
     put(72, &expected.tail_pos, 8);
-    // In the middle of emit_slowly the tail is ahead of the history.
+    // Between reserve and commit the tail is ahead of the history.
     const std::uint64_t reserved_tail = memories_.at(index)->buffer()->tail;
-    if (reserved_cpu_ == buffer.cpu) put(72, &reserved_tail, 8);
+    if (is_reserved(buffer.cpu)) put(72, &reserved_tail, 8);
     put(128, &futex_counter, 4);
     for (const auto& [offset, bytes] : planted_[index]) put(offset, bytes.data(), bytes.size());
     const auto* page = static_cast<const std::uint8_t*>(memory.base());

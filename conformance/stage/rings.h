@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,10 +60,12 @@ class Rings {
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
-    // An event that is reserved, with room made for it, and only published after `between`: what a
+    // An event that is reserved, with room made for it, and published by commit only: what a
     // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). To the
-    // history it happens behind `between`: what was overwritten stays owed no longer than that.
-    void emit_slowly(std::uint32_t cpu, EventSpec spec, const std::function<void()>& between);
+    // history it happens at the commit. Nothing else may be emitted on this CPU in between.
+    void reserve(std::uint32_t cpu, EventSpec spec);
+    void commit(std::uint32_t cpu);
+    bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }
     void swap(std::uint32_t cpu, const SwapSpec& spec);
     void hand_over(std::uint32_t cpu, const SwapSpec& spec);
     void nudge(BufferIndex buffer);
@@ -118,7 +121,11 @@ class Rings {
     std::uint64_t stamp_ns_ = 0;
     std::uint64_t random_ = 1;
     std::uint64_t wakes_ = 0;
-    std::optional<std::uint32_t> reserved_cpu_;
+    struct Reserved {
+        EventSpec spec;
+        kmes_reservation reservation;
+    };
+    std::map<std::uint32_t, Reserved> reserved_;  // by CPU
     bool data_is_planted_ = false;
 };
 

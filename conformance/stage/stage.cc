@@ -23,6 +23,10 @@ constexpr milliseconds kSettle{4000};
 // Before a look at the threads: no verdict, only a saving of looks.
 constexpr milliseconds kLookEvery{15};
 constexpr milliseconds kPoll{3};
+// How long a process that is going may take to be gone.
+constexpr milliseconds kGoing{2000};
+// A short while, after which a case goes on; no verdict hangs on it.
+constexpr milliseconds kStuck{60};
 constexpr unsigned kNudgesOfOneBuffer = 3;
 
 milliseconds scaled(milliseconds time, double scale) {
@@ -209,6 +213,7 @@ void Stage::on(const FutexWaitEnd& event) {
     if (found == waiting_.end()) return;
     if (found->second.wait.limit == TimeLimit::kNone) last_change_ = Clock::now();
     waiting_.erase(found);
+    if (wake_result_ != 0 && event.result == 0) tracer_->set_wait_result(event.tid, wake_result_);
 }
 
 void Stage::on(const WriteFault& event) {
@@ -249,6 +254,7 @@ void Stage::on_other(const TracerEvent& event) {
         note(fmt::format("process {}, which is not the testee, called kmes_attach; it got EPERM",
                          foreign->pid));
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+        stop_if_it_has_ended();
         throw SuiteError("tracer: " + trouble->what);
     }
 }
@@ -345,6 +351,7 @@ Stage::Quiet Stage::look_for_quiet() {
 // E19: who sleeps on a retired buffer is nudged, for as long as it is mapped. True: somebody was.
 bool Stage::nudge_sleepers() {
     bool nudged = false;
+    if (!nudging_) return false;
     std::vector<BufferIndex> retired;
     for (const auto& [tid, wait] : waiting_) {
         for (const FutexWord& word : wait.wait.words) {
@@ -443,6 +450,17 @@ void Stage::wait_asleep(std::uint32_t cpu) {
     if (!progress_->ended(cpu)) take_checkpoint(cpu);
 }
 
+void Stage::wait_asleep_or_stuck(std::uint32_t cpu) {
+    const TimePoint end = Clock::now() + kStuck;
+    while (!ended_ && !asleep(cpu) && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
+    if (ended_) stop_ended();
+}
+
+bool Stage::is_present(const Mapped& mapped, std::uint32_t cpu) const {
+    const std::optional<BufferIndex> index = index_of(mapped.buffer);
+    return index && *index == rings_->history().present_buffer(cpu);
+}
+
 void Stage::wait_asleep() {
     wait_mapped();
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) wait_asleep(cpu);
@@ -456,10 +474,24 @@ void Stage::let_run(std::uint64_t milliseconds_to_run) {
 // -- Holding ---------------------------------------------------------------------------------
 
 void Stage::freeze() {
-    if (!tracer_->freeze_all(limit()))
+    if (!tracer_->freeze_all(limit())) {
+        stop_if_it_has_ended();
         stop_inconclusive("some thread of the testee could not be stopped in time");
+    }
     frozen_ = true;
     read_report();
+}
+
+// What could not be done to a thread may have failed because its process is going: that is the
+// testee's doing, and its end says more.
+void Stage::stop_if_it_has_ended() {
+    const TimePoint end = Clock::now() + kGoing;
+    while (!ended_ && Clock::now() < end) {
+        const TracerEvent event = tracer_->wait(std::min(end, Clock::now() + kPoll));
+        if (const auto* ended = std::get_if<Ended>(&event)) on(*ended);
+    }
+    read_report();
+    if (ended_) stop_ended();
 }
 
 void Stage::thaw() {
@@ -473,8 +505,10 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
     const auto found = mapped_.find(rings_->history().present_buffer(cpu));
     if (found == mapped_.end()) throw SuiteError("the testee has not mapped this buffer yet");
     on_guard_ = std::move(function);
-    if (!tracer_->guard_pages(found->second, first_page, pages))
+    if (!tracer_->guard_pages(found->second, first_page, pages)) {
+        stop_if_it_has_ended();
         stop_inconclusive("the pages of the testee could not be guarded");
+    }
     guarded_.push_back(found->second);
 }
 

@@ -77,12 +77,23 @@ class Stage {
     // (a checkpoint).
     void wait_asleep();
     void wait_asleep(std::uint32_t cpu);
+    // The same, but nothing is said if it neither sleeps nor delivers for a short while: for a case
+    // in which an event is on its way that only the case can publish.
+    void wait_asleep_or_stuck(std::uint32_t cpu);
     // Until `condition`; `what` names it in the message when the limit is passed.
     void wait_until(const std::function<bool()>& condition, const std::string& what);
     // Until `condition`, or everything is delivered and asleep. True: the condition came.
     bool wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu);
     // Gives the testee time to run, for a stretch that is not a verdict.
     void let_run(std::uint64_t milliseconds);
+
+    // E19: a testee that sleeps on a retired buffer is nudged before it is called hung. A case in
+    // which no swap can have come between an attach and the first look at generation, so that
+    // nobody needs a nudge, turns that off.
+    void set_nudging(bool on) { nudging_ = on; }
+    // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
+    // truth.
+    void set_wake_result(std::int64_t result) { wake_result_ = result; }
 
     // -- Holding the testee --
     void freeze();
@@ -102,8 +113,10 @@ class Stage {
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
 
     // -- What it has done so far --
+    bool is_present(const Mapped& mapped, std::uint32_t cpu) const;
     bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
+    bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
     const RecordParser& records() const { return parser_; }
     const std::vector<Attached>& attaches() const { return attaches_; }
     const std::vector<Mapped>& maps() const { return maps_; }
@@ -144,6 +157,7 @@ class Stage {
     enum class Quiet { no, settling, for_good };
 
     void pump(TimePoint deadline);
+    void stop_if_it_has_ended();
     void read_report();
     void handle(const TracerEvent& event);
     void on(const Attached& event);
@@ -162,6 +176,7 @@ class Stage {
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
     bool all_mapped() const;
+    bool all_ended() const { return progress_->all_ended(); }
     Quiet look_for_quiet();
     void examine_quiet(bool something_is_owed, const std::string& what);
     bool nudge_sleepers();
@@ -206,6 +221,8 @@ class Stage {
     std::optional<Ended> ended_;
     TimePoint last_change_;
     std::uint64_t handled_events_ = 0;
+    std::int64_t wake_result_ = 0;
+    bool nudging_ = true;
     bool frozen_ = false;
     bool ending_ = false;
 };

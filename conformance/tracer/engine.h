@@ -290,6 +290,7 @@ class Tracer::Engine {
     bool attached_ = false;
     std::optional<Fault> last_fault_;
     std::map<uint64_t, CodePlace> code_places_;  // of instructions told before; without their text
+    pid_t last_event_thread_ = 0;
     bool limit_sent_[3] = {};
     TimePoint next_output_check_ = {};
     sigset_t old_mask_ = {};
