@@ -18,6 +18,8 @@ namespace kmes {
 enum class EmitterMode {
     // One lock a CPU: any thread may emit on any CPU at any time. A signal handler that emits in
     // the middle of an emission of its own thread is turned away, counted, and its gap shows (E16).
+    // A handler that interrupts an emission must not emit on another CPU than that one: it would
+    // wait there with a lock in hand, and two such handlers for each other.
     kLocked,
     // No lock: the caller promises that calls on one CPU never overlap, from different threads;
     // attach excepted. That includes resize, retire and statistics, which touch every CPU. A signal

@@ -5,7 +5,10 @@
 // again (main, at the end).
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,8 +112,28 @@ int attach_by_calls() {
     return 0;
 }
 
+// As a container whose filter answers unknown calls with EPERM.
+bool refuse_calls_with_eperm() {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KMES_SYSCALL_EMIT, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KMES_SYSCALL_ATTACH, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 int run_role(int argc, char** argv) {
     std::string role = argv[1];
+
+    if (role == "filtered" && argc > 2) {
+        if (!refuse_calls_with_eperm()) return 124;
+        return run_role(argc - 1, argv + 1);
+    }
 
     if (role == "attack" && argc == 5) return attack(atoi(argv[2]), atoi(argv[3]), atoll(argv[4]));
     if (role == "drain" && argc == 3) return drain(static_cast<uint16_t>(atoi(argv[2])));
@@ -207,6 +230,28 @@ TEST_F(ProcessTest, NobodyThereIsEnosys) {
 
     EXPECT_EQ(ENOSYS, child.finish());
     EXPECT_EQ(ENOSYS, reader.finish());
+}
+
+// EPERM may be the word of a container's filter. The others are tried, and if none is there, EPERM
+// is what the caller gets.
+TEST_F(ProcessTest, EpermOfAFilterLeadsToTheSocket) {
+    Child alone({"filtered", "attach"}, address_);
+    Child reader_alone({"filtered", "drain", "0"}, address_);
+
+    EXPECT_EQ(EPERM, alone.finish());
+    EXPECT_EQ(EPERM, reader_alone.finish());
+    auto producer = make(2);
+
+    ASSERT_EQ(0, producer->start_without_registry());
+    Child served({"filtered", "attach"}, address_);
+    Child reader({"filtered", "drain", "1"}, address_);
+
+    EXPECT_EQ("2 65536", served.line());
+    EXPECT_EQ(0, served.finish());
+    EXPECT_EQ("ready", reader.line());
+    ASSERT_EQ(0, producer->emit(1, "end"));
+    EXPECT_EQ("1 0 end ", reader.line());
+    EXPECT_EQ(0, reader.finish());
 }
 
 // 5.1.8.3, across processes: every event once, over many resizes.

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/random.h>
 
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <new>
@@ -194,15 +195,16 @@ int Producer::swap_all(uint64_t capacity_bytes) {
         Cpu& cpu = *cpus_[i];
 
         // It cannot say -EBUSY: this thread is not inside, and others are waited for.
-        kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
-                      options_.position_shift_bytes);
+        error = kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
+                              options_.position_shift_bytes);
+        assert(error == 0);
         cpu.current.swap(fresh[i]);
         // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
         if (capacity_bytes_) retired_.add(cpu.core.cpu_id, std::move(fresh[i]), now_ms());
     }
     capacity_bytes_ = capacity_bytes;
     schedule_changed_.notify_all();
-    return 0;
+    return error;
 }
 
 // Under control_: the hand-over, in the boot phase.

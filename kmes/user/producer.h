@@ -4,6 +4,9 @@
 // and a socket over which consumers attach. Everything above the core that a kernel module would
 // do. Knows no consumer.
 //
+// A forked child has the same rings, writable, and a copy of all that is private: it must neither
+// use its Producer nor destroy it, but execute another program or _exit.
+//
 // Every call that can fail returns 0 or a negative error number, as the core does, but for the
 // constructor and serve(), which throw std::system_error with one line that says what is wrong.
 //
