@@ -171,6 +171,21 @@ TEST(CorruptSize, FoundByASwapEmptiesTheBufferAndTheSwapGoesOn) {
     }
 }
 
+// The same where the walk to the first survivor (E10) meets it, before anything is copied.
+TEST(CorruptSize, OnTheWayToTheFirstSurvivorEmptiesTheBufferToo) {
+    World world({.capacity_bytes = 1024, .start_pos = 25});
+    for (int i = 0; i < 30; i++) ASSERT_EQ(world.emit_sized(30), 0);
+    /* 925 - 512 = 413: behind the boundary at 385, which the index leads to. */
+    forge_size(world, 385, 29);
+    ASSERT_EQ(world.swap(512), 0);
+    EXPECT_EQ(world.cpu.statistics.corrupt, 1u);
+    EXPECT_EQ(world.first().shared_tail_pos(), 925u);
+    EXPECT_EQ(world.current().shared_tail_pos(), 925u);
+    EXPECT_EQ(world.current().shared_write_pos(), 925u);
+    ASSERT_EQ(world.emit_sized(100), 0);
+    EXPECT_EQ(world.cpu.sequence, 31u);
+}
+
 // E18: emission goes on between the pieces of a swap, also so much that it laps what was copied.
 TEST(SwapUnderEmission, LosesNothingThatSurvivesAndKeepsTheIndexRight) {
     for (const std::uint64_t between : {0u, 1u, 50u, 700u, 5000u}) {

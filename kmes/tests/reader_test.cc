@@ -266,6 +266,25 @@ TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
     EXPECT_EQ(reader.reader.statistics.delivered, 4u);
 }
 
+// E7: how much room it takes is not said of an event that was overwritten meanwhile.
+TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
+    World world({});
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50 + i), 0);
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    bool done = false;
+    kmes_bulk bulk;
+    std::uint32_t needed = 0;
+    ScopedHook hook([&](const kmes_order_access& access) {
+        if (access.label != KMES_ORDER_DATA_FENCE || done) return;
+        done = true;
+        ASSERT_EQ(world.emit_sized(60), 0);
+    });
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 40, &bulk, &needed), -EMSGSIZE);
+    EXPECT_EQ(needed, 51u) << "of the second: the first is gone";
+    EXPECT_EQ(reader.reader.statistics.torn, 1u);
+}
+
 // E21: what is not newer needs no room.
 TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
