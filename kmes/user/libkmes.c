@@ -123,7 +123,7 @@ int kmes_unmap(void* base, __u64 capacity_bytes) {
     return by_errno(error);
 }
 
-int kmes_call_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
     int call_error, error;
 
     if (syscall(KMES_SYSCALL_EMIT, type, type_len, payload, payload_len) == 0) return 0;

@@ -51,15 +51,8 @@ int kmes_unmap(void* base, __u64 capacity_bytes);
  * a type that is not UTF-8; ENOSPC: over 50 % of the capacity, or over MaxEventSize; EFAULT; EPERM;
  * EBUSY; ENOSYS; by the socket also EOPNOTSUPP (that producer takes no events from others),
  * ESHUTDOWN, ETIMEDOUT. Nothing was written then.
- *
- * (The symbol has a name of its own: the core, which readers link with, has a kmes_emit too.)
  */
-int kmes_call_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
-
-static inline int kmes_emit(const char* type, __u16 type_len, const void* payload,
-                            __u32 payload_len) {
-    return kmes_call_emit(type, type_len, payload, payload_len);
-}
+int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 
 KMES_EXTERN_C_END
 

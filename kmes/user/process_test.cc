@@ -24,8 +24,6 @@
 
 namespace kmes {
 
-// libkmes.h and the core have each a kmes_emit; this file uses the symbol of the library.
-
 // -- The child's roles ------------------------------------------------------------------------
 
 // attack <metadata fd> <data fd> <capacity>: tries what a hostile consumer would. 0: all of it was
@@ -427,19 +425,19 @@ TEST_F(ProcessTest, EmitByTheSocket) {
     ASSERT_EQ(0, producer->start_without_registry());
     ASSERT_EQ(0, producer->resize(1 << 20));
     ASSERT_EQ(0, producer->set_max_event_bytes(1 << 20));
-    EXPECT_EQ(0, kmes_call_emit("t", 1, "payload", 7));
-    EXPECT_EQ(0, kmes_call_emit("t", 1, nullptr, 0));
-    EXPECT_EQ(0, kmes_call_emit("t", 1, large.data(), 300000));  // as a file
-    EXPECT_EQ(-1, kmes_call_emit("t", 0, "payload", 7));
+    EXPECT_EQ(0, kmes_emit("t", 1, "payload", 7));
+    EXPECT_EQ(0, kmes_emit("t", 1, nullptr, 0));
+    EXPECT_EQ(0, kmes_emit("t", 1, large.data(), 300000));  // as a file
+    EXPECT_EQ(-1, kmes_emit("t", 0, "payload", 7));
     EXPECT_EQ(EINVAL, errno);
-    EXPECT_EQ(-1, kmes_call_emit("\xff", 1, "payload", 7));
+    EXPECT_EQ(-1, kmes_emit("\xff", 1, "payload", 7));
     EXPECT_EQ(EINVAL, errno);
-    EXPECT_EQ(-1, kmes_call_emit("t", 1, reinterpret_cast<void*>(8), 7));
+    EXPECT_EQ(-1, kmes_emit("t", 1, reinterpret_cast<void*>(8), 7));
     EXPECT_EQ(EFAULT, errno);
     large.resize(600000);
-    EXPECT_EQ(-1, kmes_call_emit("t", 1, large.data(), 600000));
+    EXPECT_EQ(-1, kmes_emit("t", 1, large.data(), 600000));
     EXPECT_EQ(ENOSPC, errno);
-    EXPECT_EQ(-1, kmes_call_emit("t", 1, "", ~0u));
+    EXPECT_EQ(-1, kmes_emit("t", 1, "", ~0u));
     EXPECT_EQ(ENOSPC, errno);
 
     std::vector<Delivered> events = InProcessReader(*producer, 0).drain();
@@ -450,7 +448,7 @@ TEST_F(ProcessTest, EmitByTheSocket) {
     EXPECT_EQ("", events[1].payload);
     EXPECT_EQ(std::string(300000, 'x'), events[2].payload);
     producer->stop_serving();
-    EXPECT_EQ(-1, kmes_call_emit("t", 1, nullptr, 0));
+    EXPECT_EQ(-1, kmes_emit("t", 1, nullptr, 0));
     EXPECT_EQ(ENOSYS, errno);
 }
 
