@@ -166,8 +166,8 @@ TEST(Vectors, AreWhatTheirSourcesSay) {
 TEST(Vectors, SayWhatTheyAreForAndAreSmall) {
     for (const fs::path& path : all_vectors()) {
         const nlohmann::json vector = nlohmann::json::parse(std::ifstream(path));
-        EXPECT_EQ(vector.at("schema"), 1) << path;
-        EXPECT_EQ(vector.at("name"), path.stem().string());
+        EXPECT_EQ(vector.at("schema").get<int>(), 1) << path;
+        EXPECT_EQ(vector.at("name").get<std::string>(), path.stem().string());
         for (const char* field : {"what", "why", "without", "clause"})
             EXPECT_FALSE(vector.at(field).get<std::string>().empty()) << path << field;
         EXPECT_LT(fs::file_size(with_extension(path, ".bin")), 100u << 10) << path;
@@ -187,8 +187,9 @@ TEST(Vectors, GiveTheirRecordsInEveryFormOfTheReader) {
                 const Result result = read_image(buffer.config, form);
                 EXPECT_EQ(result.records, vector.at("records").get<std::vector<std::string>>())
                     << path;
-                if (vector.at("ends") == "either") continue;
-                EXPECT_EQ(result.ends, vector.at("ends")) << path;
+                const std::string ends = vector.at("ends");
+                if (ends == "either") continue;
+                EXPECT_EQ(result.ends, ends) << path;
             }
         }
     }
