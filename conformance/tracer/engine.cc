@@ -294,9 +294,18 @@ bool Tracer::Engine::may_run(const Thread& thread) const {
 }
 
 void Tracer::Engine::resume_ready() {
+    // The thread of the last event goes last: one that runs from event to event would otherwise
+    // have the others stopped again (step_guarded) before they have done anything.
+    Thread* last = nullptr;
     for (auto& [tid, thread] : threads_) {
-        if (may_run(thread)) resume(thread);
+        if (!may_run(thread)) continue;
+        if (tid == last_event_thread_) {
+            last = &thread;
+        } else {
+            resume(thread);
+        }
     }
+    if (last != nullptr) resume(*last);
 }
 
 void Tracer::Engine::resume(Thread& thread) {
@@ -329,6 +338,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
             auto [tid, event] = std::move(events_.front());
             events_.pop_front();
             if (Thread* thread = find(tid)) --thread->queued_events;
+            last_event_thread_ = tid;
             return event;
         }
         if (ended_) return *ended_;

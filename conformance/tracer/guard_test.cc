@@ -106,7 +106,8 @@ TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
     ASSERT_TRUE(run.next<FutexWait>());
     ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
     std::map<pid_t, int> hits;
-    for (int i = 0; i < 150; ++i) {
+    const TimePoint deadline = limit();
+    for (int i = 0; i < 150 || (hits.size() < 3 && Clock::now() < deadline); ++i) {
         const auto hit = run.next<GuardHit>();
         ASSERT_TRUE(hit);
         ++hits[hit->tid];
