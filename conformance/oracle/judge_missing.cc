@@ -165,7 +165,6 @@ class MissingJudge {
     }
 
     bool has_left(BufferIndex index) const {
-        if (view_.refusal_offset) return false;
         const std::vector<Checkpoint>& checkpoints = history_.checkpoints_of(view_.cpu);
         return std::any_of(checkpoints.begin(), checkpoints.end(),
                            [index](const Checkpoint& seen) { return seen.buffer > index; });
