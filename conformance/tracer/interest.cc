@@ -6,6 +6,7 @@
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -74,6 +75,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         trace_number(filter, SYS_futex_waitv);
         trace_number(filter, SYS_restart_syscall);
     }
+    trace_if_bits(filter, SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED);
     // mmap: everything but fd -1.
     filter.push_back(jump_if_equal(SYS_mmap, 0, 4));
     filter.push_back(load_argument_low(4));
@@ -91,6 +93,8 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
         case kAttachCallNumber:
         case SYS_mremap:
             return true;
+        case SYS_clone:
+            return (arguments[0] & CLONE_UNTRACED) != 0;
         case SYS_mmap:
             return static_cast<uint32_t>(arguments[4]) != 0xffffffffu;
         case SYS_munmap:

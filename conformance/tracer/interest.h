@@ -18,9 +18,9 @@ inline constexpr long kFutexWakeCall = 454;
 inline constexpr long kFutexWaitCall = 455;
 
 // A filter that gives SECCOMP_RET_TRACE for
-//   kmes_attach; mmap of a file; mremap; munmap of an odd number of pages (a mapping of 5.1.5 has
-//   one); and with `report_futex` futex operations on a word at offset 128 of a page, futex_waitv,
-//   restart_syscall,
+//   kmes_attach; clone with CLONE_UNTRACED; mmap of a file; mremap; munmap of an odd number of
+//   pages (a mapping of 5.1.5 has one); and with `report_futex` futex operations on a word at
+//   offset 128 of a page, futex_waitv, restart_syscall,
 // and lets all else pass. Ring words always stand at such an offset, so address randomisation does
 // not matter.
 std::vector<sock_filter> interest_filter(bool report_futex);

@@ -3,7 +3,7 @@
 // A stop or an end arrives: what it is and who handles it. Handlers change the thread's record and
 // push events; they never let it run. Knows the order of ptrace's stops, not what buffers are.
 
-#include <linux/futex.h>
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -132,6 +132,12 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         if (number == kAttachCallNumber) {
             serve_attach(thread, *registers);
             return;
+        }
+        if (number == SYS_clone) {
+            // LeakSanitizer's helper asks for that. Untraced, it would get ENOSYS for every call
+            // that the filter traces.
+            registers->rdi &= ~uint64_t{CLONE_UNTRACED};
+            write_registers(thread.tid, *registers);
         }
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
         if ((number == SYS_munmap || number == SYS_mremap) && is_testee(thread)) {
