@@ -254,6 +254,16 @@ E2
     has "$OUT" '    ERROR: words of the compiler'
     has "$OUT" 'FAIL ubsan //kmes:bad_test (failed to build)'
     last "$OUT" '1 passed, 2 failed'
+    # Bazel names five of them and leaves out the rest.
+    bazel_says 1 <<'E2'
+//kmes:bad_test                                                 FAILED TO BUILD
+(Skipping other failed to build tests)
+
+Executed 0 out of 8 tests: 8 fail to build.
+E2
+    kmes 1 test ubsan
+    has "$OUT" 'FAIL ubsan 7 more tests (failed to build)'
+    last "$OUT" '0 passed, 3 failed'
     # All tests pass, but something that no test needs does not build.
     bazel_says 1 <<'E2'
 //kmes:good_test                                                         PASSED in 1.3s
