@@ -20,6 +20,7 @@ void add_event_cases(std::vector<Case>& cases);
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
+void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_robust_cases(std::vector<Case>& cases);

@@ -176,12 +176,6 @@ CaseOutcome asleep_through_a_swap(Stage& stage) {
     return stage.finish();
 }
 
-CaseOutcome full_barrier(Stage&) {
-    stop_unsupported(
-        "that a store is held back in a store buffer cannot be shown by stopping threads: it needs "
-        "the store-buffer witness, which this version of the suite does not have");
-}
-
 CaseOutcome load_order(Stage&) {
     stop_unsupported(
         "x86-64 does not reorder loads: a missing fence before the second look at "
@@ -241,9 +235,6 @@ void add_sleep_cases(std::vector<Case>& cases) {
     add("E3/asleep-through-a-swap", Level::erratum, "E3", "asleep when the buffer is swapped",
         "Every buffer is resized while the consumer sleeps; then events come.",
         "The wake of the swap takes it to the new buffer.", asleep_through_a_swap);
-    add("E1/full-barrier", Level::erratum, "E1", "a full barrier after need_wake is set",
-        "The store to need_wake is held back in the store buffer, past the load of write_pos.",
-        "A full barrier between the two keeps the order.", full_barrier);
     add("E4/data-before-second-look", Level::erratum, "E4", "a fence before the second tail_pos",
         "The loads of the data are done after the second load of tail_pos.",
         "An acquire fence between the two keeps the order.", load_order);

@@ -294,6 +294,10 @@ std::uint8_t Rings::need_wake(BufferIndex buffer) const {
     return __atomic_load_n(memories_.at(buffer)->buffer()->shared.need_wake, __ATOMIC_RELAXED);
 }
 
+void Rings::put_need_wake(BufferIndex buffer, std::uint8_t value) {
+    __atomic_store_n(memories_.at(buffer)->buffer()->shared.need_wake, value, __ATOMIC_SEQ_CST);
+}
+
 std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
     const BufferMemory& memory = *memories_.at(index);
     const Buffer& buffer = history_.buffer(index);

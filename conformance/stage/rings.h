@@ -93,6 +93,8 @@ class Rings {
     const BufferMemory& memory(BufferIndex buffer) const { return *memories_.at(buffer); }
     std::uint32_t counter(BufferIndex buffer) const;
     std::uint8_t need_wake(BufferIndex buffer) const;
+    // For a store of the testee that is held back and let go: nobody's own write.
+    void put_need_wake(BufferIndex buffer, std::uint8_t value);
     std::uint64_t wakes() const { return wakes_; }
     // What the testee has written to the metadata page where it may not. Nothing: right.
     std::optional<Finding> check_metadata(BufferIndex buffer) const;

@@ -227,7 +227,8 @@ void Stage::on(const GuardHit& event) {
     last_change_ = Clock::now();
     if (!on_guard_) return release_guards();
     if (on_guard_(event) == AtGuard::release) return release_guards();
-    tracer_->step_guarded(event.tid);
+    const GuardStep step = tracer_->step_guarded(event.tid);
+    if (on_stepped_) on_stepped_(event, step);
 }
 
 void Stage::on(const Ended& event) {
@@ -501,10 +502,11 @@ void Stage::thaw() {
 }
 
 void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
-                  GuardFunction function) {
+                  GuardFunction function, SteppedFunction stepped) {
     const auto found = mapped_.find(rings_->history().present_buffer(cpu));
     if (found == mapped_.end()) throw SuiteError("the testee has not mapped this buffer yet");
     on_guard_ = std::move(function);
+    on_stepped_ = std::move(stepped);
     if (!tracer_->guard_pages(found->second, first_page, pages)) {
         stop_if_it_has_ended();
         stop_inconclusive("the pages of the testee could not be guarded");
@@ -516,6 +518,7 @@ void Stage::release_guards() {
     for (const MappingId mapping : guarded_) tracer_->release_guards(mapping);
     guarded_.clear();
     on_guard_ = nullptr;
+    on_stepped_ = nullptr;
 }
 
 void Stage::resize(std::uint64_t capacity_bytes, PositionRule rule, std::uint64_t position) {

@@ -106,8 +106,10 @@ class Stage {
         release,  // take all guards away and go on
     };
     using GuardFunction = std::function<AtGuard(const GuardHit&)>;
+    // Called after an access was stepped, while the thread stands behind it.
+    using SteppedFunction = std::function<void(const GuardHit&, const GuardStep&)>;
     void guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
-               GuardFunction function);
+               GuardFunction function, SteppedFunction stepped = nullptr);
     void release_guards();
     // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
@@ -210,6 +212,7 @@ class Stage {
     std::optional<std::uint64_t> reported_capacity_bytes_;
     std::function<void(const Mapped&)> on_mapped_;
     GuardFunction on_guard_;
+    SteppedFunction on_stepped_;
     std::vector<MappingId> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;

@@ -55,6 +55,27 @@ MemoryOperand memory_operand(const ZydisDecodedInstruction& instruction,
     return result;
 }
 
+bool is_full_barrier(const ZydisDecodedInstruction& instruction,
+                     const ZydisDecodedOperand* operands) {
+    switch (instruction.mnemonic) {
+        case ZYDIS_MNEMONIC_MFENCE:
+        case ZYDIS_MNEMONIC_CPUID:
+        case ZYDIS_MNEMONIC_SERIALIZE:
+        case ZYDIS_MNEMONIC_IRET:
+        case ZYDIS_MNEMONIC_IRETD:
+        case ZYDIS_MNEMONIC_IRETQ:
+            return true;
+        default:
+            break;
+    }
+    if ((instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0) return true;
+    if (instruction.mnemonic != ZYDIS_MNEMONIC_XCHG) return false;
+    for (size_t i = 0; i < instruction.operand_count_visible; ++i) {
+        if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) return true;  // locked without a prefix
+    }
+    return false;
+}
+
 }  // namespace
 
 DecodedInstruction decode_instruction(const uint8_t* code, size_t code_bytes,
@@ -70,6 +91,10 @@ DecodedInstruction decode_instruction(const uint8_t* code, size_t code_bytes,
     }
     result.valid = true;
     result.length_bytes = instruction.length;
+    result.is_full_barrier = is_full_barrier(instruction, operands);
+    result.is_system_call = instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL ||
+                            instruction.mnemonic == ZYDIS_MNEMONIC_SYSENTER ||
+                            instruction.mnemonic == ZYDIS_MNEMONIC_INT;
     ZydisFormatter formatter;
     char text[256] = {};
     if (ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) &&

@@ -27,6 +27,10 @@ struct MemoryOperand {
 struct DecodedInstruction {
     bool valid = false;
     uint32_t length_bytes = 0;
+    // Orders an earlier store before a later load (E1): mfence, a locked operation, xchg with
+    // memory, a serialising instruction. sfence, lfence and everything else do not.
+    bool is_full_barrier = false;
+    bool is_system_call = false;
     std::string text;
     std::vector<MemoryOperand> operands;
 };

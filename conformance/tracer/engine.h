@@ -152,6 +152,8 @@ class Tracer::Engine {
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
     GuardStep step_guarded(pid_t tid);
+    std::optional<NextInstruction> next_instruction(pid_t tid);
+    bool step_over(pid_t tid);
     void kill_all();
     void pump_output();
 

@@ -293,6 +293,14 @@ GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     return outcome;
 }
 
+bool Tracer::Engine::step_over(pid_t tid) {
+    Thread* thread = find(tid);
+    if (thread == nullptr || !thread->stopped || thread->queued_events != 0) return false;
+    const GuardStep::Outcome outcome = step_once(*thread);
+    if (outcome == GuardStep::Outcome::kOtherFault) handle_signal(*thread);
+    return outcome == GuardStep::Outcome::kDone;
+}
+
 GuardStep Tracer::Engine::step_guarded(pid_t tid) {
     GuardStep step;
     step.outcome = GuardStep::Outcome::kThreadGone;

@@ -59,6 +59,17 @@ std::vector<MemoryOperand> tracing::operands_at(pid_t tid, const user_regs_struc
     return decode_at(tid, registers).operands;
 }
 
+std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
+    const Thread* thread = find(tid);
+    const auto registers =
+        thread != nullptr && thread->stopped ? read_registers(tid) : std::nullopt;
+    if (!registers) return std::nullopt;
+    DecodedInstruction instruction = decode_at(tid, *registers);
+    if (!instruction.valid) return std::nullopt;
+    return NextInstruction{std::move(instruction.text), instruction.is_full_barrier,
+                           instruction.is_system_call};
+}
+
 // Module and symbol of an address: a search through tables, so done once for each.
 const CodePlace& Tracer::Engine::place_of_code(pid_t tid, uint64_t address) {
     const auto [found, is_new] = code_places_.try_emplace(address);

@@ -38,6 +38,12 @@ void Tracer::thaw_all() {
 Inspection Tracer::inspect() {
     return engine_->inspect();
 }
+std::optional<NextInstruction> Tracer::next_instruction(pid_t tid) {
+    return engine_->next_instruction(tid);
+}
+bool Tracer::step_over(pid_t tid) {
+    return engine_->step_over(tid);
+}
 bool Tracer::set_wait_result(pid_t tid, int64_t result) {
     return engine_->set_wait_result(tid, result);
 }

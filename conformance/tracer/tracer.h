@@ -36,9 +36,12 @@
 //
 // What it cannot see: io_uring's futex operations; system calls that reach guarded pages through
 // msghdr or deeper structures (they get EFAULT; plain pointers, iovec and futex_waitv vectors are
-// redirected); processes made with CLONE_UNTRACED; 32-bit programs. A guard that is hit while the
-// thread blocks or ignores SIGSEGV resets that thread's SIGSEGV action to the default (the kernel
-// does). x86-64 only: elsewhere start() gives one Ended{kNotTraceable}.
+// redirected); processes made by clone3 with CLONE_UNTRACED; 32-bit programs. A guard that is hit
+// while the thread blocks or ignores SIGSEGV resets that thread's SIGSEGV action to the default
+// (the kernel does). Guards want report_futex on: a timed wait that they interrupt could not be
+// begun again otherwise. A testee with a seccomp filter of its own must let through the calls that
+// are injected (openat, mmap, munmap, mprotect, close, getpid).
+// x86-64 only: elsewhere every run gives one Ended{kNotTraceable}.
 
 #ifndef CONFORMANCE_TRACER_TRACER_H_
 #define CONFORMANCE_TRACER_TRACER_H_
@@ -131,6 +134,13 @@ struct GuardStep {
     uint64_t value_after = 0;
 };
 
+// What a thread that stands still will execute next.
+struct NextInstruction {
+    std::string text;
+    bool is_full_barrier = false;  // orders an earlier store before a later load (E1)
+    bool is_system_call = false;
+};
+
 class Tracer {
   public:
     explicit Tracer(TracerOptions options = {});
@@ -190,6 +200,13 @@ class Tracer {
     // testee stopped, and closes them again. The thread stays held as before, behind the
     // instruction.
     GuardStep step_guarded(pid_t tid);
+
+    // For a look at what orders the accesses of a thread that stands still after step_guarded: its
+    // next instruction; nothing where that cannot be read.
+    std::optional<NextInstruction> next_instruction(pid_t tid);
+    // Executes that instruction with the guards closed; not for a system call. False: it was not
+    // executed, or raised a signal: what that means arrives as an event of the next wait().
+    bool step_over(pid_t tid);
 
     // New bytes of the report file since the last call; whole lines are the testee's business.
     std::string read_report();

@@ -37,6 +37,12 @@ void Tracer::thaw_all() {}
 Inspection Tracer::inspect() {
     return {};
 }
+std::optional<NextInstruction> Tracer::next_instruction(pid_t) {
+    return std::nullopt;
+}
+bool Tracer::step_over(pid_t) {
+    return false;
+}
 bool Tracer::set_wait_result(pid_t, int64_t) {
     return false;
 }

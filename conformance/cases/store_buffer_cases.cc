@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+//
+// E1 in an unmodified binary: the store-buffer witness.
+//
+// A processor may hold a store back while later loads go ahead, x86-64 too. A consumer that sets
+// need_wake and then loads write_pos without a full barrier between the two can so read an old
+// write_pos, while the producer still reads need_wake as 0: the event is there, and nobody is
+// woken. Stopping threads cannot show that, because a stop makes every store visible. So the store
+// is held back by hand: when the testee has done a plain store of 1 to need_wake, the byte is put
+// back to 0 for everybody else, and the thread goes on, instruction by instruction. A full barrier,
+// or a system call, lets the store go, as it would on the processor. If the load of write_pos comes
+// first, an event is published right after that load, and only then the store is let go. That is an
+// execution which the machine allows; a consumer that is lost in it sleeps on a published event,
+// and is seen to.
+#include <fmt/format.h>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kWritePosOffset = 64;
+constexpr std::uint64_t kNeedWakeOffset = 132;
+constexpr int kRounds = 4;
+// From the store to the load it takes a compiled consumer some ten instructions, an interpreter
+// thousands. Beyond this the store is let go: nothing is shown then.
+constexpr int kInstructionsAtMost = 20000;
+
+bool touches(const BufferAccess& access, std::uint64_t offset, std::uint64_t bytes) {
+    return access.place.offset_bytes < offset + bytes &&
+           offset < access.place.offset_bytes + access.size_bytes;
+}
+
+// One testee, one CPU: what became of its stores to need_wake.
+class StoreBuffer {
+  public:
+    StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu) {}
+
+    // Before an access to the metadata page.
+    void before(const GuardHit& hit) {
+        need_wake_before_ = need_wake();
+        const auto next = stage_.tracer().next_instruction(hit.tid);
+        is_ordered_ = !next || next->is_full_barrier;
+        // Its own store is visible to the thread itself.
+        if (is_held_ && (is_ordered_ || touches_any(hit, kNeedWakeOffset, 1))) let_go();
+    }
+
+    // After it.
+    void after(const GuardHit& hit) {
+        if (is_held_ && touches_any(hit, kWritePosOffset, 8)) {
+            witness_ = hit.code.describe();
+            emit_some(stage_, cpu_, 1, 70);
+            let_go();
+            return;
+        }
+        const bool is_request = !is_ordered_ && need_wake_before_ == 0 && need_wake() == 1 &&
+                                touches_any(hit, kNeedWakeOffset, 1);
+        if (is_request) {
+            store_ = hit.code.describe();
+            put(0);
+            is_held_ = true;
+        }
+        if (is_held_ && !runs_to_the_next_access(hit.tid)) let_go();
+    }
+
+    bool has_witness() const { return !witness_.empty(); }
+    std::string describe() const {
+        return fmt::format(
+            "the store to need_wake, {}, was still held back in the store buffer when "
+            "write_pos was loaded by {}: there is no full barrier between them",
+            store_, witness_);
+    }
+
+  private:
+    BufferIndex buffer() const { return stage_.rings().history().present_buffer(cpu_); }
+    std::uint8_t need_wake() const { return stage_.rings().need_wake(buffer()); }
+    void put(std::uint8_t value) { stage_.rings().put_need_wake(buffer(), value); }
+
+    void let_go() {
+        if (is_held_) put(1);
+        is_held_ = false;
+    }
+
+    static bool touches_any(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes) {
+        for (const BufferAccess& access : hit.accesses) {
+            if (touches(access, offset, bytes)) return true;
+        }
+        return false;
+    }
+
+    // False: a full barrier or a system call comes first, or nothing for a long time.
+    bool runs_to_the_next_access(pid_t tid) {
+        for (int i = 0; i < kInstructionsAtMost; ++i) {
+            const auto next = stage_.tracer().next_instruction(tid);
+            if (!next || next->is_full_barrier || next->is_system_call) return false;
+            if (!stage_.tracer().step_over(tid)) return true;
+        }
+        return false;
+    }
+
+    Stage& stage_;
+    std::uint32_t cpu_;
+    std::uint8_t need_wake_before_ = 0;
+    bool is_ordered_ = false;
+    bool is_held_ = false;
+    std::string store_;
+    std::string witness_;
+};
+
+CaseOutcome full_barrier(Stage& stage) {
+    stage.start();
+    StoreBuffer buffer(stage, 0);
+    for (int round = 0; round < kRounds && !buffer.has_witness(); ++round) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        stage.guard(
+            0, 0, 1,
+            [&buffer](const GuardHit& hit) {
+                buffer.before(hit);
+                return Stage::AtGuard::step;
+            },
+            [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
+        emit_some(stage, 0, 1, 100);
+        try {
+            stage.wait_asleep();
+        } catch (Stop& stop) {
+            if (stop.verdict == Verdict::fail && buffer.has_witness()) {
+                stop.finding.clause = "E1";
+                stop.finding.message += "; " + buffer.describe();
+            }
+            throw;
+        }
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_store_buffer_cases(std::vector<Case>& cases) {
+    cases.push_back(
+        {"E1/full-barrier", Level::erratum, "E1", "a full barrier after need_wake is set",
+         "The store of 1 to need_wake is held back, as a processor may hold it, until a "
+         "full barrier or a system call; if write_pos is loaded before that, an event is "
+         "published right after the load.",
+         "A full barrier between the two keeps the order: no event is slept on.", full_barrier});
+}
+
+}  // namespace kmes::conformance
