@@ -153,10 +153,11 @@ class Run {
         result.level = the_case.level;
         result.verdict = outcome.verdict;
         result.clause = outcome.clause;
-        // What is not a pass is of some clause: without one of its own it is the case's.
-        if (result.clause.empty() && outcome.verdict != Verdict::pass) {
-            result.clause = the_case.clause;
-        }
+        // A verdict on the testee is of some clause: without one of its own it is the case's.
+        const bool is_judged = outcome.verdict == Verdict::fail ||
+                               outcome.verdict == Verdict::inconclusive ||
+                               outcome.verdict == Verdict::unsupported;
+        if (result.clause.empty() && is_judged) result.clause = the_case.clause;
         result.message = outcome.message;
         result.details = outcome.details;
         result.seconds = seconds_since(begin);
