@@ -58,6 +58,39 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 1000\nlast 42\n");
 }
 
+// What orders accesses can be looked at between them, instruction by instruction.
+TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
+    TestRun run(options_for(GetParam()));
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    std::vector<bool> barriers;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        const auto next = run.tracer.next_instruction(hit->tid);
+        ASSERT_TRUE(next);
+        EXPECT_EQ(next->text, hit->code.text);
+        barriers.push_back(next->is_full_barrier);
+        if (barriers.size() == 2) {
+            EXPECT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+            return;
+        }
+        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        // To the next access, which the guards stop again, or a system call.
+        for (int i = 0; i < 1000; ++i) {
+            const auto between = run.tracer.next_instruction(hit->tid);
+            ASSERT_TRUE(between);
+            if (between->is_system_call || !run.tracer.step_over(hit->tid)) break;
+            EXPECT_FALSE(between->is_full_barrier) << between->text;
+        }
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(barriers, (std::vector<bool>{false, false}));
+    EXPECT_EQ(run.tracer.standard_output(), "seen 0\nlast 42\n");
+}
+
 TEST_P(GuardTest, AReleasedGuardIsGone) {
     TestRun run(options_for(GetParam()));
     run.start("accesses");

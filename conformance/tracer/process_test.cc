@@ -63,6 +63,19 @@ TEST_P(ProcessTest, ChildrenOfTheTesteeAreToldAndRunOn) {
     EXPECT_EQ(run.tracer.standard_output(), "child " + std::to_string(EPERM) + "\nspawned 0\n");
 }
 
+// LeakSanitizer's helper asks for that; where it were not traced, the filter's calls would fail in
+// it.
+TEST_P(ProcessTest, AChildThatAsksNotToBeTracedIsTraced) {
+    TestRun run(options_for(GetParam()));
+    run.start("untraced-clone");
+    size_t forks = 0;
+    const Ended ended = run.finish(
+        [&](const TracerEvent& event) { forks += std::holds_alternative<Forked>(event) ? 1 : 0; });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(forks, 1u);
+    EXPECT_EQ(run.tracer.standard_output(), "untraced 21\n");
+}
+
 TEST_P(ProcessTest, ANewProgramInTheTesteeIsTold) {
     TestRun run(options_for(GetParam()));
     run.start("exec");

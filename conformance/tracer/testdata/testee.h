@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two files of the tracer's test testee share: the calls, the layout of the mapping, and
+ * its one state.
+ */
+#ifndef CONFORMANCE_TRACER_TESTDATA_TESTEE_H_
+#define CONFORMANCE_TRACER_TESTDATA_TESTEE_H_
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { kSlots = 64, kMetadataBytes = 4096, kWord = 128, kNeedWake = 132 };
+
+extern int fds[kSlots];
+extern int count;
+extern uint64_t capacity;
+extern unsigned char* maps[kSlots];
+
+int attach_with(int* array, int* number, uint64_t* bytes); /* 0 or an errno */
+void say(const char* text, long value);
+size_t mapping_bytes(void);
+void attach_all(void);
+void attach_and_map(void);
+long futex(uint32_t* word, int operation, uint32_t value, const struct timespec* limit);
+uint32_t* word_of(int index);
+uint32_t load(uint32_t* word);
+void on_signal(int number);
+
+/* A thing to do, by its name; the list ends with a name that is NULL. */
+struct mode {
+    const char* name;
+    int (*run)(char** argv);
+};
+extern const struct mode kOtherModes[]; /* of testee_faults.c */
+
+#endif

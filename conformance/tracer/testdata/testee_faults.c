@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The other half of the tracer's test testee: faults, guarded accesses, threads, processes.
+ */
+#define _GNU_SOURCE
+#include "testee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+/* --- faults */
+
+static int mode_write_data(char** argv) {
+    (void)argv;
+    attach_and_map();
+    maps[0][kMetadataBytes + 100] = 1;
+    return 0;
+}
+
+static void on_fault(int number, siginfo_t* info, void* context) {
+    (void)context;
+    say("handled", number);
+    say("at offset", (long)((unsigned char*)info->si_addr - maps[0]));
+    say("code", info->si_code);
+    mprotect(maps[0] + kMetadataBytes, 4096, PROT_READ);
+    _exit(7);
+}
+
+static void handle_faults(void) {
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGTRAP, &action, NULL);
+}
+
+static int mode_write_data_handled(char** argv) {
+    (void)argv;
+    attach_and_map();
+    handle_faults();
+    maps[0][kMetadataBytes + 100] = 1;
+    return 0;
+}
+
+/* Just behind a mapping that stands in a range where nothing else is. */
+static int mode_read_behind(char** argv) {
+    (void)argv;
+    attach_all();
+    const size_t margin = 1 << 20;
+    unsigned char* range =
+        mmap(NULL, mapping_bytes() + 2 * margin, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char* at = mmap(range + margin, mapping_bytes(), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_FIXED, fds[0], 0);
+    return at[mapping_bytes() + 9];
+}
+
+static int mode_abort(char** argv) {
+    (void)argv;
+    attach_and_map();
+    abort();
+}
+
+/* --- guards: a known sequence of accesses */
+
+static int mode_accesses(char** argv) {
+    (void)argv;
+    attach_and_map();
+    volatile uint64_t* write_pos = (volatile uint64_t*)(maps[0] + 64);
+    volatile unsigned char* flag = maps[0] + kNeedWake;
+    uint64_t seen = *write_pos;
+    *flag = 1;
+    __atomic_exchange_n((uint32_t*)(maps[0] + 136), 5, __ATOMIC_SEQ_CST);
+    seen += *(volatile uint32_t*)(maps[0] + kWord);
+    say("seen", (long)seen);
+    say("last", *(volatile unsigned char*)(maps[0] + kMetadataBytes + 5));
+    return 0;
+}
+
+static int mode_rep_movsb(char** argv) {
+    (void)argv;
+    attach_and_map();
+    unsigned char copy[4];
+    unsigned char* to = copy;
+    const unsigned char* from = maps[0] + kMetadataBytes + 5;
+    size_t left = sizeof copy;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+    say("sum", copy[0] + copy[1] + copy[2] + copy[3]);
+    return 0;
+}
+
+/* The same under timers and handlers, on several threads. */
+static volatile int stop_threads;
+
+static void* read_for_ever(void* argument) {
+    (void)argument;
+    volatile uint64_t* write_pos = (volatile uint64_t*)(maps[0] + 64);
+    uint64_t sum = 0;
+    while (!stop_threads) sum += *write_pos;
+    return (void*)(uintptr_t)(sum & 1);
+}
+
+static int mode_guarded_threads(char** argv) {
+    (void)argv;
+    attach_and_map();
+    handle_faults();
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval often = {{0, 1000}, {0, 1000}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, read_for_ever, NULL);
+    futex(word_of(0), FUTEX_WAIT, 0, NULL);
+    stop_threads = 1;
+    for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+    say("done", 0);
+    return 0;
+}
+
+/* System calls with pointers into the mapping. */
+static int mode_guarded_calls(char** argv) {
+    (void)argv;
+    attach_and_map();
+    unsigned char* data = maps[0] + kMetadataBytes;
+    say("write", write(2, data + 5, 3));
+    struct iovec parts[2] = {{data + 5, 2}, {maps[0], 4}};
+    say("writev", writev(2, parts, 2));
+    struct futex_waitv words[1] = {{.uaddr = (uint64_t)(uintptr_t)word_of(0), .flags = FUTEX_32}};
+    long woken = syscall(SYS_futex_waitv, words, 1, 0, NULL, CLOCK_MONOTONIC);
+    say("waitv", woken < 0 ? -errno : woken);
+    say("vector kept", words[0].uaddr == (uint64_t)(uintptr_t)word_of(0));
+    say("wait", futex(word_of(0), FUTEX_WAIT, 0, NULL));
+    pid_t child = fork();
+    if (child == 0) _exit(maps[0][0] == 0 ? 11 : 12);
+    int status = 0;
+    waitpid(child, &status, 0);
+    say("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+}
+
+/* --- threads */
+
+static void* one_thread(void* argument) {
+    int index = (int)(intptr_t)argument;
+    const struct timespec brief = {0, 100000};
+    uint64_t work = 0;
+    while (!stop_threads) {
+        for (int i = 0; i < 2000; ++i) work += (uint64_t)i;
+        if (index % 4 == 1) nanosleep(&brief, NULL);
+        if (index % 4 == 2) futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &brief);
+        if (index % 4 == 3) free(malloc(1 << 20));
+    }
+    return (void*)(uintptr_t)(work & 1);
+}
+
+static int mode_threads(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pthread_t threads[8];
+    for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, one_thread, (void*)(intptr_t)i);
+    while (load(word_of(1)) == 0) usleep(1000);
+    stop_threads = 1;
+    for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static void* short_thread(void* argument) {
+    return argument;
+}
+
+static int mode_thread_churn(char** argv) {
+    (void)argv;
+    attach_and_map();
+    while (load(word_of(0)) == 0) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, short_thread, NULL);
+        for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+    }
+    return 0;
+}
+
+static void* sleep_on(void* argument) {
+    int index = (int)(intptr_t)argument;
+    futex(word_of(index), FUTEX_WAIT, load(word_of(index)), NULL);
+    return NULL;
+}
+
+static int mode_all_asleep(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pthread_t threads[2];
+    for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, sleep_on, (void*)(intptr_t)i);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static void* outlive(void* argument) {
+    (void)argument;
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
+    exit(6);
+}
+
+static int mode_leader_leaves(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pthread_t thread;
+    pthread_create(&thread, NULL, outlive, NULL);
+    pthread_exit(NULL);
+}
+
+/* --- processes */
+
+static int mode_fork(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pid_t child = fork();
+    if (child == 0) {
+        count = kSlots;
+        _exit(attach_with(fds, &count, &capacity));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    say("child", WEXITSTATUS(status));
+    char* arguments[] = {"/bin/true", NULL};
+    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    waitpid(child, &status, 0);
+    say("spawned", WEXITSTATUS(status));
+    return 0;
+}
+
+/* Children that touch the mapping, or its parent's memory, while the testee does as well. */
+static int mode_fork_and_look(char** argv) {
+    (void)argv;
+    attach_and_map();
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) _exit(maps[0][0]);
+    int seen = *(volatile unsigned char*)maps[0];
+    waitpid(child, &status, 0);
+    say("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    char* arguments[] = {"/bin/true", NULL};
+    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    seen += *(volatile unsigned char*)maps[0];
+    waitpid(child, &status, 0);
+    say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return seen;
+}
+
+/* A child of a child that outlives both, in a session of its own. */
+static int mode_daemon(char** argv) {
+    (void)argv;
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            for (;;) pause();
+        }
+        _exit(0);
+    }
+    attach_and_map();
+    while (wait(NULL) > 0) continue;
+    return 0;
+}
+
+static int mode_vfork_exec(char** argv) {
+    pid_t child = vfork();
+    if (child == 0) {
+        execl(argv[0], argv[0], "attach", (char*)NULL);
+        _exit(99);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+static int mode_exec(char** argv) {
+    attach_and_map();
+    execl(argv[0], argv[0], "attach", (char*)NULL);
+    return 99;
+}
+
+static int mode_close_all(char** argv) {
+    (void)argv;
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
+    attach_and_map();
+    for (int fd = 3; fd < 1024; ++fd) {
+        int is_ours = 0;
+        for (int i = 0; i < count; ++i) is_ours = is_ours || fds[i] == fd;
+        if (!is_ours) close(fd);
+    }
+    say("still there", maps[0][kMetadataBytes + 5]);
+    return 0;
+}
+
+static int mode_signals(char** argv) {
+    (void)argv;
+    handle_faults();
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval often = {{0, 200}, {0, 200}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 200; ++i) {
+        attach_and_map();
+        for (int k = 0; k < count; ++k) {
+            munmap(maps[k], mapping_bytes());
+            close(fds[k]);
+        }
+    }
+    say("attached", count);
+    return 0;
+}
+
+/* As LeakSanitizer's helper: in the same memory, and asking not to be traced. */
+static int untraced(void* argument) {
+    (void)argument;
+    void* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return munmap(page, 4096) == 0 ? 21 : 22;
+}
+
+static int mode_untraced_clone(char** argv) {
+    (void)argv;
+    attach_and_map();
+    const size_t stack_bytes = 65536;
+    char* stack = malloc(stack_bytes);
+    pid_t child = clone(untraced, stack + stack_bytes,
+                        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_UNTRACED | SIGCHLD, NULL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    say("untraced", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+}
+
+static int mode_flood(char** argv) {
+    (void)argv;
+    attach_all();
+    static char text[65536];
+    memset(text, 'x', sizeof text);
+    for (;;) {
+        if (write(1, text, sizeof text) < 0) return 1;
+    }
+}
+
+static int mode_hang(char** argv) {
+    (void)argv;
+    attach_and_map();
+    while (count > 0) pause();
+    return 0;
+}
+
+static int mode_spin(char** argv) {
+    (void)argv;
+    attach_and_map();
+    for (volatile unsigned i = 0; count > 0; ++i) continue;
+    return 0;
+}
+
+const struct mode kOtherModes[] = {
+    {"write-data", mode_write_data},
+    {"write-data-handled", mode_write_data_handled},
+    {"read-behind", mode_read_behind},
+    {"abort", mode_abort},
+    {"accesses", mode_accesses},
+    {"rep-movsb", mode_rep_movsb},
+    {"guarded-threads", mode_guarded_threads},
+    {"guarded-calls", mode_guarded_calls},
+    {"threads", mode_threads},
+    {"thread-churn", mode_thread_churn},
+    {"all-asleep", mode_all_asleep},
+    {"leader-leaves", mode_leader_leaves},
+    {"fork", mode_fork},
+    {"fork-and-look", mode_fork_and_look},
+    {"daemon", mode_daemon},
+    {"close-all", mode_close_all},
+    {"signals", mode_signals},
+    {"flood", mode_flood},
+    {"hang", mode_hang},
+    {"spin", mode_spin},
+    {"vfork-exec", mode_vfork_exec},
+    {"exec", mode_exec},
+    {"untraced-clone", mode_untraced_clone},
+    {NULL, NULL},
+};
