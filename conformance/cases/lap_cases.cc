@@ -138,8 +138,11 @@ bool tail_at_write_pos_at(Stage& stage, std::uint64_t k) {
     stage.resize(kSmall);
     stage.wait_until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
     stage.wait_asleep_or_stuck(0);
-    if (stage.rings().is_reserved(0)) stage.rings().commit(0);
-    stage.wait_asleep();
+    // It may sleep before the fifth access, and make more of them when the event is there.
+    for (stage.wait_mapped();; stage.rings().commit(0)) {
+        if (!stage.rings().is_reserved(0)) stage.wait_asleep();
+        if (!stage.rings().is_reserved(0)) break;
+    }
     stage.release_guards();
     stage.set_on_mapped(nullptr);
     stage.resize(4 * kSmall);

@@ -42,8 +42,8 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 
 // Wakes the sleeping consumer of `cpu` with one event, lets it go on access by access to the
 // metadata page, and calls `act` before its `k`-th access (counted from 1). Afterwards everything
-// that is owed has been delivered and it sleeps again. False: it slept again before a k-th access, or has
-// refused the buffer.
+// that is owed has been delivered and it sleeps again. False: it slept again before a k-th access,
+// or has refused the buffer.
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
 

@@ -31,6 +31,8 @@ conformance_command() {
         set -- "$@" -- "$folder/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
+    # "Run again" in a report is then a line that can be typed.
+    export KMES_CONFORMANCE_COMMAND=${KMES_CONFORMANCE_COMMAND:-tools/kmes conformance}
     # In the caller's folder, so that its relative paths hold; the runner's exit status is ours.
     exec "$folder/conformance/kmes-conformance" "$@"
 }
