@@ -58,6 +58,36 @@ CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint6
     return stage.finish_refused();
 }
 
+// What is not one malformed field of CPU 0 that must be refused.
+void add_other_cases(std::vector<Case>& cases) {
+    cases.push_back(
+        {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes that are not zero",
+         "All reserved bytes of CPU 0's cache line 0 and the end of its page are set.",
+         "It reads the buffer as any other: they are no reason to refuse.", [](Stage& stage) {
+             const BufferIndex buffer = stage.rings().history().present_buffer(0);
+             stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
+             stage.rings().write_metadata(buffer, 4000, {{0xff, 0xff}});
+             return malformed(stage, BufferFault::reserved_not_zero, 40,
+                              std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
+         }});
+    cases.push_back({"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1",
+                     "data_offset other than 4096", "CPU 0's data_offset is 8192.",
+                     "It refuses that buffer, and drains the other CPUs.", [](Stage& stage) {
+                         return malformed(stage, BufferFault::data_offset, 24,
+                                          bytes_of<std::uint64_t>(8192), "data_offset 8192");
+                     }});
+    cases.push_back(
+        {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
+         "kmes_attach with a capacity that is no power of two",
+         "kmes_attach and every buffer's metadata say the same capacity, which is no "
+         "power of two.",
+         "It refuses every buffer, or ends with a non-zero status; it delivers nothing.",
+         [](Stage& stage) {
+             const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
+             return every_capacity(stage, says, says);
+         }});
+}
+
 }  // namespace
 
 void add_buffer_cases(std::vector<Case>& cases) {
@@ -112,32 +142,7 @@ void add_buffer_cases(std::vector<Case>& cases) {
             return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(0),
                              "capacity 0");
         });
-    cases.push_back(
-        {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes that are not zero",
-         "All reserved bytes of CPU 0's cache line 0 and the end of its page are set.",
-         "It reads the buffer as any other: they are no reason to refuse.", [](Stage& stage) {
-             const BufferIndex buffer = stage.rings().history().present_buffer(0);
-             stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
-             stage.rings().write_metadata(buffer, 4000, {{0xff, 0xff}});
-             return malformed(stage, BufferFault::reserved_not_zero, 40,
-                              std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
-         }});
-    cases.push_back({"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1",
-                     "data_offset other than 4096", "CPU 0's data_offset is 8192.",
-                     "It refuses that buffer, and drains the other CPUs.", [](Stage& stage) {
-                         return malformed(stage, BufferFault::data_offset, 24,
-                                          bytes_of<std::uint64_t>(8192), "data_offset 8192");
-                     }});
-    cases.push_back(
-        {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
-         "kmes_attach with a capacity that is no power of two",
-         "kmes_attach and every buffer's metadata say the same capacity, which is no "
-         "power of two.",
-         "It refuses every buffer, or ends with a non-zero status; it delivers nothing.",
-         [](Stage& stage) {
-             const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
-             return every_capacity(stage, says, says);
-         }});
+    add_other_cases(cases);
 }
 
 }  // namespace kmes::conformance

@@ -175,6 +175,39 @@ CaseOutcome jump_to_write_pos(Stage& stage) {
     return stage.finish();
 }
 
+// Overtaken between two looks at the metadata (E20), and what a shrink leaves behind.
+void add_step_cases(std::vector<Case>& cases) {
+    cases.push_back({"E20/lapped-at-every-step", Level::erratum, "E20",
+                     "lapped between any two looks at the metadata",
+                     "The testee is stopped before each of its accesses to the metadata page in "
+                     "turn, and the ring is lapped there.",
+                     "After every move of its read position it looks at write_pos again.",
+                     lap_at_every_access});
+    cases.push_back({"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
+                     "lapped a little between any two looks",
+                     "As before, with ten events of an eighth of the capacity.",
+                     "What is not overwritten is delivered.", lap_in_part_at_every_access});
+    cases.push_back(
+        {"E20/tail-reaches-write-pos", Level::erratum, "E20",
+         "the tail at write_pos, with an event on its way",
+         "After a shrink an event of 5/8 of the capacity is all there is. While the consumer "
+         "stands before it, an event of half the capacity makes room for itself: tail_pos is "
+         "write_pos until it is published, five accesses later.",
+         "The buffer is empty in between: nothing is delivered early, and nothing twice.",
+         tail_at_write_pos});
+    cases.push_back({"E7/event-larger-than-half", Level::erratum, "E7",
+                     "an event of more than half the capacity",
+                     "After a shrink the only event takes 5/8 of the new capacity.",
+                     "It is delivered: the bound is what is published, not half the capacity.",
+                     larger_than_half});
+    cases.push_back(
+        {"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
+         "a large survivor is passed between any two looks",
+         "After a shrink, two events of half the capacity come between any two looks at "
+         "the metadata.",
+         "What is not overwritten is delivered.", jump_to_write_pos});
+}
+
 }  // namespace
 
 void add_lap_cases(std::vector<Case>& cases) {
@@ -222,35 +255,7 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "As before, with sizes that read as 0.",
                      "It neither loops nor delivers an empty event.",
                      [](Stage& stage) { return tear(stage, 0, 0x00); }});
-    cases.push_back({"E20/lapped-at-every-step", Level::erratum, "E20",
-                     "lapped between any two looks at the metadata",
-                     "The testee is stopped before each of its accesses to the metadata page in "
-                     "turn, and the ring is lapped there.",
-                     "After every move of its read position it looks at write_pos again.",
-                     lap_at_every_access});
-    cases.push_back({"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
-                     "lapped a little between any two looks",
-                     "As before, with ten events of an eighth of the capacity.",
-                     "What is not overwritten is delivered.", lap_in_part_at_every_access});
-    cases.push_back(
-        {"E20/tail-reaches-write-pos", Level::erratum, "E20",
-         "the tail at write_pos, with an event on its way",
-         "After a shrink an event of 5/8 of the capacity is all there is. While the consumer "
-         "stands before it, an event of half the capacity makes room for itself: tail_pos is "
-         "write_pos until it is published, five accesses later.",
-         "The buffer is empty in between: nothing is delivered early, and nothing twice.",
-         tail_at_write_pos});
-    cases.push_back({"E7/event-larger-than-half", Level::erratum, "E7",
-                     "an event of more than half the capacity",
-                     "After a shrink the only event takes 5/8 of the new capacity.",
-                     "It is delivered: the bound is what is published, not half the capacity.",
-                     larger_than_half});
-    cases.push_back(
-        {"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
-         "a large survivor is passed between any two looks",
-         "After a shrink, two events of half the capacity come between any two looks at "
-         "the metadata.",
-         "What is not overwritten is delivered.", jump_to_write_pos});
+    add_step_cases(cases);
 }
 
 }  // namespace kmes::conformance
