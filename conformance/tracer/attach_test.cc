@@ -71,9 +71,8 @@ TEST_P(AttachTest, AnswersTooFewSlotsAndBadPointersAsAKernel) {
 TEST_P(AttachTest, GivesTheErrorThatTheRunnerChooses) {
     for (const int error : {EAGAIN, EPERM, EMFILE, ENOMEM}) {
         TestRun run(options_for(GetParam()));
-        run.tracer.set_attach_handler([&](const AttachRequest&) {
-            return AttachAnswer{error, {}, 0};
-        });
+        run.tracer.set_attach_handler(
+            [&](const AttachRequest&) { return AttachAnswer{error, {}, 0}; });
         run.start("attach");
         const Ended ended = run.finish();
         EXPECT_EQ(ended.exit_status, 3);

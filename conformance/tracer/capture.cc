@@ -50,7 +50,7 @@ int CaptureFile::open_for_append() const {
 }
 
 uint64_t CaptureFile::unread_bytes() const {
-    struct stat info {};
+    struct stat info{};
     if (fstat(fd_, &info) != 0) return 0;
     const auto size = static_cast<uint64_t>(info.st_size);
     return size > read_up_to_ ? size - read_up_to_ : 0;

@@ -89,7 +89,7 @@ Tracer::Engine::Engine(TracerOptions options)
     // ignored one, or SA_NOCLDSTOP, would hide stops.
     const sigset_t child_signal = only_child_signal();
     pthread_sigmask(SIG_BLOCK, &child_signal, &old_mask_);
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &action, &old_action_);
 }
@@ -118,8 +118,8 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
     const uint64_t expected = buffer.expected_mapping_bytes != 0
                                   ? buffer.expected_mapping_bytes
                                   : kPageBytes + 2 * buffer.capacity_bytes;
-    struct stat metadata {};
-    struct stat data {};
+    struct stat metadata{};
+    struct stat data{};
     if (fstat(buffer.metadata_fd, &metadata) != 0 || fstat(buffer.data_fd, &data) != 0) {
         throw std::system_error(errno, std::generic_category(), "add_buffer: fstat of its files");
     }

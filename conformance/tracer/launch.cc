@@ -189,7 +189,7 @@ Launch::Failure Launch::failure() {
 }
 
 std::string explain_exec_error(const std::string& name, const std::string& file, int error) {
-    struct stat info {};
+    struct stat info{};
     const bool there = stat(file.c_str(), &info) == 0;
     switch (error) {
         case ENOENT:

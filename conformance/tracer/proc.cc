@@ -71,7 +71,7 @@ std::vector<MapsEntry> read_maps(pid_t tid) {
 }
 
 std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd) {
-    struct stat info {};
+    struct stat info{};
     const std::string path = proc_path(tid, "fd/") + std::to_string(fd);
     if (stat(path.c_str(), &info) != 0) return std::nullopt;
     return FileIdentity{info.st_dev, info.st_ino};

@@ -213,7 +213,9 @@ TEST(Endurance, AThousandRunsLeaveNothing) {
 TEST(ThisThread, GetsItsSignalsBack) {
     sigset_t before;
     pthread_sigmask(SIG_SETMASK, nullptr, &before);
-    { start_and_end({testdata("testee"), "attach"}); }
+    {
+        start_and_end({testdata("testee"), "attach"});
+    }
     sigset_t after;
     pthread_sigmask(SIG_SETMASK, nullptr, &after);
     EXPECT_EQ(sigismember(&before, SIGCHLD), sigismember(&after, SIGCHLD));

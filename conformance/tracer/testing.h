@@ -107,9 +107,8 @@ class TestRun {
             buffers.push_back(std::make_unique<TestBuffer>());
             ids.push_back(tracer.add_buffer(buffers.back()->served()));
         }
-        tracer.set_attach_handler([this](const AttachRequest&) {
-            return AttachAnswer{0, ids, 65536};
-        });
+        tracer.set_attach_handler(
+            [this](const AttachRequest&) { return AttachAnswer{0, ids, 65536}; });
     }
 
     void start(const std::string& mode, const std::string& program = "testee") {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A testee for the tracer's own tests: ctypes and the mmap module, which dups the fd before it maps it."""
+"""A testee of the tracer's own tests: ctypes and mmap, which dups the fd before it maps it."""
 
 import ctypes
 import mmap
