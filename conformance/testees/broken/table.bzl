@@ -341,7 +341,7 @@ BROKEN = [
         name = "half-the-capacity-at-most",
         wrong = "Takes an event of more than half of the capacity for corrupt content.",
         clause = "E7",
-        case = "E7/event-larger-than-half",
+        case = "E20/tail-reaches-write-pos",
         edits = [
             ("""
     if (header.event_size < header.header_size || header.event_size > readable) return false;
@@ -398,7 +398,7 @@ BROKEN = [
         name = "short-payloads",
         wrong = "Keeps the length of a payload in 16 bits, one of them a sign.",
         clause = "event-model",
-        case = "5.1.7-5/sizes-up-to-half",
+        case = "E20/tail-reaches-write-pos",
         edits = [
             ("""
     const uint32_t length = event->event_size - event->header_size;
@@ -544,7 +544,7 @@ BROKEN = [
         name = "no-lap-check",
         wrong = "Does not look at tail_pos before it reads, and trusts what it finds.",
         clause = "5.1.8.1-2",
-        case = "5.1.8.1-2/lapped-by-small-events",
+        case = "5.1.8.1-2/lapped-by-one-event",
         edits = [
             ("""
         const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
@@ -736,7 +736,7 @@ BROKEN = [
         name = "asks-after-the-recheck",
         wrong = "Looks at write_pos first and sets need_wake then.",
         clause = "5.1.8.2-2",
-        case = "5.1.8.2-2/event-at-every-step",
+        case = "E2/event-at-every-step",
         edits = [
             ("""
     uint32_t counter = ACQUIRE(&meta->futex_counter);
@@ -756,7 +756,7 @@ BROKEN = [
         name = "no-recheck",
         wrong = "Does not look at write_pos again after setting need_wake.",
         clause = "5.1.8.2-2",
-        case = "5.1.8.2-2/event-at-every-step",
+        case = "E2/event-at-every-step",
         edits = [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
@@ -857,7 +857,7 @@ BROKEN = [
         name = "no-full-barrier",
         wrong = "Has no full barrier between need_wake and the second look at write_pos.",
         clause = "E1",
-        case = "- x86 shows it by its store buffer only: needs a stepper that plays one",
+        case = "E1/full-barrier",
         edits = [
             ("""
     atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
@@ -899,7 +899,7 @@ BROKEN = [
         name = "a-wake-is-an-event",
         wrong = "Takes a wake for a promise that there is an event, and reads one.",
         clause = "5.1.8.2-6",
-        case = "5.1.8.2-6/spurious-wake",
+        case = "E3/asleep-through-a-swap",
         edits = [
             ("""
     struct header* event;    // the private copy, room for capacity bytes
@@ -930,7 +930,7 @@ BROKEN = [
         name = "eintr-is-the-end",
         wrong = "Takes a futex_wait that was interrupted for an error, and ends.",
         clause = "5.1.8.2-5",
-        case = "5.1.8.2-5/interrupted-wait",
+        case = "5.1.8.2-5/waits-that-return-eintr",
         edits = [
             ("""
         errno != EAGAIN && errno != EINTR)
@@ -943,7 +943,7 @@ BROKEN = [
         name = "eagain-of-the-wait-is-an-error",
         wrong = "Takes a futex_wait that says the counter has moved for an error, and ends.",
         clause = "5.1.8.2-5",
-        case = "E2/event-at-every-step",
+        case = "E2/event-at-the-futex-wait",
         edits = [
             ("""
         errno != EAGAIN && errno != EINTR)
@@ -1053,7 +1053,7 @@ BROKEN = [
         name = "generation-plus-one",
         wrong = "Takes only a generation of one more for a change.",
         clause = "E15",
-        case = "E15/two-resizes-at-once",
+        case = "E15/two-swaps-at-once",
         edits = [
             ("""
     return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
@@ -1066,7 +1066,7 @@ BROKEN = [
         name = "sleeps-on-a-dead-buffer",
         wrong = "Looks at generation before it asks for a wake, and not again after that.",
         clause = "E3",
-        case = "E3/resize-at-every-step",
+        case = "E3/swap-at-every-step",
         edits = [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
@@ -1079,7 +1079,7 @@ BROKEN = [
         name = "leaves-the-old-buffer",
         wrong = "Changes to the new buffer without draining the old one.",
         clause = "E10",
-        case = "E10/shrink-with-unread-events",
+        case = "E10/unread-in-the-old-buffer",
         edits = [
             ("""
         more = drain(c);
@@ -1092,7 +1092,7 @@ BROKEN = [
         name = "asks-for-generation-last",
         wrong = "Changes buffers by a generation seen after its last look at write_pos.",
         clause = "E24",
-        case = "E24/resize-at-every-step",
+        case = "E24/swap-at-every-step",
         edits = [
             ("""
         // all that is in it is delivered, be the next one too small for it (E10).
@@ -1134,7 +1134,7 @@ BROKEN = [
         name = "keeps-its-position",
         wrong = "Keeps its read position when it changes buffers.",
         clause = "E11",
-        case = "E11/new-buffer-starts-at-zero",
+        case = "- needs a resize to positions below those of the old buffer",
         edits = [
             ("""
     c->read_pos = ACQUIRE(&meta->tail_pos);
@@ -1147,7 +1147,7 @@ BROKEN = [
         name = "last-sequence-of-one-buffer",
         wrong = "Remembers the last sequence number of a buffer, not of the CPU.",
         clause = "E21",
-        case = "E21/two-resizes-with-nothing-between",
+        case = "E21/swaps-without-events-between",
         edits = [
             ("""
     struct header* event;    // the private copy, room for capacity bytes
@@ -1170,22 +1170,21 @@ BROKEN = [
         ],
     ),
     dict(
-        name = "guesses-generation",
-        wrong = "Says one more than the old generation instead of reading the new buffer's.",
+        name = "numbers-generations-itself",
+        wrong = "Counts its buffers from 0 instead of reading generation.",
         clause = "contract-records",
-        case = "E15/two-resizes-at-once",
+        case = "5.1.8.3/grow",
         edits = [
             ("""
     struct header* event;    // the private copy, room for capacity bytes
 """, """
     struct header* event;    // the private copy, room for capacity bytes
-    uint64_t guess;
+    uint64_t buffers;
 """),
             ("""
     PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
 """, """
-    c->guess = c->guess == 0 ? c->generation : c->guess + 1;
-    PRINT(c, "G %d %lu\\n", c->cpu, c->guess);
+    PRINT(c, "G %d %lu\\n", c->cpu, c->buffers++);
 """),
         ],
     ),
@@ -1205,7 +1204,7 @@ BROKEN = [
         name = "leaks-fds",
         wrong = "Leaves the fds of the other CPUs open at every attach.",
         clause = "5.1.8.3-6",
-        case = "5.1.8.3/many-resizes",
+        case = "5.1.8.3-6/closes-what-it-leaves",
         edits = [
             ("""
     for (int i = 0; i < count; i++)

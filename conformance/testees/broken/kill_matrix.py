@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Runs the suite on every broken consumer: which cases fail which.
+
+  kill_matrix.py check RUNNER TABLE FOLDER MATRIX   each is failed by the case meant for it
+  kill_matrix.py compare RUNNER TABLE FOLDER MATRIX the whole suite on each, against MATRIX
+  kill_matrix.py write RUNNER TABLE FOLDER MATRIX   the same twice, and writes MATRIX
+
+FOLDER has the programs (broken_<name>, and c_consumer, which is right). In MATRIX `*` marks the
+case that is meant, `~` one that does not fail for sure. A listed case that does not fail any more
+is a failure of `compare`. One that fails and is not listed is only printed: on a slow machine more
+of them pass a time limit.
+"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# A broken consumer may hang, or spin, in every case. A small scale makes that short; all that it
+# can do is to fail more.
+TIMEOUT_SCALE = 0.1 * float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
+JOBS = 2
+RIGHT_RUNS = 4  # of the right consumer: what fails it at this scale is a time limit, for anybody
+HEAD = """# SPDX-License-Identifier: MIT
+#
+# Which cases fail which broken consumer; written by kill_matrix.py. `*`: the case that is meant for
+# it. `~`: not for sure (a race that the consumer may win, a time limit that was passed).
+"""
+
+
+def catchable(entry):
+    return not entry["case"].startswith("-")
+
+
+def run_suite(runner, program, cases=()):
+    """The ids of all cases that ran, and of those that failed; in the order of the suite."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        command = [runner, "--report", "json", "--report-file", report]
+        command += ["--timeout-scale", "%g" % TIMEOUT_SCALE]
+        for case in cases:
+            command += ["--filter", case]
+        done = subprocess.run(
+            command + ["--", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if not os.path.exists(report):
+            sys.exit("%s\nthe runner wrote no report, status %d" % (done.stdout, done.returncode))
+        with open(report) as file:
+            ran = json.load(file)["cases"]
+    return [c["id"] for c in ran], [c["id"] for c in ran if c["verdict"] == "fail"]
+
+
+def run_all(runner, folder, entries, cases_of):
+    """{name: (ids, failed ids)}."""
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        futures = {
+            entry["name"]: pool.submit(
+                run_suite, runner, os.path.join(folder, "broken_" + entry["name"]), cases_of(entry)
+            )
+            for entry in entries
+        }
+        return {name: future.result() for name, future in futures.items()}
+
+
+def run_twice(runner, folder, entries):
+    """What run_all gives, twice, and the cases that failed the right consumer in between."""
+    runs, doubtful = [], set()
+    for _ in range(2):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            right = [
+                pool.submit(run_suite, runner, os.path.join(folder, "c_consumer"))
+                for _ in range(RIGHT_RUNS)
+            ]
+            runs.append(run_all(runner, folder, entries, lambda entry: ()))
+            doubtful.update(case for future in right for case in future.result()[1])
+    return runs, doubtful
+
+
+def read_matrix(path):
+    """{name: {id: mark}}; marks are `*`, `~` and the empty one."""
+    matrix, name = {}, None
+    with open(path) as file:
+        for line in file.read().splitlines():
+            if line.startswith("#") or not line:
+                continue
+            if not line.startswith(" "):
+                name = line
+                matrix[name] = {}
+            else:
+                mark, _, case = line.strip().rpartition(" ")
+                matrix[name][case] = mark
+    return matrix
+
+
+def mark_of(entry, case, times, runs, doubtful):
+    if case == entry["case"] and times == runs:
+        return "*"
+    return "~" if times < runs or case in doubtful else " "
+
+
+def write_matrix(path, entries, runs, doubtful):
+    ids = runs[0][entries[0]["name"]][0]
+    killed = {case for run in runs for _, failed in run.values() for case in failed}
+    with open(path, "w") as file:
+        file.write(HEAD)
+        for entry in entries:
+            file.write("\n%s\n" % entry["name"])
+            failed = [run[entry["name"]][1] for run in runs]
+            for case in ids:
+                times = sum(case in one for one in failed)
+                if times == 0:
+                    continue
+                mark = mark_of(entry, case, times, len(runs), doubtful)
+                file.write("  %s %s\n" % (mark, case))
+        file.write("\n# Cases that failed none of them:\n")
+        for case in ids:
+            if case not in killed:
+                file.write("#   %s\n" % case)
+
+
+def check(matrix, entries, results):
+    """What is wrong when each ran with the case meant for it."""
+    faults = []
+    for entry in filter(catchable, entries):
+        name, case = entry["name"], entry["case"]
+        if case not in results[name][1]:
+            faults.append("%s: %s does not fail it" % (name, case))
+        if matrix.get(name, {}).get(case) != "*":
+            faults.append("%s: the matrix has no '* %s'; write it again" % (name, case))
+    names = [entry["name"] for entry in entries]
+    if list(matrix) != names:
+        faults.append("the matrix has other names than the table; write it again")
+    return faults
+
+
+def compare(matrix, entries, results):
+    """What is wrong when each ran with the whole suite."""
+    faults = check(matrix, entries, results)
+    for entry in entries:
+        name = entry["name"]
+        listed, failed = matrix.get(name, {}), results[name][1]
+        print("%-32s fails %d of %d" % (name, len(failed), len(results[name][0])))
+        for case in failed:
+            print("    %s%s" % (case, "" if case in listed else "   (not in the matrix)"))
+        faults += [
+            "%s: %s is listed and does not fail it" % (name, case)
+            for case, mark in listed.items()
+            if mark != "~" and case not in failed
+        ]
+    return faults
+
+
+def main():
+    if len(sys.argv) != 6 or sys.argv[1] not in ("check", "compare", "write"):
+        sys.exit(__doc__)
+    mode, runner, table, folder, path = sys.argv[1:]
+    scope = {}
+    with open(table) as file:
+        exec(file.read(), scope)  # Starlark that is Python, too
+    entries = scope["BROKEN"]
+    if mode == "write":
+        runs, doubtful = run_twice(runner, folder, entries)
+        write_matrix(path, entries, runs, doubtful)
+        results, matrix = runs[0], read_matrix(path)
+        faults = check(matrix, entries, results)
+    elif mode == "compare":
+        matrix = read_matrix(path)
+        faults = compare(matrix, entries, run_all(runner, folder, entries, lambda entry: ()))
+    else:
+        matrix = read_matrix(path)
+        known = [entry for entry in entries if catchable(entry)]
+        results = run_all(runner, folder, known, lambda entry: (entry["case"],))
+        faults = check(matrix, entries, results)
+    for fault in faults:
+        print("FAIL: " + fault)
+    print("%d broken consumers, %d faults" % (len(entries), len(faults)))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
