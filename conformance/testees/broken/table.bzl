@@ -341,7 +341,7 @@ BROKEN = [
         name = "half-the-capacity-at-most",
         wrong = "Takes an event of more than half of the capacity for corrupt content.",
         clause = "E7",
-        case = "E20/tail-reaches-write-pos",
+        case = "E7/event-larger-than-half",
         edits = [
             ("""
     if (header.event_size < header.header_size || header.event_size > readable) return false;
@@ -398,7 +398,7 @@ BROKEN = [
         name = "short-payloads",
         wrong = "Keeps the length of a payload in 16 bits, one of them a sign.",
         clause = "event-model",
-        case = "E20/tail-reaches-write-pos",
+        case = "5.1.7-5/sizes-up-to-half",
         edits = [
             ("""
     const uint32_t length = event->event_size - event->header_size;
