@@ -123,9 +123,11 @@ CaseOutcome larger_than_half(Stage& stage) {
 // access to the metadata page of the new buffer in turn. False: there was no k-th.
 bool tail_at_write_pos_at(Stage& stage, std::uint64_t k) {
     constexpr std::uint64_t kAccessesBetween = 5;
+    constexpr std::uint64_t kAccessesAtMost = 100;
     std::uint64_t accesses = 0;
     const auto count = [&](const GuardHit&) {
         if (++accesses == k) stage.rings().reserve(0, stage.rings().make(kSmall / 2));
+        if (accesses > k + kAccessesAtMost) return Stage::AtGuard::release;  // it spins
         if (accesses == k + kAccessesBetween && stage.rings().is_reserved(0))
             stage.rings().commit(0);
         return Stage::AtGuard::step;

@@ -97,34 +97,40 @@ static WaitDescription describe_wait(
     return description;
 }
 
-void Stage::stop_hung(const std::string& what, bool for_good) {
+void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     const std::string state = describe_state();
     note("state of the testee: " + state);
+    std::string waited = "every thread is blocked for good";
+    if (quiet == Quiet::settling)
+        waited = fmt::format(
+            "nothing has moved for {} ms, in which every thread was blocked or in "
+            "timed waits",
+            settle_ms());
+    else if (quiet == Quiet::no)
+        waited = fmt::format("{} ms were given, and the testee runs on", limit_ms());
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
-        if (for_good)
+        if (quiet == Quiet::for_good)
             stop_with(
                 lost_wake_up(cpu, owed->sequence, owed->type,
                              describe_wait(
                                  tracer_->inspect(), [this](BufferId id) { return index_of(id); },
                                  rings_->history(), cpu)));
         Finding finding = contract_finding(fmt::format(
-            "CPU {}: event {} is published and in the buffer, and is not delivered although the "
-            "testee had {} s for it ({})",
-            cpu, owed->sequence, 30 * settings_.timeout_scale, state));
+            "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
+            owed->sequence, waited, state));
         finding.code = FindingCode::missing_event;
         finding.clause = case_.clause;
         finding.cpu = cpu;
         finding.sequence = owed->sequence;
         stop_with(finding);
     }
-    if (ending_)
-        stop_with(never_ended(state, static_cast<std::uint64_t>(30000 * settings_.timeout_scale)));
-    Finding finding =
-        contract_finding(fmt::format("waited for {}; it did not come ({})", what, state));
+    if (ending_) stop_with(never_ended(state, quiet == Quiet::no ? limit_ms() : settle_ms()));
+    Finding finding = contract_finding(
+        fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
     stop_with(finding);
 }

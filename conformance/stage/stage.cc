@@ -293,7 +293,9 @@ bool Stage::asleep(std::uint32_t cpu) {
         return word && word->value_expected == rings_->counter(buffer);
     }
     // One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and
-    // looks at all buffers when that is over.
+    // looks at all buffers when that is over. Not so where this CPU's own word has ever been waited
+    // on.
+    if (sleeps_.at(cpu) > 0) return false;
     return std::any_of(waiting_.begin(), waiting_.end(), [this](const auto& entry) {
         const Wait& wait = entry.second;
         return wait.wait.limit != TimeLimit::kNone &&
@@ -323,6 +325,14 @@ void Stage::check_pages() {
 
 // -- Waits -----------------------------------------------------------------------------------
 
+std::uint64_t Stage::limit_ms() const {
+    return static_cast<std::uint64_t>(scaled(kLimit, settings_.timeout_scale).count());
+}
+
+std::uint64_t Stage::settle_ms() const {
+    return static_cast<std::uint64_t>(scaled(kSettle, settings_.timeout_scale).count());
+}
+
 TimePoint Stage::limit() const {
     return Clock::now() + scaled(kLimit, settings_.timeout_scale);
 }
@@ -349,20 +359,15 @@ Stage::Quiet Stage::look_for_quiet() {
     return Quiet::no;
 }
 
-// E19: who sleeps on a retired buffer is nudged, for as long as it is mapped. True: somebody was.
-bool Stage::nudge_sleepers() {
+// E19: retired buffers are nudged for as long as they are mapped. True: one was.
+bool Stage::nudge_retired() {
     bool nudged = false;
     if (!nudging_) return false;
-    std::vector<BufferIndex> retired;
-    for (const auto& [tid, wait] : waiting_) {
-        for (const FutexWord& word : wait.wait.words) {
-            const std::optional<BufferIndex> index = index_of(word.place.buffer);
-            if (index && rings_->history().buffer(*index).retired) retired.push_back(*index);
-        }
-    }
-    for (const BufferIndex index : retired) {
-        if (nudged_[index]++ >= kNudgesOfOneBuffer) continue;
-        rings_->nudge(index);
+    for (const Mapping& mapping : tracer_->mappings()) {
+        const std::optional<BufferIndex> index = index_of(mapping.buffer);
+        if (!index || !rings_->history().buffer(*index).retired) continue;
+        if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
+        rings_->nudge(*index);
         nudged = true;
     }
     if (nudged) last_change_ = Clock::now();
@@ -378,10 +383,10 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         if (!pending()) break;
         const Quiet quiet = look_for_quiet();
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
-            if (nudge_sleepers()) continue;
-            stop_hung(what, quiet == Quiet::for_good);
+            if (nudge_retired()) continue;
+            stop_hung(what, quiet);
         }
-        if (Clock::now() >= end) stop_hung(what, false);
+        if (Clock::now() >= end) stop_hung(what, Quiet::no);
     }
     check_pages();
 }

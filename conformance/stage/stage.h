@@ -174,6 +174,8 @@ class Stage {
     AttachAnswer answer_attach(const AttachRequest& request);
     BufferId serve(BufferIndex buffer);
     TimePoint limit() const;
+    std::uint64_t limit_ms() const;
+    std::uint64_t settle_ms() const;
     void check_pages();
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
@@ -181,8 +183,8 @@ class Stage {
     bool all_ended() const { return progress_->all_ended(); }
     Quiet look_for_quiet();
     void examine_quiet(bool something_is_owed, const std::string& what);
-    bool nudge_sleepers();
-    [[noreturn]] void stop_hung(const std::string& what, bool for_good);
+    bool nudge_retired();
+    [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
     [[noreturn]] void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
