@@ -77,10 +77,11 @@ struct Thread {
     int status = 0;
     StopKind received = StopKind::kNone;
     StopKind now = StopKind::kNone;
-    siginfo_t signal_info = {};   // received == kSignal
-    int64_t call_result = 0;      // received == kExit
-    bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received
-    bool in_backlog = false;      // received, not handled yet
+    siginfo_t signal_info = {};     // received == kSignal
+    int64_t call_result = 0;        // received == kExit
+    bool late_guard_fault = false;  // its SIGSEGV of a guard was pending when the guard went
+    bool is_guard_fault = false;    // received == kSignal: a guard stood there when it was received
+    bool in_backlog = false;        // received, not handled yet
     bool is_zombie =
         false;  // a leader that has ended before the other threads: it never stops again
 
@@ -91,6 +92,7 @@ struct Thread {
     bool entry_handled = false;  // the seccomp stop that follows says nothing new
     bool reissued = false;       // the next entry repeats a call that has been reported
     bool leaves_group_stop = false;
+    bool signal_is_new = false;  // came up in an injection: to be handled when it comes back
     std::optional<siginfo_t>
         replay;  // the signal that comes back after an injection, with its first information
     std::optional<ActiveWait> wait;
@@ -244,6 +246,7 @@ class Tracer::Engine {
     bool any_guards() const;
     LiveMapping* guarded_at(uint64_t address);
     bool is_at_guard(const siginfo_t& info);
+    void note_pending_guard_faults();
     bool report_guard_hit(Thread& thread);
     bool report_write_fault(Thread& thread);
     std::vector<BufferAccess> accesses_at(Thread& thread, CodePlace& code);

@@ -166,6 +166,7 @@ bool Tracer::Engine::release_guards(MappingId id) {
     LiveMapping& live = mappings_[id];
     if (live.guards.empty()) return true;
     return with_frozen_testee([&](Thread& thread) {
+        note_pending_guard_faults();
         Injection injection(*this, thread);
         bool all = injection.usable();
         for (const auto& [offset, length] : live.guards) {
@@ -210,8 +211,23 @@ std::vector<BufferAccess> Tracer::Engine::accesses_at(Thread& thread, CodePlace&
 }
 
 bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
-    return info.si_code == SEGV_ACCERR && !guards_are_open_ &&
+    return info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR && !guards_are_open_ &&
            guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
+}
+
+// A thread that had faulted at a guard when it was stopped by an interrupt tells the interrupt
+// first; the fault waits behind it. If the guard goes meanwhile, it is no fault of the testee.
+void Tracer::Engine::note_pending_guard_faults() {
+    constexpr int kMostSignals = 16;
+    for (auto& [tid, thread] : threads_) {
+        if (!is_testee(thread) || !thread.stopped) continue;
+        siginfo_t pending[kMostSignals];
+        __ptrace_peeksiginfo_args which{0, 0, kMostSignals};
+        const long count = ptrace(PTRACE_PEEKSIGINFO, tid, &which, pending);
+        for (long i = 0; i < count; ++i) {
+            if (is_at_guard(pending[i])) thread.late_guard_fault = true;
+        }
+    }
 }
 
 bool Tracer::Engine::report_guard_hit(Thread& thread) {

@@ -102,12 +102,14 @@ bool Injection::run_to_exit(int64_t* result) {
         }
         if (*status >> 16 != 0)
             continue;  // a seccomp stop of this very call, or an interrupt that came late
-        // Only SIGSEGV and SIGTRAP are not blocked, and only a kill() can send one here: it is
-        // delivered afterwards.
+        // Only SIGSEGV and SIGTRAP are not blocked. One may have been pending behind the stop, or
+        // come from a kill(): it is handled afterwards, but for a guard's, whose access is simply
+        // done again.
         siginfo_t info{};
-        if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) == 0) {
+        if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) == 0 && !engine_.is_at_guard(info)) {
             thread_.signal_info = info;
             thread_.deliver_signal = signal_number;
+            thread_.signal_is_new = true;
         }
     }
 }

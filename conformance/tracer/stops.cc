@@ -71,8 +71,10 @@ void Tracer::Engine::classify(Thread& thread) {
     thread.is_guard_fault = false;
     if (kind == StopKind::kSignal) {
         ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
-        thread.is_guard_fault =
-            is_testee(thread) && signal_number == SIGSEGV && is_at_guard(thread.signal_info);
+        if (is_testee(thread) && signal_number == SIGSEGV) {
+            thread.is_guard_fault =
+                is_at_guard(thread.signal_info) || std::exchange(thread.late_guard_fault, false);
+        }
     }
     thread.received = thread.now = kind;
     thread.deliver_signal = 0;
@@ -183,7 +185,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
         thread.replay.reset();
         if (thread.now == StopKind::kSignal)
             ptrace(PTRACE_SETSIGINFO, thread.tid, 0, &thread.signal_info);
-        return;
+        if (!std::exchange(thread.signal_is_new, false)) return;
     }
     if (signal_number == SIGSEGV && is_testee(thread)) {
         if (report_guard_hit(thread)) return;
