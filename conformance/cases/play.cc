@@ -60,6 +60,8 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act) {
     stage.wait_asleep();
     if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
+    stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
+                     "the present buffer to be mapped");
     std::uint64_t accesses = 0;
     stage.guard(cpu, 0, 1, [&](const GuardHit&) {
         if (++accesses == k) {

@@ -16,6 +16,9 @@ CaseOutcome resized(Stage& stage, std::uint64_t first, std::uint64_t second, Pos
                     std::uint64_t position) {
     RingsSetup setup = stage.default_setup();
     setup.capacity_bytes = first;
+    // Not 0: the positions in the new buffer may lie below the old ones.
+    for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu)
+        setup.start_positions.push_back(1'000'000 + 11 * cpu);
     stage.set_up(setup);
     emit_everywhere(stage, 5, 500);
     stage.start();

@@ -237,10 +237,11 @@ void Rings::nudge(BufferIndex buffer) {
         throw SuiteError("the nudge was refused");
 }
 
-void Rings::spurious_wake(std::uint32_t cpu) {
+std::uint64_t Rings::spurious_wake(std::uint32_t cpu) {
     before_operation();
-    syscall(SYS_futex, memories_.at(history_.present_buffer(cpu))->futex_word(), FUTEX_WAKE,
-            INT_MAX, nullptr, nullptr, 0);
+    const long woken = syscall(SYS_futex, memories_.at(history_.present_buffer(cpu))->futex_word(),
+                               FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    return woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
 }
 
 void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,

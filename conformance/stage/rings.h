@@ -70,7 +70,8 @@ class Rings {
     void hand_over(std::uint32_t cpu, const SwapSpec& spec);
     void nudge(BufferIndex buffer);
     // A FUTEX_WAKE with nothing behind it: the counter stays.
-    void spurious_wake(std::uint32_t cpu);
+    // Returns how many threads it woke.
+    std::uint64_t spurious_wake(std::uint32_t cpu);
 
     // -- Malformed buffers: bytes of the metadata page, written behind the producer's back --
     void write_metadata(BufferIndex buffer, std::uint64_t offset,

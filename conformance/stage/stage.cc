@@ -22,12 +22,17 @@ constexpr milliseconds kLimit{30000};
 constexpr milliseconds kSettle{4000};
 // Before a look at the threads: no verdict, only a saving of looks.
 constexpr milliseconds kLookEvery{15};
+constexpr unsigned kLooks = 100;
+// E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
+constexpr milliseconds kFirstNudge{200};
+// Longer than the longest limit of a wait that the contract allows.
+constexpr milliseconds kDoze{400};
 constexpr milliseconds kPoll{3};
 // How long a process that is going may take to be gone.
 constexpr milliseconds kGoing{2000};
 // A short while, after which a case goes on; no verdict hangs on it.
 constexpr milliseconds kStuck{60};
-constexpr unsigned kNudgesOfOneBuffer = 3;
+constexpr unsigned kNudgesOfOneBuffer = 8;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -173,6 +178,7 @@ void Stage::on(const Mapped& event) {
     const MapDeviation& deviation = event.deviation;
     if (event.error == 0) {
         mapped_[served_back_.at(event.buffer)] = event.mapping.id;
+        mapped_by_[served_back_.at(event.buffer)] = event.tid;
         if (on_mapped_) on_mapped_(event);
     }
     if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
@@ -292,14 +298,20 @@ bool Stage::asleep(std::uint32_t cpu) {
         const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
         return word && word->value_expected == rings_->counter(buffer);
     }
-    // One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and
-    // looks at all buffers when that is over. Not so where this CPU's own word has ever been waited
-    // on.
-    if (sleeps_.at(cpu) > 0) return false;
-    return std::any_of(waiting_.begin(), waiting_.end(), [this](const auto& entry) {
+    // Not so where this CPU's own word has ever been waited on.
+    return sleeps_.at(cpu) == 0 && mapped_.contains(buffer) && dozes(buffer);
+}
+
+// One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and looks at
+// all buffers when that is over. If it is not the thread that mapped this buffer, nobody can say
+// whose wait it is; then it takes some time in which nothing happens.
+bool Stage::dozes(BufferIndex buffer) const {
+    const bool long_enough = Clock::now() - last_change_ > scaled(kDoze, settings_.timeout_scale);
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
         const Wait& wait = entry.second;
         return wait.wait.limit != TimeLimit::kNone &&
-               wait.begun_operation >= rings_->history().operations();
+               wait.begun_operation >= rings_->history().operations() &&
+               (long_enough || mapped_by_.at(buffer) == entry.first);
     });
 }
 
@@ -345,17 +357,26 @@ bool Stage::owes_nothing() const {
 }
 
 Stage::Quiet Stage::look_for_quiet() {
-    const auto still = Clock::now() - last_change_;
-    if (still < kLookEvery) return Quiet::no;
+    if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
     read_report();
-    if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
-    if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
     const bool nothing_runs =
+        !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
         std::all_of(inspection.threads.begin(), inspection.threads.end(),
                     [](const auto& thread) { return thread.activity == Activity::kBlocked; });
-    if (nothing_runs && still > scaled(kSettle, settings_.timeout_scale)) return Quiet::settling;
+    const TimePoint now = Clock::now();
+    if (looked_at_ != last_change_) looks_ = quiet_looks_ = 0;
+    looked_at_ = last_change_;
+    if (now - last_change_ < kLookEvery) return Quiet::no;
+    if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
+    // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
+    // most found it blocked. (Time alone may have passed for the runner as well.)
+    ++looks_;
+    quiet_looks_ += nothing_runs ? 1 : 0;
+    if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
+        now - last_change_ > scaled(kSettle, settings_.timeout_scale))
+        return Quiet::settling;
     return Quiet::no;
 }
 
@@ -377,6 +398,8 @@ bool Stage::nudge_retired() {
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
     const TimePoint end = limit();
+    milliseconds interval = kFirstNudge;
+    TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
         if (ended_) stop_ended();
         pump(std::min(end, Clock::now() + kPoll));
@@ -385,6 +408,11 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (nudge_retired()) continue;
             stop_hung(what, quiet);
+        }
+        if (Clock::now() >= next_nudge && !ended_ && owing()) {
+            nudge_retired();
+            interval *= 2;
+            next_nudge = Clock::now() + interval;
         }
         if (Clock::now() >= end) stop_hung(what, Quiet::no);
     }

@@ -116,6 +116,9 @@ class Stage {
 
     // -- What it has done so far --
     bool is_present(const Mapped& mapped, std::uint32_t cpu) const;
+    bool has_mapped_present(std::uint32_t cpu) const {
+        return mapped_.contains(rings_->history().present_buffer(cpu));
+    }
     bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
@@ -179,6 +182,7 @@ class Stage {
     void check_pages();
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
+    bool dozes(BufferIndex buffer) const;
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     Quiet look_for_quiet();
@@ -208,6 +212,7 @@ class Stage {
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
     std::map<BufferIndex, MappingId> mapped_;
+    std::map<BufferIndex, pid_t> mapped_by_;
     std::map<pid_t, Wait> waiting_;
     std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
     std::deque<int> attach_errors_;
@@ -225,6 +230,9 @@ class Stage {
     std::vector<std::string> notes_;
     std::optional<Ended> ended_;
     TimePoint last_change_;
+    TimePoint looked_at_;
+    unsigned looks_ = 0;
+    unsigned quiet_looks_ = 0;
     std::uint64_t handled_events_ = 0;
     std::int64_t wake_result_ = 0;
     bool nudging_ = true;
