@@ -100,6 +100,9 @@ static WaitDescription describe_wait(
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     const std::string state = describe_state();
+    if (attaches_.empty())
+        stop_with(contract_finding(fmt::format(
+            "it runs, and has not called kmes_attach (system call 1091) in {} ms", limit_ms())));
     note("state of the testee: " + state);
     std::string waited = "every thread is blocked for good";
     if (quiet == Quiet::settling)
@@ -164,7 +167,7 @@ void Stage::stop_ended() {
     if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable)
         throw SuiteError(ended_->text);
     if (ended_->sanitizer_needs_ptrace)
-        stop_unsupported(
+        stop_inconclusive(
             "the testee was built with a sanitizer that needs ptrace for itself; run it with "
             "ASAN_OPTIONS=detect_leaks=0, or build it without");
     if (!findings_.empty()) {
