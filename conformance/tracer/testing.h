@@ -31,7 +31,9 @@ namespace kmes::conformance::tracer_testing {
 // Generous: a limit for what hangs, never a measure of speed.
 inline TimePoint limit() {
     const char* scale = getenv("KMES_TIMEOUT_SCALE");
-    const double seconds = 60 * (scale != nullptr ? atof(scale) : 1.0);
+    // Bazel may hand an empty value on.
+    const double factor = scale != nullptr && atof(scale) > 0 ? atof(scale) : 1.0;
+    const double seconds = 60 * factor;
     return Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
