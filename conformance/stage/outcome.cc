@@ -273,6 +273,8 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings) {
     if (!findings.empty()) {
         outcome.clause = findings.front().clause;
         outcome.message = findings.front().message;
+    } else {
+        outcome.clause = case_.clause;
     }
     std::string text;
     for (std::size_t i = 1; i < findings.size(); ++i)
@@ -295,7 +297,7 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings) {
 
 CaseOutcome Stage::outcome_of(const Stop& stop) {
     if (stop.verdict != Verdict::fail)
-        return CaseOutcome{stop.verdict, stop.finding.clause, stop.finding.message, ""};
+        return CaseOutcome{stop.verdict, std::string(case_.clause), stop.finding.message, ""};
     read_report();
     parser_.finish();
     JudgeOptions options;

@@ -1134,7 +1134,7 @@ BROKEN = [
         name = "keeps-its-position",
         wrong = "Keeps its read position when it changes buffers.",
         clause = "E11",
-        case = "- needs a resize to positions below those of the old buffer",
+        case = "E11/positions-begin-at-zero",
         edits = [
             ("""
     c->read_pos = ACQUIRE(&meta->tail_pos);
