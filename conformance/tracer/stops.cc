@@ -115,9 +115,13 @@ void Tracer::Engine::handle(pid_t tid, int status) {
 }
 
 void Tracer::Engine::handle_entry(Thread& thread) {
-    if (thread.entry_handled) return;
     auto registers = read_registers(thread.tid);
     if (!registers) return;
+    if (thread.entry_handled) {
+        // The filter's own stop of a call that has been looked at. A guard may have come between.
+        if (is_testee(thread) && any_guards()) redirect_arguments(thread, *registers);
+        return;
+    }
     // In seccomp mode a stop of PTRACE_SYSCALL comes before the filter's own, which then says
     // nothing new.
     thread.entry_handled = thread.status >> 16 != PTRACE_EVENT_SECCOMP;
