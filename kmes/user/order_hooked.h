@@ -10,9 +10,25 @@
 
 #include "kmes/types.h"
 
-/* One access that is about to be done. Fences have no address. */
+/* How an access is done: the second column of KMES_ORDER_LABELS. */
+enum kmes_order_kind {
+    KMES_ORDER_KIND_load_relaxed,
+    KMES_ORDER_KIND_load_acquire,
+    KMES_ORDER_KIND_store_relaxed,
+    KMES_ORDER_KIND_store_release,
+    KMES_ORDER_KIND_fence_release,
+    KMES_ORDER_KIND_fence_acquire,
+    KMES_ORDER_KIND_fence_full,
+    KMES_ORDER_KIND_copy_in,
+    KMES_ORDER_KIND_copy_out,
+    KMES_ORDER_KIND_validated,
+};
+
+/* One access that is about to be done. Fences have no address. A test compares `kind` with what the
+ * index of labels says: so a weaker order is seen, which no interleaving on this machine shows. */
 struct kmes_order_access {
     enum kmes_order_label label;
+    enum kmes_order_kind kind;
     const void* address;
     __u64 bytes;
 };
@@ -25,63 +41,69 @@ extern void* kmes_order_hook_context;
 
 KMES_EXTERN_C_END
 
-static inline void kmes_order_tell(enum kmes_order_label label, const void* address, __u64 bytes) {
+static inline void kmes_order_tell(enum kmes_order_label label, enum kmes_order_kind kind,
+                                   const void* address, __u64 bytes) {
     struct kmes_order_access access;
 
     if (!kmes_order_hook) return;
     access.label = label;
+    access.kind = kind;
     access.address = address;
     access.bytes = bytes;
     kmes_order_hook(kmes_order_hook_context, &access);
 }
 
-#define KMES_ORDER_DEFINE_ACCESSORS(T)                                                          \
-    static inline __##T kmes_load_relaxed_##T(const __##T* word, enum kmes_order_label label) { \
-        kmes_order_tell(label, word, sizeof(*word));                                            \
-        return __atomic_load_n(word, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                           \
-    static inline __##T kmes_load_acquire_##T(const __##T* word, enum kmes_order_label label) { \
-        return kmes_load_relaxed_##T(word, label);                                              \
-    }                                                                                           \
-    static inline void kmes_store_relaxed_##T(__##T* word, __##T value,                         \
-                                              enum kmes_order_label label) {                    \
-        kmes_order_tell(label, word, sizeof(*word));                                            \
-        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);                                        \
-    }                                                                                           \
-    static inline void kmes_store_release_##T(__##T* word, __##T value,                         \
-                                              enum kmes_order_label label) {                    \
-        kmes_store_relaxed_##T(word, value, label);                                             \
+#define KMES_ORDER_DEFINE_LOAD(order, T)                                                          \
+    static inline __##T kmes_load_##order##_##T(const __##T* word, enum kmes_order_label label) { \
+        kmes_order_tell(label, KMES_ORDER_KIND_load_##order, word, sizeof(*word));                \
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);                                           \
     }
+#define KMES_ORDER_DEFINE_STORE(order, T)                                           \
+    static inline void kmes_store_##order##_##T(__##T* word, __##T value,           \
+                                                enum kmes_order_label label) {      \
+        kmes_order_tell(label, KMES_ORDER_KIND_store_##order, word, sizeof(*word)); \
+        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);                            \
+    }
+#define KMES_ORDER_DEFINE_ACCESSORS(T)  \
+    KMES_ORDER_DEFINE_LOAD(relaxed, T)  \
+    KMES_ORDER_DEFINE_LOAD(acquire, T)  \
+    KMES_ORDER_DEFINE_STORE(relaxed, T) \
+    KMES_ORDER_DEFINE_STORE(release, T)
 
 KMES_ORDER_DEFINE_ACCESSORS(u64)
 KMES_ORDER_DEFINE_ACCESSORS(u32)
 KMES_ORDER_DEFINE_ACCESSORS(u16)
 KMES_ORDER_DEFINE_ACCESSORS(u8)
 #undef KMES_ORDER_DEFINE_ACCESSORS
+#undef KMES_ORDER_DEFINE_STORE
+#undef KMES_ORDER_DEFINE_LOAD
 
 static inline void kmes_fence_release(enum kmes_order_label label) {
-    kmes_order_tell(label, NULL, 0);
+    kmes_order_tell(label, KMES_ORDER_KIND_fence_release, NULL, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void kmes_fence_acquire(enum kmes_order_label label) {
-    kmes_fence_release(label);
+    kmes_order_tell(label, KMES_ORDER_KIND_fence_acquire, NULL, 0);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void kmes_fence_full(enum kmes_order_label label) {
-    kmes_fence_release(label);
+    kmes_order_tell(label, KMES_ORDER_KIND_fence_full, NULL, 0);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* The first word ends at the next multiple of eight of the address in the ring, as on hardware. */
 static inline void kmes_order_copy_words(__u8* to, const __u8* from, __u64 bytes,
-                                         const __u8* shared, enum kmes_order_label label) {
+                                         const __u8* shared, enum kmes_order_label label,
+                                         enum kmes_order_kind kind) {
     __u64 done = 0;
 
     while (done < bytes) {
         __u64 word = 8 - ((__u64)(shared + done) & 7);
 
         if (word > bytes - done) word = bytes - done;
-        kmes_order_tell(label, shared + done, word);
+        kmes_order_tell(label, kind, shared + done, word);
         __builtin_memcpy(to + done, from + done, word);
         done += word;
     }
@@ -91,24 +113,25 @@ static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, con
                                 __u64 bytes, enum kmes_order_label label) {
     __u8* to = data + (pos & (capacity_bytes - 1));
 
-    kmes_order_copy_words(to, (const __u8*)from, bytes, to, label);
+    kmes_order_copy_words(to, (const __u8*)from, bytes, to, label, KMES_ORDER_KIND_copy_in);
 }
 
 static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_bytes, __u64 pos,
                                  __u64 bytes, enum kmes_order_label label) {
     const __u8* from = data + (pos & (capacity_bytes - 1));
 
-    kmes_order_copy_words((__u8*)to, from, bytes, from, label);
+    kmes_order_copy_words((__u8*)to, from, bytes, from, label, KMES_ORDER_KIND_copy_out);
 }
 
 static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
                                       enum kmes_order_label label) {
     (void)pos;
-    kmes_order_tell(label, data, bytes);
+    kmes_order_tell(label, KMES_ORDER_KIND_validated, data, bytes);
 }
 
+/* A note, and no access to a field: it has the label of the stores that follow it. */
 static inline void kmes_data_is_fresh(const __u8* data, enum kmes_order_label label) {
-    kmes_order_tell(label, data, 0);
+    kmes_order_tell(label, KMES_ORDER_KIND_store_relaxed, data, 0);
 }
 
 #include "kmes/user/order_local.h"
