@@ -24,6 +24,8 @@ namespace kmes::props {
 
 inline constexpr std::string_view kScriptHeader = "kmes-script 1";
 inline constexpr unsigned kMaxConsumers = 4;
+inline constexpr std::string_view kStandardType = "t";
+inline constexpr std::size_t kMaxTypeBytes = 64;
 
 // What stands before `=`. Every value is a number; of those that are written as words, the table in
 // script.cc says which word is which number.
@@ -123,6 +125,8 @@ struct VerbRule {
 const VerbRule& rule_of(Verb verb);
 const KeyRule* rule_of(Verb verb, Key key);  // nullptr: this verb does not take it
 std::string_view name_of(Key key);
+// The words of a key whose values are written as words, the word of 0 first; empty for numbers.
+const std::vector<std::string_view>& words_of(Key key);
 
 struct Operation {
     Verb verb = Verb::finish;
@@ -169,10 +173,11 @@ struct ScriptError {
     std::string message;   // what is wrong, and what would be right
 };
 
-// Lines are `[start] VERB [KEY=VALUE...]`, in any order of keys, each at most once; blank lines and
-// `#` to the end of the line are passed over. Numbers are decimal or 0x. A type is bare
-// ([A-Za-z0-9_.-]+) or quoted, with \xNN, \" and \\. Any bytes at all are answered with a script or
-// an error; no limit but those of the table and kMaxOperations.
+// The first line that says anything is kScriptHeader. The others are `[start] VERB [KEY=VALUE...]`,
+// in any order of keys, each at most once; blank lines and `#` to the end of the line are passed
+// over. Numbers are decimal or 0x. A type is bare ([A-Za-z0-9_.-]+) or quoted, with \xNN, \" and
+// \\. Any bytes at all are answered with a script or an error; no limit but those of the table,
+// kMaxTypeBytes and kMaxOperations.
 inline constexpr std::size_t kMaxOperations = 100000;
 std::variant<Script, ScriptError> parse_script(std::string_view text);
 
