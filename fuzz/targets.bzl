@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""kmes_fuzz_target: everything that one fuzz target is built into."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
+
+# What drives a target outside of --config=fuzz and --config=afl.
+_ENGINE = ["//tools/libs:fuzz_engine"]
+
+def kmes_fuzz_target(
+        name,
+        body,
+        deps = [],
+        corpus = True,
+        dictionary = None,
+        scripts = False,
+        canary = None):
+    """Makes of one body, `int kmes_fuzz_<name>(const uint8_t*, size_t)`:
+
+      <name>              the engine of --config=fuzz or --config=afl; a replay of files otherwise
+      <name>_corpus_test  the replay over fuzz/corpora/<name>, in every configuration
+      <name>_canary       as <name>, with the planted bug (fuzz/canaries/<name>.canary)
+
+    Args:
+      name: of the target
+      body: its sources, the header among them
+      deps: what the body uses
+      corpus: False where there is none (the empty target)
+      dictionary: file for the engines, for the list in BUILD.bazel alone
+      scripts: True where the input is a script's text: the mutator knows the format
+      canary: label of the source in which fuzz/canaries/<name>.canary plants its bug
+    """
+    _unused = dictionary  # the tools find it by its name: fuzz/dictionaries/<name>.dict
+    defines = ["KMES_FUZZ_TARGET=" + name]
+    mutator = []
+    if scripts:
+        mutator = ["//fuzz:script_mutator"]
+
+    cc_library(
+        name = name + "_body",
+        testonly = True,
+        srcs = [source for source in body if source.endswith(".cc")],
+        hdrs = [source for source in body if source.endswith(".h")],
+        copts = KMES_CXX_COPTS,
+        deps = deps + [
+            "//fuzz:fail",
+            "//fuzz:fuzzed_bytes",
+        ],
+    )
+    cc_library(
+        name = name + "_entry",
+        testonly = True,
+        srcs = ["entry.cc"],
+        copts = KMES_CXX_COPTS,
+        # The mutator asks libFuzzer for its own; the others have none.
+        local_defines = defines + (select({
+            "//tools/libs:engine_libfuzzer": ["KMES_FUZZ_SCRIPTS"],
+            "//conditions:default": [],
+        }) if scripts else []),
+        alwayslink = True,
+        deps = [":" + name + "_body"] + mutator,
+    )
+    main = select({
+        "//tools/libs:engine_libfuzzer": [],
+        "//tools/libs:engine_afl": [],
+        "//conditions:default": ["//fuzz:replay_main"],
+    })
+    cc_binary(
+        name = name,
+        testonly = True,
+        deps = [":" + name + "_entry"] + main + _ENGINE,
+    )
+    if corpus:
+        cc_test(
+            name = name + "_corpus_test",
+            size = "medium",
+            args = ["fuzz/corpora/" + name],
+            data = native.glob(["corpora/" + name + "/**"]),
+            # One thread only; and an engine has a main of its own.
+            tags = ["no-fuzz", "no-tsan"],
+            deps = [":" + name + "_entry", "//fuzz:replay_main"],
+        )
+    if canary:
+        _canary(name, canary, main)
+
+def _canary(name, source, main):
+    """The target once more, with an object that has the plant before the library that has not."""
+    is_c = source.endswith(".c")
+    planted = name + "_planted" + (".c" if is_c else ".cc")
+    native.genrule(
+        name = name + "_plant",
+        srcs = ["canaries/" + name + ".canary", source],
+        outs = [planted],
+        cmd = "$(location canaries/plant.sh) $(SRCS) > $@",
+        tools = ["canaries/plant.sh"],
+    )
+    cc_library(
+        name = name + "_planted_source",
+        testonly = True,
+        srcs = [planted],
+        copts = KMES_C_COPTS if is_c else KMES_CXX_COPTS,
+        alwayslink = True,
+        deps = ["//fuzz:canary_headers", ":" + name + "_body"],
+    )
+    cc_binary(
+        name = name + "_canary",
+        testonly = True,
+        deps = [":" + name + "_planted_source", ":" + name + "_entry"] + main + _ENGINE,
+    )
