@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader meets a buffer (kmes/attach.c): 5.1.8.3 with E11, E15, E19. Attaching gives the buffer
+ * that the CPU writes to at that moment; nothing keeps a swap from coming in between two steps.
+ *
+ *   WITHOUT_INODE_CHECK   takes the buffer without asking whether it was alive when its generation
+ *                         was read (E19).
+ */
+
+/* What consumer `me` reads from, and where; private, and global for the monitor's sake. */
+byte mapped[CONSUMERS];
+byte read_pos[CONSUMERS];
+
+/* path: attach_alive */
+inline attach_alive(me, found_buffer, found_generation, now) {
+    do
+    :: load(1 + me, CURRENT, found_buffer);
+       load(1 + me, GENERATION(found_buffer), found_generation); /* @LOOK_GENERATION attach.c */
+#ifdef WITHOUT_INODE_CHECK
+       break
+#else
+       atomic {
+           load(1 + me, CURRENT, now);
+           if
+           :: now == found_buffer -> now = 0; break
+           :: else -> now = 0
+           fi
+       }
+#endif
+    od
+}
+
+/* Reading begins at the tail; sequence numbers say what is new. */
+/* path: adopt */
+inline adopt(me, found_buffer, found_generation) {
+    atomic {
+        mapped[me] = found_buffer;
+        generation = found_generation;
+        load(1 + me, TAIL_POS(found_buffer), read_pos[me]); /* @LOOK_TAIL attach.c */
+        found_buffer = 0;
+        found_generation = 0
+    }
+}
+
+/* path: switch */
+inline switch_buffer(me, changed_generation, found_buffer, found_generation, now) {
+    attach_alive(me, found_buffer, found_generation, now);
+    if
+    :: found_buffer == mapped[me] ->
+        /* A change without a successor is remembered, or every look would come here (E15). */
+        atomic { generation = changed_generation; found_buffer = 0; found_generation = 0 }
+    :: else -> adopt(me, found_buffer, found_generation)
+    fi
+}

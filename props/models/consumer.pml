@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The drain loop's side of the swap (kmes/consumer.c): which events there are, and whether there is
+ * a newer buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event is its sequence number, which
+ * is its position; laps and torn reads are in jump.pml.
+ *
+ *   WITHOUT_FROZEN_LOOK   goes to the newer buffer without a second look at the old write_pos (E24).
+ */
+
+/* The sequence number that consumer `me` has to deliver next: all from its first buffer's tail. */
+byte owed[CONSUMERS];
+
+inline deliver(me) {
+    if
+    :: read_pos[me] < owed[me] /* an older buffer had it already (E21) */
+    :: else ->
+        an_event_is_lost = (read_pos[me] > owed[me]);
+        assert(!an_event_is_lost);
+        owed[me] = read_pos[me] + 1
+    fi;
+    read_pos[me]++
+}
+
+/* path: look */
+inline drain(me, seen) {
+    do
+    :: atomic {
+           load(1 + me, WRITE_POS(mapped[me]), seen); /* @LOOK_WRITE_POS consumer.c */
+           if
+           :: read_pos[me] < seen -> deliver(me); seen = 0
+           :: else -> seen = 0; break
+           fi
+       }
+    od
+}
+
+/* After the buffer was drained: false where there is no newer one. */
+/* path: follow_generation */
+inline follow_generation(me, look_again, seen, changed, found_buffer, found_generation) {
+    atomic {
+        load(1 + me, GENERATION(mapped[me]), changed); /* @LOOK_GENERATION consumer.c */
+        if
+        :: changed != generation -> look_again = true
+        :: else -> changed = 0
+        fi
+    };
+    if
+    :: look_again ->
+#ifndef WITHOUT_FROZEN_LOOK
+        load(1 + me, WRITE_POS(mapped[me]), seen); /* @FROZEN_WRITE_POS consumer.c */
+#endif
+        if
+        :: read_pos[me] < seen -> atomic { changed = 0; seen = 0 }
+        :: else -> seen = 0;
+           switch_buffer(me, changed, found_buffer, found_generation, seen);
+           changed = 0
+        fi
+    :: else
+    fi
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep and wake: futex_wait, and a wake that the CPU queues and that is issued later (platform.h).
+ * Both calls enter the operating system and take a lock there: full fences. Knows no protocol.
+ *
+ *   WAKE_GOES_TO_CURRENT   a queued wake does not hold its buffer: it wakes who sleeps on the buffer
+ *                          that is written to when it is issued (against E16).
+ */
+#define AWAKE 255
+
+byte asleep_on[CONSUMERS] = AWAKE;
+bool wake_queued[BUFFERS];
+hidden byte woken;
+
+inline queue_wake(buffer) { wake_queued[buffer] = true }
+
+/* All who sleep on this buffer; inside one step. */
+inline wake_all(buffer) {
+    woken = 0;
+    do
+    :: woken < CONSUMERS ->
+        if
+        :: asleep_on[woken] == buffer -> asleep_on[woken] = AWAKE
+        :: else
+        fi;
+        woken++
+    :: else -> break
+    od
+}
+
+proctype wakes_of(byte buffer) {
+end:
+    do
+    :: atomic {
+           wake_queued[buffer] && empty(store_buffer[CPU]) -> wake_queued[buffer] = false;
+#ifdef WAKE_GOES_TO_CURRENT
+           wake_all(memory[CURRENT])
+#else
+           wake_all(buffer)
+#endif
+       }
+    od
+}
+
+/* Sleeps while the counter is `expected`. The comparison and the falling asleep are one step. */
+inline futex_wait(me, buffer, expected) {
+    atomic {
+        empty(store_buffer[1 + me]) ->
+        if
+        :: memory[COUNTER(buffer)] == expected -> asleep_on[me] = buffer
+        :: else
+        fi
+    };
+end_asleep:
+    asleep_on[me] == AWAKE
+}

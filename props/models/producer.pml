@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's side of the sleep: 5.1.7 steps 8 and 9 (kmes/producer.c). Positions count events.
+ * What an event's bytes and the tail do is in jump.pml; here nothing is overwritten.
+ *
+ *   WITHOUT_WAKE_FENCE   need_wake is loaded while the store of write_pos may still wait (E1).
+ *   PRODUCER_CLEARS      the producer clears need_wake when it has seen it (against E12).
+ */
+
+/* The CPU's private copies (E13). */
+byte current_buffer; /* the one that it writes to */
+byte tail;           /* of that one */
+byte frontier;       /* behind the last event that is written */
+byte published;      /* what write_pos says, or will say */
+byte generation_of[BUFFERS];
+byte counter_of[BUFFERS];
+
+inline append() { frontier++ }
+
+/* path: publish */
+inline publish() {
+    atomic {
+        store(CPU, WRITE_POS(current_buffer), frontier); /* @PUBLISH producer.c */
+        published = frontier
+    }
+}
+
+/* path: wake_if_asked */
+inline wake_if_asked(asked) {
+#ifndef WITHOUT_WAKE_FENCE
+    fence(CPU); /* @WAKE_FENCE producer.c */
+#endif
+    load(CPU, NEED_WAKE(current_buffer), asked); /* @NEED_WAKE producer.c */
+    if
+    :: asked ->
+#ifdef PRODUCER_CLEARS
+        store(CPU, NEED_WAKE(current_buffer), 0);
+#endif
+        atomic {
+            store(CPU, COUNTER(current_buffer), counter_of[current_buffer] + 1); /* @COUNTER producer.c */
+            counter_of[current_buffer]++;
+            queue_wake(current_buffer);
+            asked = 0
+        }
+    :: else
+    fi
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Model: one CPU that emits and moves from buffer to buffer, consumers that drain, sleep and follow
+ * it, store buffers between them. As it stands it is what the reference does; each -D takes one
+ * thing away, see the parts. What must hold: no event of a drained buffer is lost, and when nothing
+ * moves any more nobody sleeps on an event or on a buffer that was left.
+ *
+ * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS; BATCHES: events may be left unpublished for a while.
+ * Sharing:  CLEARS_0, CLEARS_1: whether consumer 0, 1 clears need_wake (1: exclusive; 0: shared);
+ *           LIMITED_1: consumer 1 sleeps with a time limit (E12).
+ * Backstop: NUDGE: retired buffers are nudged once at any time, and again whenever nothing else
+ *           moves, for as long as one is mapped (E19). Left out by default: it hides other faults.
+ */
+#ifndef CONSUMERS
+#define CONSUMERS 1
+#endif
+#ifndef EVENTS
+#define EVENTS 3
+#endif
+#ifndef SWAPS
+#define SWAPS 1
+#endif
+#ifndef CLEARS_0
+#define CLEARS_0 1
+#endif
+#ifndef CLEARS_1
+#define CLEARS_1 1
+#endif
+#define BUFFERS (SWAPS + 1)
+
+/* The shared words: five of each buffer, and which buffer an attach finds. */
+#define WRITE_POS(buffer) (5 * (buffer))
+#define TAIL_POS(buffer) (5 * (buffer) + 1)
+#define GENERATION(buffer) (5 * (buffer) + 2)
+#define COUNTER(buffer) (5 * (buffer) + 3)
+#define NEED_WAKE(buffer) (5 * (buffer) + 4)
+#define CURRENT (5 * BUFFERS)
+#define WORDS (5 * BUFFERS + 1)
+
+/* What must not be. */
+bool an_event_is_lost;
+bool an_event_is_slept_through;
+bool a_dead_buffer_is_slept_on;
+
+#define misses_an_event(me) (read_pos[me] < memory[WRITE_POS(mapped[me])])
+#define is_left_behind(me) (mapped[me] != memory[CURRENT])
+#define misses_something(me) (misses_an_event(me) || is_left_behind(me))
+
+#include "store_buffers.pml"
+#include "futex.pml"
+#include "producer.pml"
+#include "swap.pml"
+#include "attach.pml"
+#include "consumer.pml"
+#include "sleep.pml"
+
+#if CONSUMERS == 1
+#define SOMEBODY_IS_LEFT_BEHIND is_left_behind(0)
+#else
+#define SOMEBODY_IS_LEFT_BEHIND (is_left_behind(0) || is_left_behind(1))
+#endif
+#ifdef NUDGE
+#define A_NUDGE_IS_DUE SOMEBODY_IS_LEFT_BEHIND
+#else
+#define A_NUDGE_IS_DUE false
+#endif
+#ifdef LIMITED_1
+#define A_LIMIT_IS_DUE misses_something(1)
+#else
+#define A_LIMIT_IS_DUE false
+#endif
+
+proctype cpu() {
+    byte events, swaps, asked;
+
+    do
+    :: events < EVENTS -> atomic { append(); events++ }; publish(); wake_if_asked(asked)
+#ifdef BATCHES
+    :: events < EVENTS -> atomic { append(); events++ }
+    :: frontier != published -> publish(); wake_if_asked(asked)
+#endif
+    :: swaps < SWAPS -> swap(swaps, swaps + 1, asked); swaps++
+    :: events == EVENTS && swaps == SWAPS && frontier == published -> break
+    od
+}
+
+#ifdef NUDGE
+/* A nudge waits for the CPU, as a swap does. */
+proctype nudger() {
+    byte asked;
+    byte buffer;
+
+end:
+    do
+    :: timeout && SOMEBODY_IS_LEFT_BEHIND ->
+        buffer = 0;
+        do
+        :: buffer < current_buffer -> retire(buffer, asked); buffer++
+        :: else -> break
+        od
+    od
+}
+#endif
+
+proctype consumer(byte me; bool clears) {
+    byte generation, found_buffer, found_generation, changed, counter, seen;
+    bool look_again;
+
+#ifdef BEGIN_ATTACHED
+    found_generation = 1;
+#else
+    attach_alive(me, found_buffer, found_generation, seen);
+#endif
+    atomic {
+        adopt(me, found_buffer, found_generation);
+        owed[me] = read_pos[me]
+    };
+    do
+    :: drain(me, seen);
+       follow_generation(me, look_again, seen, changed, found_buffer, found_generation);
+       if
+       :: look_again -> look_again = false
+       :: else -> wait(me, clears, counter, seen)
+       fi
+    od
+}
+
+#ifdef LIMITED_1
+proctype limit_of(byte me) {
+end:
+    do
+    :: atomic { LIMIT_PASSES(me) && asleep_on[me] != AWAKE -> asleep_on[me] = AWAKE }
+    od
+}
+#endif
+
+proctype monitor() {
+    byte me;
+
+    atomic {
+        timeout && !A_NUDGE_IS_DUE && !A_LIMIT_IS_DUE ->
+        do
+        :: me < CONSUMERS ->
+            an_event_is_slept_through = misses_an_event(me);
+            assert(!an_event_is_slept_through);
+            a_dead_buffer_is_slept_on = is_left_behind(me);
+            assert(!a_dead_buffer_is_slept_on);
+            me++
+        :: else -> break
+        od
+    }
+}
+
+init {
+    byte each;
+
+    atomic {
+        memory[GENERATION(0)] = 1;
+        generation_of[0] = 1;
+        do
+        :: each < BUFFERS -> run wakes_of(each); each++
+        :: else -> break
+        od;
+        each = 0;
+        do
+        :: each < PROCESSORS -> run drain_of(each); each++
+        :: else -> break
+        od;
+        run cpu();
+        run consumer(0, CLEARS_0);
+#if CONSUMERS > 1
+        run consumer(1, CLEARS_1);
+#endif
+#ifdef NUDGE
+        run nudger();
+#endif
+#ifdef LIMITED_1
+        run limit_of(1);
+#endif
+        run monitor()
+    }
+}
