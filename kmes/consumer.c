@@ -73,22 +73,22 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
 static int find_event(struct kmes_reader* reader, struct kmes_event_header* header,
                       __u64* available_bytes) {
     for (;;) {
-        __u64 published_bytes = 0;
-        int found = look(reader, &published_bytes);
+        int found = look(reader, available_bytes);
 
         if (found != KMES_READ_EVENT) return found;
-        *available_bytes = published_bytes;
-        if (*available_bytes > reader->capacity)
-            *available_bytes = reader->capacity; /* no producer publishes more */
-        read_data(reader, header, sizeof(*header));
-        if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
-            return KMES_READ_EVENT;
+        /* No producer publishes more than the capacity behind its tail; with positions that say so
+         * there is nothing to be walked, or a ring of old events would be walked for ever. */
+        if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
+            read_data(reader, header, sizeof(*header));
+            if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
+                return KMES_READ_EVENT;
+        }
         if (!is_whole(reader)) continue;
         reader->statistics.corrupt++;
         if (reader->config.stop_on_corrupt)
             reader->stopped = true;
         else
-            reader->read_pos += published_bytes; /* to write_pos: never back, never a loop */
+            reader->read_pos += *available_bytes; /* to write_pos: never back, never a loop */
     }
 }
 
