@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+//
+// Consumers: the reference reader in its four forms, each on a stack of its own, and what is
+// demanded of everything that it does and delivers (machine.h).
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "props/machine/machine.h"
+
+namespace kmes::props {
+namespace {
+
+constexpr std::uint64_t kLargestRoom = 64ull << 20;
+// Between two deliveries or sleeps: a whole buffer of small events, and attaching again and again.
+constexpr std::uint64_t kEndlessAccesses = 400000;
+constexpr std::uint64_t kForeignInode = 1ull << 40;
+constexpr std::uint64_t kInodeOfFirst = 100;
+constexpr int kErrorAgain = -11, kErrorTooManyFiles = -24, kErrorInterrupted = -4;
+constexpr int kErrorMessageSize = -90, kErrorBadMessage = -74, kErrorTimedOut = -110;
+
+// Each consumer asks for another limit, so that which one holds is seen (E12).
+constexpr std::uint64_t kTimeouts[kMaxConsumers] = {KMES_NO_TIMEOUT, 50000000, 150000000,
+                                                    KMES_NO_TIMEOUT};
+constexpr std::uint64_t kSharedLimits[kMaxConsumers] = {0, 0, 0, 7000000};
+
+std::uint64_t sleep_limit(const Consumer& consumer) {
+    const bool is_run = consumer.settings[Key::form] == 3;
+    const std::uint64_t asked = is_run ? KMES_NO_TIMEOUT : kTimeouts[consumer.number];
+    if (consumer.settings[Key::sharing] == 0) return asked;
+    const std::uint64_t shared = kSharedLimits[consumer.number];
+    return std::min<std::uint64_t>(asked, shared ? shared : 100000000);
+}
+
+std::uint64_t number_at(const std::string& bytes, std::size_t at, int length) {
+    std::uint64_t value = 0;
+    for (int i = length - 1; i >= 0; i--)
+        value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+    return value;
+}
+
+}  // namespace
+
+void Machine::make_consumers() {
+    for (const Operation& settings : script_.readers()) {
+        auto consumer = std::make_unique<Consumer>();
+        consumer->machine = this;
+        consumer->number = static_cast<unsigned>(settings[Key::consumer]);
+        consumer->settings = settings;
+        consumer->platform.context = consumer.get();
+        consumer->platform.sleep = on_sleep;
+        consumers_.push_back(std::move(consumer));
+    }
+}
+
+Consumer* Machine::consumer_of(std::uint64_t number) {
+    for (const auto& consumer : consumers_)
+        if (consumer->number == number) return consumer.get();
+    return nullptr;
+}
+
+void Machine::start_fiber(Consumer& consumer) {
+    consumer.room.resize(consumer.settings[Key::room]);
+    consumer.fiber = std::make_unique<Fiber>([this, &consumer] { live(consumer); });
+    consumer.state = ConsumerState::running;
+}
+
+// Whatever it is at, it is taken away, as a process that is killed; then a new one may begin.
+void Machine::stop_fiber(Consumer& consumer) {
+    if (!consumer.fiber) return;
+    if (!consumer.fiber->has_ended()) {
+        is_cancelling_ = true;
+        consumer_ = &consumer;
+        if (consumer.fiber->has_begun()) resume(consumer.flow, *consumer.fiber, 0);
+        consumer_ = nullptr;
+        is_cancelling_ = false;
+    }
+    const bool was_attached = consumer.is_opened;
+    kmes_reader_close(&consumer.reader);
+    kmes_reader_close(&consumer.reader);  // of a closed one: nothing
+    if (was_attached && consumer.reader.mapping.base)
+        fail("attach", "kmes_reader_close", "a closed reader still has its mapping");
+    Consumer fresh;
+    fresh.machine = this;
+    fresh.number = consumer.number;
+    fresh.settings = consumer.settings;
+    fresh.platform = consumer.platform;
+    consumer = std::move(fresh);
+    consumer.platform.context = &consumer;
+}
+
+// Goes on for `budget` accesses, or until it sleeps or has nothing to do.
+void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
+    if (!consumer.fiber) start_fiber(consumer);
+    if (consumer.fiber->has_ended()) return;
+    consumer_ = &consumer;
+    Task* const task = std::exchange(task_, nullptr);
+    resume(consumer.flow, *consumer.fiber, budget);
+    task_ = task;
+    consumer_ = nullptr;
+    leave_if_failed();
+}
+
+// The life of a consumer: it opens, drains and sleeps; after an error it stands idle until it is
+// run again.
+void Machine::live(Consumer& consumer) {
+    for (;;) {
+        int error = open(consumer);
+        while (!error) {
+            error = consumer.settings[Key::form] == 3 ? run_reader(consumer) : drain(consumer);
+            if (error == KMES_READ_EMPTY) {
+                error = kmes_reader_wait(&consumer.reader, kTimeouts[consumer.number]);
+                if (error == 1 || error == kErrorInterrupted || error == kErrorTimedOut) error = 0;
+            }
+            if (!error) continue;
+            // What attaching said, or corrupt content: it is where it was, and tries again.
+            stand_idle(consumer, error);
+            error = 0;
+        }
+        stand_idle(consumer, error);
+    }
+}
+
+void Machine::stand_idle(Consumer& consumer, int error) {
+    const bool is_excused =
+        consumer.is_misled || error == kErrorTooManyFiles ||
+        (error == kErrorAgain && model_.now().is_boot) ||
+        (error == kErrorBadMessage && consumer.settings[Key::stop] == 1 && consumer.is_misled);
+    if (!is_excused)
+        fail("reader-result", "5.1.8, E7",
+             "consumer " + std::to_string(consumer.number) + " ended with the error " +
+                 std::to_string(error));
+    consumer.last_error = error;
+    consumer.state = ConsumerState::idle;
+    consumer.accesses = 0;
+    Fiber::pause();
+    if (is_cancelling_) throw Stop{};
+    consumer.state = ConsumerState::running;
+}
+
+int Machine::open(Consumer& consumer) {
+    kmes_reader_config config{};
+    config.attach_functions = {on_attach, on_identify, on_detach, &consumer};
+    config.platform = &consumer.platform;
+    config.sharing = consumer.settings[Key::sharing] == 1 ? KMES_SHARED : KMES_EXCLUSIVE;
+    config.shared_limit_ns = kSharedLimits[consumer.number];
+    config.spin_looks = static_cast<__u32>(consumer.settings[Key::spin]);
+    config.stop_on_corrupt = consumer.settings[Key::stop] == 1;
+    config.cpu_id = static_cast<__u16>(settings_[Key::cpu]);
+    consumer.inode = 0;
+    const int error = kmes_reader_open(&consumer.reader, &config);
+    consumer.is_opened = error == 0;
+    return error;
+}
+
+int Machine::drain(Consumer& consumer) {
+    switch (consumer.settings[Key::form]) {
+        case 0:
+            return drain_copies(consumer);
+        case 1:
+            return drain_in_place(consumer);
+        default:
+            return drain_bulk(consumer);
+    }
+}
+
+// -EMSGSIZE: nothing is consumed, and so much is needed.
+void Machine::make_room(Consumer& consumer, std::uint64_t needed) {
+    if (needed <= consumer.room.size() || needed > kLargestRoom)
+        fail("reader-result", "kmes_reader_next",
+             "-EMSGSIZE says " + std::to_string(needed) + " bytes where there are " +
+                 std::to_string(consumer.room.size()));
+    consumer.room.resize(needed);
+}
+
+int Machine::drain_copies(Consumer& consumer) {
+    for (;;) {
+        kmes_event_view view{};
+        const int found =
+            kmes_reader_next(&consumer.reader, consumer.room.data(), consumer.room.size(), &view);
+        if (found == kErrorMessageSize)
+            make_room(consumer, view.event_size);
+        else if (found == KMES_READ_EVENT)
+            deliver(consumer, view, consumer.room.data());
+        else
+            return found;
+    }
+}
+
+// Uses the event where it lies, byte by byte, as a consumer does that makes something of it.
+bool Machine::copy_in_place(Consumer& consumer, const kmes_event_view& view, std::string* bytes) {
+    const std::uint8_t* from = view.type - KMES_EVENT_FIXED_BYTES;
+    const Ring* ring = nullptr;
+    std::size_t index;
+    if (!(ring = ring_containing(from, &index)) || view.event_size > ring->buffer.capacity ||
+        !ring->memory.contains(from + view.event_size - 1) ||
+        view.payload + view.payload_len != from + view.event_size ||
+        view.header_size + view.payload_len != view.event_size ||
+        KMES_EVENT_FIXED_BYTES + view.type_len > view.header_size)
+        fail("containment", "E6, E7", "a peek shows what lies outside of the mapping");
+    bytes->resize(view.event_size);
+    for (std::uint64_t done = 0; done < view.event_size; done += 8) {
+        const std::uint64_t piece = std::min<std::uint64_t>(8, view.event_size - done);
+        on_access({KMES_ORDER_READ_DATA, KMES_ORDER_KIND_copy_out, from + done, piece});
+        std::memcpy(bytes->data() + done, from + done, piece);
+    }
+    if ((consumer.delivered & 1) && !kmes_reader_peek_is_whole(&consumer.reader)) {
+        if (kmes_reader_release(&consumer.reader))
+            fail("torn", "E6", "released as whole what was said to be torn");
+        return false;
+    }
+    return true;
+}
+
+int Machine::drain_in_place(Consumer& consumer) {
+    for (;;) {
+        kmes_event_view view{};
+        std::string bytes;
+        const int found = kmes_reader_peek(&consumer.reader, &view);
+        if (found != KMES_READ_EVENT) return found;
+        if (!copy_in_place(consumer, view, &bytes)) continue;
+        if (!kmes_reader_release(&consumer.reader)) continue;
+        deliver(consumer, view, reinterpret_cast<const std::uint8_t*>(bytes.data()));
+        if (kmes_reader_release(&consumer.reader))
+            fail("doubled", "E6", "an event is released twice");
+    }
+}
+
+int Machine::drain_bulk(Consumer& consumer) {
+    for (;;) {
+        kmes_bulk bulk{};
+        __u32 needed = 0;
+        const int found = kmes_reader_bulk(&consumer.reader, consumer.room.data(),
+                                           consumer.room.size(), &bulk, &needed);
+        if (found == kErrorMessageSize) {
+            make_room(consumer, needed);
+            continue;
+        }
+        if (found != KMES_READ_EVENT) return found;
+        kmes_event_view view{};
+        while (kmes_bulk_next(&consumer.reader, &bulk, &view)) {
+            const std::uint8_t* bytes = view.type - KMES_EVENT_FIXED_BYTES;
+            if (bytes < consumer.room.data() ||
+                bytes + view.event_size > consumer.room.data() + consumer.room.size())
+                fail("containment", "kmes_bulk_next", "an event lies outside of the reader's room");
+            deliver(consumer, view, bytes);
+        }
+    }
+}
+
+int Machine::on_event(void* context, const kmes_event_view* view) {
+    auto* consumer = static_cast<Consumer*>(context);
+    consumer->machine->deliver(*consumer, *view, consumer->room.data());
+    return 0;
+}
+
+int Machine::run_reader(Consumer& consumer) {
+    for (;;) {
+        const int error = kmes_reader_run(&consumer.reader, consumer.room.data(),
+                                          consumer.room.size(), on_event, &consumer);
+        if (error != kErrorMessageSize) return error ? error : kErrorInterrupted;
+        consumer.room.resize(consumer.room.size() * 2);
+        if (consumer.room.size() > kLargestRoom)
+            fail("reader-result", "kmes_reader_run", "no room is large enough");
+    }
+}
+
+// 5.1.8.1 step 6: whole, published, in order, once, and the loss said to the event.
+void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std::uint8_t* bytes) {
+    consumer.accesses = 0;
+    consumer.delivered++;
+    if (consumer.is_misled) return;
+    const std::string who =
+        "consumer " + std::to_string(consumer.number) + ": event " + std::to_string(view.sequence);
+    const ModelRecord* record = model_.record(view.sequence);
+    if (!record || !record->bytes)
+        fail("publication", "5.1.8.1 step 4, E7", who + " was never emitted");
+    if (!record->is_published)
+        fail("publication", "5.1.7 step 8, E20", who + " is delivered before it is published");
+    const std::string& right = *record->bytes;
+    if (view.event_size != right.size() || std::memcmp(bytes, right.data(), right.size()) != 0)
+        fail("torn", "5.1.8.1 step 5, E4, E6", who + " is torn");
+    const std::uint64_t header = number_at(right, 4, 4);
+    // In place, the pointers lead into the ring, where the bytes may be others by now (E6).
+    const bool is_copy = consumer.settings[Key::form] != 1;
+    if (view.header_size != header || view.timestamp != number_at(right, 8, 8) ||
+        view.cpu_id != number_at(right, 24, 2) || view.origin_class != number_at(right, 26, 1) ||
+        view.type_len != number_at(right, 27, 2) || view.payload_len != right.size() - header ||
+        (is_copy && (view.type != bytes + 29 || view.payload != bytes + header)))
+        fail("torn", "event model, Event header", who + " is shown with another header");
+    if (view.sequence <= consumer.last)
+        fail("delivery-order", "5.1.8.3 step 5, 5.1.9, E21",
+             who + " after " + std::to_string(consumer.last));
+    const std::uint64_t lost = consumer.last ? view.sequence - consumer.last - 1 : 0;
+    if (view.lost_before != lost)
+        fail("exact-loss", "5.1.9",
+             who + ": " + std::to_string(view.lost_before) + " lost before it, and not " +
+                 std::to_string(lost));
+    check_gap(consumer, view.sequence);
+    consumer.lost += lost;
+    consumer.last = view.sequence;
+    result_.deliveries++;
+}
+
+// What is passed over is not there any more.
+void Machine::check_gap(Consumer& consumer, std::uint64_t sequence) {
+    const std::size_t index = consumer.reader.mapping.inode - kInodeOfFirst;
+    if (index >= rings_.size()) return;
+    for (const ModelEvent& event : model_.buffers[index].events) {
+        if (event.sequence >= sequence) return;
+        if (event.sequence <= consumer.last || event.position < rings_[index]->visible_tail)
+            continue;
+        if (event.end() > rings_[index]->visible_write) continue;
+        fail("exact-loss", "5.1.8.1, 5.1.9, E10",
+             "consumer " + std::to_string(consumer.number) + " passes over event " +
+                 std::to_string(event.sequence) + ", which is there, and delivers " +
+                 std::to_string(sequence));
+    }
+}
+
+// Its own figures, whenever it has nothing more to do.
+void Machine::check_reader(Consumer& consumer) {
+    if (consumer.is_misled) return;
+    const kmes_reader_statistics& core = consumer.reader.statistics;
+    const std::pair<const char*, std::pair<std::uint64_t, std::uint64_t>> figures[] = {
+        {"delivered", {core.delivered, consumer.delivered}},
+        {"lost", {core.lost, consumer.lost}},
+        {"laps", {core.laps, consumer.laps}},
+        {"torn", {core.torn, consumer.torn}},
+        {"corrupt", {core.corrupt, 0}},
+        {"switches", {core.switches, consumer.switches}},
+        {"sleeps", {core.sleeps, consumer.sleeps}},
+        {"mappings", {consumer.attaches - consumer.detaches, 1}},
+    };
+    for (const auto& [name, value] : figures) {
+        if (value.first != value.second)
+            fail("reader-counters", "5.1.9, 5.1.8.3 step 6",
+                 "consumer " + std::to_string(consumer.number) + ": " + name + " is " +
+                     std::to_string(value.first) + ", and must be " + std::to_string(value.second));
+    }
+}
+
+void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access) {
+    if (++consumer.accesses > kEndlessAccesses)
+        fail("termination", "5.1.8, E7",
+             "consumer " + std::to_string(consumer.number) + " neither delivers nor sleeps");
+    std::size_t index;
+    Ring* ring = access.address ? ring_containing(access.address, &index) : nullptr;
+    if (access.address && (!ring || index >= rings_.size()))
+        fail("containment", "5.1.5", "a consumer reads outside of the buffers");
+    if (ring && ring->is_poked) consumer.is_misled = true;
+    if (access.bytes > 0 && ring &&
+        !ring->memory.contains(static_cast<const std::uint8_t*>(access.address) + access.bytes -
+                               1) &&
+        access.label != KMES_ORDER_VALID_DATA)
+        fail("containment", "5.1.5, E7", "a consumer reads beyond the end of the mapping");
+    if (consumer.is_opened && consumer.reader.mapping.inode != consumer.inode) {
+        if (consumer.inode) consumer.switches++;
+        consumer.inode = consumer.reader.mapping.inode;
+    }
+    if (ring && (access.label == KMES_ORDER_ASK_WAKE || access.label == KMES_ORDER_CLEAR_WAKE)) {
+        if (access.address != ring->buffer.shared.need_wake)
+            fail("containment", "5.1.6.3", "a consumer writes something other than need_wake");
+        model_.buffers[index].page[132] = access.label == KMES_ORDER_ASK_WAKE ? 1 : 0;
+        if (access.label == KMES_ORDER_CLEAR_WAKE && consumer.settings[Key::sharing] == 1)
+            fail("sleep", "E12", "a consumer that shares its buffer clears need_wake");
+    }
+    audit_consumer_order(consumer, access);
+    if (!consumer.is_misled) audit_consumer_position(consumer, access);
+}
+
+// The fences stand where kmes/order.h says, whatever this machine does without them.
+void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& access) {
+    switch (access.label) {
+        case KMES_ORDER_READ_DATA:
+            consumer.has_fenced_data = false;
+            break;
+        case KMES_ORDER_DATA_FENCE:
+            consumer.has_fenced_data = true;
+            break;
+        case KMES_ORDER_RECHECK_TAIL:
+            if (!consumer.has_fenced_data)
+                fail("order", "5.1.8.1 step 5, E4",
+                     "tail_pos is loaded without a fence after data");
+            break;
+        case KMES_ORDER_ASK_WAKE:
+            consumer.has_fenced_wish = false;
+            consumer.looked_at_write_pos = consumer.looked_at_generation = false;
+            break;
+        case KMES_ORDER_SLEEP_FENCE:
+            consumer.has_fenced_wish = true;
+            break;
+        case KMES_ORDER_SLEEP_WRITE_POS:
+        case KMES_ORDER_SLEEP_GENERATION:
+            if (!consumer.has_fenced_wish)
+                fail("order", "5.1.8.2 step 2, E1", "looked again without a full fence");
+            (access.label == KMES_ORDER_SLEEP_WRITE_POS ? consumer.looked_at_write_pos
+                                                        : consumer.looked_at_generation) = true;
+            break;
+        default:
+            if (access.label < KMES_ORDER_STATIC_FIELD)
+                fail("order", "5.1.8", "a consumer makes an access of the producer");
+            break;
+    }
+}
+
+// What it reads next is compared with where it stands: laps and torn reads, to count them.
+void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_access& access) {
+    const kmes_reader& reader = consumer.reader;
+    switch (access.label) {
+        case KMES_ORDER_LOOK_WRITE_POS:
+            consumer.is_attaching = false;
+            break;
+        case KMES_ORDER_LOOK_TAIL:
+            if (!consumer.is_attaching && *reader.shared.tail_pos > reader.read_pos)
+                consumer.laps++;
+            break;
+        case KMES_ORDER_RECHECK_TAIL:
+            if (*reader.shared.tail_pos > reader.read_pos) consumer.torn++;
+            break;
+        case KMES_ORDER_READ_DATA: {
+            const auto* at = static_cast<const std::uint8_t*>(access.address);
+            const std::uint8_t* from =
+                reader.shared.data + (reader.read_pos & (reader.capacity - 1));
+            if (at < from || at + access.bytes > from + reader.capacity)
+                fail("containment", "5.1.4", "a consumer reads other bytes than those behind it");
+            break;
+        }
+        default:
+            break;
+    }
+}
+
+// E14: attach and resize exclude each other.
+void Machine::wait_for_buffers(Consumer& consumer) {
+    while (started_ && started_->changes_buffers) {
+        consumer.state = ConsumerState::blocked;
+        Fiber::pause();
+        if (is_cancelling_) throw Stop{};
+        consumer.state = ConsumerState::running;
+    }
+}
+
+int Machine::fill_mapping(kmes_mapping* mapping) {
+    const std::size_t index = ring_index(cpu_.buffer);
+    if (model_.buffers[index].is_boot) return kErrorAgain;
+    *mapping = {};
+    mapping->base = rings_[index]->memory.base();
+    mapping->mapped_bytes = rings_[index]->memory.mapped_bytes();
+    mapping->device = 1;
+    mapping->inode = kInodeOfFirst + index;
+    return 0;
+}
+
+int Machine::on_attach(void* context, __u16 cpu, kmes_mapping* mapping) {
+    auto* consumer = static_cast<Consumer*>(context);
+    Machine& machine = *consumer->machine;
+    if (cpu != machine.settings_[Key::cpu])
+        machine.fail("attach", "5.1.1", "the buffer of another CPU is asked for");
+    machine.wait_for_buffers(*consumer);
+    if (machine.refuse_) return machine.refuse_--, kErrorTooManyFiles;
+    const int error = machine.fill_mapping(mapping);
+    if (!error) consumer->attaches++;
+    consumer->is_attaching = true;
+    return error;
+}
+
+int Machine::on_identify(void* context, __u16, kmes_mapping* mapping) {
+    auto* consumer = static_cast<Consumer*>(context);
+    Machine& machine = *consumer->machine;
+    machine.wait_for_buffers(*consumer);
+    if (machine.refuse_) return machine.refuse_--, kErrorTooManyFiles;
+    const int error = machine.fill_mapping(mapping);
+    if (machine.foreign_) {
+        machine.foreign_--;
+        mapping->inode = kForeignInode;
+        consumer->is_unsure = true;
+    }
+    return error;
+}
+
+void Machine::on_detach(void* context, kmes_mapping*) {
+    static_cast<Consumer*>(context)->detaches++;
+}
+
+// FUTEX_WAIT: the comparison is a step like any other.
+int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_ns) {
+    auto* consumer = static_cast<Consumer*>(context);
+    Machine& machine = *consumer->machine;
+    std::size_t index;
+    if (!machine.ring_containing(word, &index) ||
+        word != machine.rings_[index]->buffer.shared.futex_counter)
+        machine.fail("sleep", "5.1.8.2 step 5", "a consumer sleeps on another word");
+    if (!consumer->looked_at_write_pos || !consumer->looked_at_generation)
+        machine.fail("sleep", "5.1.8.2 step 2, E3", "a consumer sleeps without looking again");
+    if (timeout_ns != sleep_limit(*consumer))
+        machine.fail("sleep", "E12", "a consumer sleeps with another limit than it should");
+    if (consumer->flow.budget == 0) {
+        Fiber::pause();
+        if (machine.is_cancelling_) throw Stop{};
+    }
+    if (consumer->flow.budget) consumer->flow.budget--;
+    consumer->sleeps++;
+    consumer->accesses = 0;
+    if (*word != expected) return 0;
+    consumer->state = ConsumerState::asleep;
+    consumer->sleeps_on = index;
+    consumer->timeout_ns = timeout_ns;
+    consumer->is_woken = consumer->is_expired = consumer->is_interrupted = false;
+    machine.check_reader(*consumer);
+    while (!consumer->is_woken && !consumer->is_expired && !consumer->is_interrupted) {
+        Fiber::pause();
+        if (machine.is_cancelling_) throw Stop{};
+    }
+    consumer->state = ConsumerState::running;
+    if (consumer->is_woken) return 0;
+    return consumer->is_expired ? kErrorTimedOut : kErrorInterrupted;
+}
+
+}  // namespace kmes::props

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+//
+// The machine behind play(): the core with its buffers, the model beside it, consumers that stand
+// still between any two accesses, and the checks. One machine plays one script, on one thread.
+//
+//   machine.cc     the tape: operation after operation, who runs, the one hook
+//   operations.cc  what each operation is for the core, and for the model
+//   audit.cc       what the producer does, access by access, against the plan of the model
+//   consumers.cc   what consumers do and deliver
+//   state.cc       the state in words
+#ifndef KMES_PROPS_MACHINE_MACHINE_H_
+#define KMES_PROPS_MACHINE_MACHINE_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kmes/order.h"
+#include "kmes/reader.h"
+#include "kmes/ring.h"
+#include "kmes/tests/ring_memory.h"
+#include "props/machine/fiber.h"
+#include "props/machine/model.h"
+#include "props/machine/play.h"
+
+namespace kmes::props {
+
+// Thrown to leave the core, from a failure or at the end of a run.
+struct Stop {};
+
+// A buffer of the core with the memory that belongs to it.
+struct Ring {
+    explicit Ring(std::uint64_t capacity_bytes)
+        : memory(capacity_bytes), index(kmes_index_entries(capacity_bytes), {~0ull, ~0ull}) {}
+    tests::RingMemory memory;
+    std::vector<kmes_boundary> index;
+    kmes_buffer buffer{};
+    // What consumers can see by now; the shared page may say something else after a poke.
+    std::uint64_t visible_tail = 0;
+    std::uint64_t visible_write = 0;
+    bool is_poked = false;  // so that what a consumer reads there may be anything
+};
+
+// Whatever makes accesses one after the other: the producer, what interrupts it, a consumer.
+struct Flow {
+    Fiber* fiber = nullptr;    // nullptr: runs to its end
+    std::uint64_t budget = 0;  // accesses before it stands still
+    // The access that was told last: done when the flow comes again.
+    tests::RingMemory* written_memory = nullptr;
+    const void* written = nullptr;
+    std::uint64_t written_bytes = 0;
+};
+
+// An operation of the producer on its way.
+struct Task {
+    Operation operation;
+    std::function<int(Model&, Plan&, bool is_nested)> model_call;
+    std::function<int()> core_call;
+    bool goes_on = false;          // with a reservation: inside, and no interrupt
+    bool changes_buffers = false;  // nobody attaches meanwhile (E14)
+    std::unique_ptr<Ring> new_ring;
+    std::string type;  // memory of what is emitted
+    std::string payload;
+    // Filled on the way.
+    std::unique_ptr<Model> before;  // where a size in the ring is impossible
+    Plan plan;
+    std::vector<Step> taken;
+    int expected = 0;
+    int result = 0;
+    bool is_nested = false;
+    bool met_corrupt = false;
+    unsigned sections = 0;  // critical sections so far
+    unsigned walked = 0;    // sizes read in this one
+};
+
+enum class ConsumerState { fresh, running, asleep, blocked, idle };
+
+class Machine;
+
+struct Consumer {
+    Machine* machine = nullptr;
+    unsigned number = 0;
+    Operation settings;
+    std::unique_ptr<Fiber> fiber;
+    Flow flow;
+    kmes_platform platform{};
+    kmes_reader reader{};
+    std::vector<std::uint8_t> room;
+    ConsumerState state = ConsumerState::fresh;
+    bool is_opened = false;
+    bool is_misled = false;  // it has seen a buffer that was poked or corrupt
+    bool is_unsure = false;  // it gave up to make sure that a buffer lives (E19)
+    int last_error = 0;
+    // Its sleep.
+    bool is_woken = false, is_expired = false, is_interrupted = false;
+    std::size_t sleeps_on = 0;
+    std::uint64_t timeout_ns = 0;
+    // What was seen of it.
+    std::uint64_t last = 0;  // sequence number delivered last; 0: none
+    std::uint64_t inode = 0;
+    std::uint64_t delivered = 0, lost = 0, laps = 0, torn = 0, switches = 0, sleeps = 0;
+    std::uint64_t attaches = 0, detaches = 0;
+    std::uint64_t accesses = 0;  // since it delivered or slept
+    bool is_attaching = false;
+    bool has_fenced_data = true, has_fenced_wish = true;
+    bool looked_at_write_pos = false, looked_at_generation = false;
+    std::uint64_t tail_at_recheck = 0;
+};
+
+class Machine {
+  public:
+    Machine(const Script& script, const PlayOptions& options);
+    ~Machine();
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    PlayResult run();
+
+  private:
+    // -- machine.cc --
+    static void hook(void* context, const struct kmes_order_access* access);
+    static __u64 clock(void* context);
+    static bool enter(void* context);
+    static void exit(void* context);
+    static void queue_wake(void* context, kmes_buffer* buffer);
+    void on_access(const kmes_order_access& access);
+    void remember_write(Flow& flow, const kmes_order_access& access);
+    static void settle(Flow& flow);
+    void resume(Flow& flow, Fiber& fiber, std::uint64_t budget);
+    void perform(const Operation& operation);
+    void perform_schedule(const Operation& operation);
+    void perform_world(const Operation& operation);
+    void skip() { result_.skipped++, was_skipped_ = true; }
+    void end_script();
+    void cancel();
+    [[noreturn]] void fail(const char* property, const char* clause, const std::string& message);
+    void leave_if_failed() const {
+        if (result_.failure) throw Stop{};
+    }
+
+    // -- operations.cc --
+    void perform_producer(const Operation& operation);
+    std::optional<Task> task_of(const Operation& operation);
+    std::optional<Task> event_task(const Operation& operation);
+    std::optional<Task> reservation_task(const Operation& operation);
+    std::optional<Task> swap_task(const Operation& operation);
+    void begin(Task& task);
+    void run_core(Task& task);
+    void end(Task& task);
+    void check_copied(const Task& task);
+    void finish_started();
+    std::unique_ptr<Ring> make_ring(std::uint64_t capacity_bytes, std::uint64_t generation,
+                                    std::uint64_t position);
+    bool shift_is_possible(const Operation& operation) const;
+    ModelInput input_of(const Operation& operation) const;
+    kmes_event_input core_input(const ModelInput& input);
+    bool is_inside() const { return depth_ > 0; }
+
+    // -- audit.cc --
+    void audit_kind(const kmes_order_access& access);
+    void audit_producer(const kmes_order_access& access);
+    void audit_walk(const kmes_order_access& access);
+    void audit_data(const kmes_order_access& access);
+    void audit_new_ring(const kmes_order_access& access);
+    void take(Visible kind, const void* address);
+    void meet_corrupt(Task& task);
+    void check_successor(const Step& step);
+    void check_visible(const kmes_order_access& access);
+    void check_page(std::size_t ring);
+    void check_data(std::size_t ring);
+    void check_all();
+    void check_counters();
+    void check_nobody_sleeps_on_an_event();
+    bool wakes_are_sure() const;
+
+    // -- consumers.cc --
+    void make_consumers();
+    void start_fiber(Consumer& consumer);
+    void stop_fiber(Consumer& consumer);
+    void run_consumer(Consumer& consumer, std::uint64_t budget);
+    void live(Consumer& consumer);
+    void stand_idle(Consumer& consumer, int error);
+    int open(Consumer& consumer);
+    int drain(Consumer& consumer);
+    int drain_copies(Consumer& consumer);
+    int drain_in_place(Consumer& consumer);
+    int drain_bulk(Consumer& consumer);
+    int run_reader(Consumer& consumer);
+    bool copy_in_place(Consumer& consumer, const kmes_event_view& view, std::string* bytes);
+    void make_room(Consumer& consumer, std::uint64_t needed);
+    void deliver(Consumer& consumer, const kmes_event_view& view, const std::uint8_t* bytes);
+    void check_gap(Consumer& consumer, std::uint64_t sequence);
+    void check_reader(Consumer& consumer);
+    void audit_consumer(Consumer& consumer, const kmes_order_access& access);
+    void audit_consumer_position(Consumer& consumer, const kmes_order_access& access);
+    void audit_consumer_order(Consumer& consumer, const kmes_order_access& access);
+    void wait_for_buffers(Consumer& consumer);
+    static int on_attach(void* context, __u16 cpu, kmes_mapping* mapping);
+    static int on_identify(void* context, __u16 cpu, kmes_mapping* mapping);
+    static void on_detach(void* context, kmes_mapping* mapping);
+    static int on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_ns);
+    static int on_event(void* context, const kmes_event_view* view);
+    int fill_mapping(kmes_mapping* mapping);
+    Consumer* consumer_of(std::uint64_t number);
+
+    // -- state.cc --
+    std::string state_text() const;
+    std::string buffer_text(std::size_t ring) const;
+    std::string consumer_text(const Consumer& consumer) const;
+
+    std::size_t ring_index(const kmes_buffer* buffer) const;
+    Ring* ring_containing(const void* address, std::size_t* index);
+
+    const Script& script_;
+    const PlayOptions& options_;
+    PlayResult result_;
+    Operation settings_;
+    Model model_;
+    kmes_platform platform_{};
+    kmes_cpu cpu_{};
+    kmes_reservation reservation_{};
+    kmes_batch batch_{};
+    kmes_swap swap_{};
+    std::vector<std::unique_ptr<Ring>> rings_;
+    std::unique_ptr<Ring> prepared_ring_;
+    std::uint64_t clock_ns_;
+    int depth_ = 0;  // critical sections that are open
+    std::uint64_t refuse_ = 0, foreign_ = 0;
+    std::string reserved_payload_;
+    bool copy_has_more_ = false;
+    std::size_t operation_index_ = 0;
+    bool was_skipped_ = false;
+    std::optional<int> returned_;
+
+    Flow main_flow_, started_flow_;
+    Flow* flow_ = &main_flow_;
+    Consumer* consumer_ = nullptr;  // nullptr: a flow of the producer
+    Task* task_ = nullptr;
+    std::optional<Task> started_;
+    std::unique_ptr<Fiber> started_fiber_;
+    bool is_cancelling_ = false;
+    std::vector<std::unique_ptr<Consumer>> consumers_;
+};
+
+}  // namespace kmes::props
+
+#endif  // KMES_PROPS_MACHINE_MACHINE_H_
