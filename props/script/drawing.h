@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// Draws pieces of scripts where bugs live: phrases of a few lines (a batch, a resize in pieces, an
+// operation that stands still while others run) with sizes at the edges of what is in the ring at
+// that point. generate.cc makes whole scripts of them, mutate.cc puts them into others.
+#ifndef KMES_PROPS_SCRIPT_DRAWING_H_
+#define KMES_PROPS_SCRIPT_DRAWING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "props/script/outline.h"
+#include "props/script/random.h"
+#include "props/script/script.h"
+
+namespace kmes::props {
+
+// Which operations are favoured; every profile draws of everything now and then.
+enum class Profile : std::uint8_t { anything, resizes, hostile, schedules, batches, readers };
+inline constexpr std::size_t kProfileCount = static_cast<std::size_t>(Profile::readers) + 1;
+
+// Capacities that are drawn go up to here: small rings are where the edges are, and a script of
+// thousands of resizes stays affordable.
+inline constexpr std::uint64_t kMaxDrawnCapacity = 65536;
+
+Operation draw_settings(Random& random, Profile profile);
+// No line, one reader, or several: exclusive where there is one, shared where there are more (E12
+// says what becomes of others).
+std::vector<Operation> draw_readers(Random& random, Profile profile, std::uint64_t capacity);
+
+// A value of `rule` at an end of its range, beside a power of two, or anywhere.
+std::uint64_t draw_value(Random& random, const KeyRule& rule);
+// The size of an event, at an edge of what `outline` says.
+std::uint64_t draw_event_bytes(Random& random, const Outline& outline);
+
+class Drawing {
+  public:
+    // `script` is what stands before: what is drawn fits behind its operations.
+    Drawing(Random& random, Profile profile, const Script& script);
+
+    // Appends a phrase to lines().
+    void phrase();
+    void phrases_until(std::size_t lines) {
+        while (lines_.size() < lines) phrase();
+    }
+    const std::vector<Operation>& lines() const { return lines_; }
+
+    // The operation itself with another size, at an edge.
+    void aim(Operation& event);
+    // emit, add or reserve.
+    Operation event(Verb verb);
+    Operation of_consumer(Verb verb);
+    static Operation of_buffer(Verb verb, std::uint64_t buffer);
+
+  private:
+    void line(Operation operation);
+    void emit() { line(event(Verb::emit)); }
+    void tiny_run();
+    void batch();
+    void reservation();
+    void resize();
+    void pieces();
+    void large_then_shrink();
+    void started();
+    void reading();
+    void sleeping();
+    void handover();
+    void jump();
+    void poke();
+    void corrupt();
+    void attach();
+    void retire();
+    void world();
+
+    void tiny(std::uint64_t most);
+    // Sometimes a few lines of others: a burst of one consumer, an interrupt, a poke.
+    void in_between();
+    void interrupt();
+    void burst();
+    Operation startable();
+    Operation swap_to(Verb verb);
+    std::uint64_t draw_capacity();
+
+    Random& random_;
+    const Profile profile_;
+    Outline outline_;
+    std::vector<std::uint64_t> consumers_;
+    std::uint64_t consumer_;  // the one that runs now: schedules are sticky
+    std::vector<Operation> lines_;
+};
+
+}  // namespace kmes::props
+
+#endif  // KMES_PROPS_SCRIPT_DRAWING_H_
