@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Compiles the core, or one mutant of it, into a shared object that takes the core's place in a
+program by LD_PRELOAD. Bazel links the programs of tests dynamically: what they call in the core is
+looked up by name, in the preloaded object first. Knows no operators and no tests."""
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+# The hooked build, as //kmes:core_hooked is compiled; -fPIC, as Bazel does for a shared object.
+# No -g: identical objects are then identical code. No warnings: mutants earn many.
+COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-O2", "-fPIC", "-w", "-DKMES_ORDER_HOOKED", "-c"]
+LINK = ["ld", "-shared", "-z", "noexecstack"]
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(kmes/[^"]+)"', re.MULTILINE)
+
+
+class BuildError(Exception):
+    """The core itself cannot be built: nothing can be said about mutants."""
+
+
+class Core:
+    """The unmutated core, compiled once; `scratch` is a folder for objects."""
+
+    def __init__(self, root, scratch):
+        self.root = Path(root)
+        self.scratch = Path(scratch)
+        self.sources = sorted(path.name for path in (self.root / "kmes").glob("*.c"))
+        if not self.sources:
+            raise BuildError(f"no kmes/*.c in {self.root}: --root names the top of the tree")
+        self.objects = {}
+        folder = self.scratch / "original"
+        for name in self.sources:
+            target = folder / (name + ".o")
+            error = self._compile(self.root / "kmes" / name, target, [])
+            if error:
+                raise BuildError(f"kmes/{name} does not compile:\n{error}")
+            self.objects[name] = target
+        self.users = {name: self._users_of(name) for name in self._headers()}
+
+    def _headers(self):
+        return [path.name for path in (self.root / "kmes").glob("*.h")]
+
+    def _users_of(self, header):
+        """The sources that include a header, through others too."""
+        return [name for name in self.sources if f"kmes/{header}" in self._closure(name)]
+
+    def _closure(self, name):
+        found, open_files = set(), [f"kmes/{name}"]
+        while open_files:
+            path = self.root / open_files.pop()
+            if not path.is_file():
+                continue
+            for included in INCLUDE.findall(path.read_text()):
+                if included not in found:
+                    found.add(included)
+                    open_files.append(included)
+        return found
+
+    def _compile(self, source, target, folders):
+        """None, or what the compiler said."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        includes = [f"-I{folder}" for folder in folders] + [f"-I{self.root}"]
+        command = COMPILE + includes + ["-o", str(target), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return None if done.returncode == 0 else done.stderr
+
+    def compile_mutant(self, file, text, name):
+        """`text` in place of kmes/`file`: (objects by source, None), or (None, an error)."""
+        folder = self.scratch / name
+        changed = folder / "kmes" / file
+        changed.parent.mkdir(parents=True, exist_ok=True)
+        changed.write_text(text)
+        objects = {}
+        for source in [file] if file in self.objects else self.users[file]:
+            target = folder / (source + ".o")
+            path = changed if source == file else self.root / "kmes" / source
+            error = self._compile(path, target, [folder])
+            if error:
+                return None, error
+            objects[source] = target
+        changed.unlink()
+        changed.parent.rmdir()
+        return objects, None
+
+    @staticmethod
+    def digest(objects):
+        total = hashlib.sha256()
+        for source in sorted(objects):
+            total.update(source.encode() + b"\0" + objects[source].read_bytes())
+        return total.hexdigest()
+
+    def original_digest(self, objects):
+        """Of the same sources, unmutated."""
+        return self.digest({source: self.objects[source] for source in objects})
+
+    def link(self, objects, target):
+        """The core with `objects` in place of its own."""
+        all_objects = {**self.objects, **objects}
+        command = LINK + ["-o", str(target)] + [str(all_objects[name]) for name in self.sources]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BuildError(f"{target.name} cannot be linked:\n{done.stderr}")
+        return target
+
+    def link_traps(self, target):
+        """A core of which every function ends the process: who does not notice it does not use what
+        is preloaded."""
+        names = subprocess.run(
+            ["nm", "--defined-only", "--extern-only"] + [str(o) for o in self.objects.values()],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        functions = sorted(set(re.findall(r"^[0-9a-f]+ T (\w+)$", names, re.MULTILINE)))
+        source = self.scratch / "traps.c"
+        source.write_text("".join(f"void {f}(void) {{ __builtin_trap(); }}\n" for f in functions))
+        error = self._compile(source, source.with_suffix(".o"), [])
+        if error:
+            raise BuildError(f"the trap core does not compile:\n{error}")
+        subprocess.run(LINK + ["-o", str(target), str(source.with_suffix(".o"))], check=True)
+        return target

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Who finds a mutant: programs that are run with the mutated core preloaded, each in a process of
+its own, with a limit on processor time and memory. Knows no operators and no compiler."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MEMORY_LIMIT_BYTES = 4 << 30
+FIRST_FAILURE = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", re.MULTILINE)
+LAST_BEGUN = re.compile(r"^\[ RUN      \] ([\w/]+\.[\w/]+)$", re.MULTILINE)
+
+
+@dataclass
+class Finding:
+    """What caught a mutant; `script` where a script did."""
+
+    what: str
+    script: str = ""
+
+
+@dataclass
+class Ended:
+    status: int  # as subprocess: below 0, a signal
+    output: str
+    is_hang: bool
+    seconds: float  # of the processor
+
+
+@dataclass
+class Killer:
+    """One program. `standard_seconds`, of the processor, is measured on the unmutated core."""
+
+    name: str
+    command: list
+    environment: dict = field(default_factory=dict)
+    standard_seconds: float = 0.0
+    least_seconds: float = 2.0
+
+    def limit_seconds(self):
+        """Generous: what takes twenty times as long as the core itself is caught in a loop."""
+        return max(self.least_seconds, 20 * self.standard_seconds)
+
+    def run(self, preload, folder):
+        limit = int(self.limit_seconds() + 1)
+        # prlimit and env are not to meet the mutant: it is preloaded behind them.
+        command = [
+            "prlimit",
+            f"--cpu={limit}:{limit + 5}",
+            "--core=0",
+            f"--as={MEMORY_LIMIT_BYTES}",
+            "env",
+            f"LD_PRELOAD={preload}",
+        ]
+        environment = {**os.environ, **self.environment}
+        scale = float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
+        # A mutant that sleeps uses no processor time.
+        return run_limited(command + self.command, environment, folder, (60 + 20 * limit) * scale)
+
+    def finding(self, ended):
+        """None: not caught."""
+        raise NotImplementedError
+
+
+def run_limited(command, environment, folder, wall_seconds):
+    began = _children_seconds()
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    is_late = threading.Event()
+
+    def end():
+        is_late.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(wall_seconds, end)
+    timer.start()
+    try:
+        output = process.stdout.read().decode("utf-8", "replace")
+        process.wait()
+    finally:
+        timer.cancel()
+    hang = is_late.is_set() or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    return Ended(process.returncode, output, hang, _children_seconds() - began)
+
+
+def _children_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class TestProgram(Killer):
+    """A program of GoogleTest."""
+
+    def finding(self, ended):
+        if ended.status == 0 and not ended.is_hang:
+            return None
+        failed = FIRST_FAILURE.search(ended.output)
+        begun = LAST_BEGUN.findall(ended.output)
+        if failed and ended.status > 0:
+            return Finding(f"test {self.name}: {failed.group(1)}")
+        where = f" in {begun[-1]}" if begun else ""
+        if ended.is_hang:
+            return Finding(f"hang of {self.name}{where}")
+        return Finding(f"crash of {self.name}{where} ({_ending(ended.status)})")
+
+
+class ScriptDriver(Killer):
+    """//props/mutants:driver, which prints one line of JSON."""
+
+    def finding(self, ended):
+        lines = ended.output.splitlines()
+        try:
+            said = json.loads(lines[-1]) if lines else {}
+        except ValueError:
+            said = {}
+        if said.get("verdict") == "survived" and ended.status == 0:
+            return None
+        if said.get("verdict") == "caught":
+            return Finding(said["what"], said["script"])
+        tail = " / ".join(lines[-3:])
+        if ended.is_hang:
+            return Finding(f"hang of {self.name} {tail}")
+        return Finding(f"crash of {self.name} ({_ending(ended.status)}) {tail}")
+
+
+def _ending(status):
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+class KillerError(Exception):
+    """A killer that says something wrong of the core itself, or that the mutant does not reach."""
+
+
+def try_killers(killers, original, traps, folder):
+    """Each killer passes the core as it is, and fails where the core is traps. Fills in
+    standard_seconds. One after the other: it is processor time that is measured."""
+    for killer in killers:
+        if not Path(killer.command[0]).is_file():
+            raise KillerError(f"{killer.name}: {killer.command[0]} is not built")
+        killer.least_seconds, least = 600.0, killer.least_seconds
+        ended = killer.run(original, folder)
+        killer.least_seconds = least
+        if killer.finding(ended):
+            raise KillerError(f"{killer.name} fails on the core as it is:\n{ended.output}")
+        killer.standard_seconds = ended.seconds
+        if not killer.finding(killer.run(traps, folder)):
+            raise KillerError(
+                f"{killer.name} passes a core in which every function is a trap: the preloaded core "
+                "does not reach it; is it linked dynamically?"
+            )
+
+
+def first_finding(killers, preload, folder):
+    """(the killer, its finding); (None, None) for a survivor."""
+    for killer in killers:
+        finding = killer.finding(killer.run(preload, folder))
+        if finding:
+            return killer, finding
+    return None, None
+
+
+def now():
+    return time.monotonic()

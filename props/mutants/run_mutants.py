@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""Builds every mutant of the core, runs it against the killers in order of their cost, and prints
+the table: mutant, what caught it, the shortest script. A mutant that nobody catches and that
+equivalent.txt does not list fails the run; so does one that it lists and that is caught.
+
+Exit status: 0 every mutant is caught or listed; 1 not so; 2 bad usage; 3 the core or a killer does
+not stand by itself."""
+
+import argparse
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import core_build
+import csource
+import equivalent
+import killers as killing
+import mutate
+
+# The programs of tests that run the hooked core, cheap ones first; the interleavings take seconds.
+TEST_PROGRAMS = [
+    ("kmes/tests", "bytes_test", {}),
+    ("kmes/tests", "writer_test", {}),
+    ("kmes/tests", "reader_test", {}),
+    ("kmes/tests", "swap_bytes_test", {}),
+    ("kmes/tests", "sleep_test", {}),
+    ("kmes/tests", "reader_switch_test", {}),
+    ("kmes/tests", "literal_writer_test", {}),
+    ("kmes/tests", "vectors_test", {}),
+    ("kmes/tests", "property_test", {"RC_PARAMS": "max_success=2000 seed=1"}),
+    ("kmes/tests", "overwrite_test", {}),
+    ("kmes/tests", "interleaving_test", {}),
+]
+DRIVER = "props/mutants/driver"
+FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
+HEADERS = ["guard.h"]
+
+
+@dataclass
+class Case:
+    """A mutant on its way."""
+
+    mutant: mutate.Mutant
+    diff: str
+    verdict: str = ""  # caught, listed, survived, stillborn, same-code
+    what: str = ""
+    script: str = ""
+    killer: str = ""
+    digest: str = ""
+    objects: dict = None
+    twin: "Case" = None  # the first with the same code; it is run for both
+
+    @property
+    def id(self):
+        return self.mutant.id
+
+    def row(self):
+        columns = [self.verdict, self.id, f"line {self.mutant.line}: {self.diff}", self.what]
+        return " | ".join(columns + [self.script])
+
+
+class Progress:
+    def __init__(self, total, what):
+        self.total, self.what, self.done = total, what, 0
+        self.lock = threading.Lock()
+        self.is_shown = sys.stderr.isatty()
+
+    def step(self, extra=""):
+        with self.lock:
+            self.done += 1
+            if self.is_shown:
+                end = "\n" if self.done == self.total else ""
+                print(
+                    f"\r{self.what} {self.done}/{self.total}{extra}\033[K", end=end, file=sys.stderr
+                )
+
+
+def parse(arguments):
+    here = Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(prog="tools/kmes mutants", description=__doc__)
+    parser.add_argument("--file", action="append", default=[], help="only of this file (producer.c)")
+    parser.add_argument("--only", action="append", default=[], help="only this ID, or what begins so")
+    parser.add_argument("--sample", type=int, default=0, help="only so many, spread by --seed")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample and of random scripts")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants that run at a time")
+    parser.add_argument("--scripts", type=int, default=2000, help="random scripts for a mutant")
+    parser.add_argument(
+        "--seconds-per-mutant",
+        type=float,
+        default=0,
+        help="processor time after which no more random scripts begin (0: all of --scripts)",
+    )
+    parser.add_argument(
+        "--killers", default="scripts,tests", help="scripts, tests, or both (the standard)"
+    )
+    parser.add_argument("--without", action="append", default=[], help="leave this killer out")
+    parser.add_argument("--root", type=Path, default=here.parent.parent, help=argparse.SUPPRESS)
+    parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--equivalent", type=Path, default=here / "equivalent.txt")
+    options = parser.parse_args(arguments)
+    for name in ("jobs", "scripts"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} takes a number from 1")
+    for kind in options.killers.split(","):
+        if kind not in ("scripts", "tests"):
+            parser.error(f"--killers: '{kind}' is neither scripts nor tests")
+    return parser, options
+
+
+def all_mutants(root):
+    """[(mutant, its file's text)] of the whole core."""
+    folder = root / "kmes"
+    context = mutate.read_context(folder)
+    found = []
+    for path in sorted(folder.glob("*.c")) + [folder / name for name in HEADERS]:
+        text = path.read_text()
+        found.extend((mutant, text) for mutant in mutate.mutants_of(path.name, text, context))
+    return found
+
+
+def selected(mutants, options, parser):
+    files = {mutant.file for mutant, _ in mutants}
+    for name in options.file:
+        if name not in files:
+            parser.error(f"--file {name}: no such file; one of: {' '.join(sorted(files))}")
+    chosen = [pair for pair in mutants if not options.file or pair[0].file in options.file]
+    for prefix in options.only:
+        if not any(pair[0].id.startswith(prefix) for pair in chosen):
+            parser.error(f"--only {prefix}: no mutant's ID begins so (props/mutants/mutate.py)")
+    if options.only:
+        chosen = [p for p in chosen if any(p[0].id.startswith(o) for o in options.only)]
+    if options.sample:
+
+        def order(pair):
+            return hashlib.sha256(f"{options.seed} {pair[0].id}".encode()).digest()
+
+        chosen = sorted(chosen, key=order)[: options.sample]
+    return chosen
+
+
+def make_killers(options, listing):
+    made = []
+    if "scripts" in options.killers.split(","):
+        command = [str(options.bin / DRIVER), f"--seed={options.seed}"]
+        command += [f"--scripts={options.scripts}", f"--seconds={options.seconds_per_mutant}"]
+        command += [str(path) for path in sorted((options.root / "props/corpus").glob("*.kmes"))]
+        made.append(killing.ScriptDriver("scripts", command, least_seconds=60))
+    if "tests" in options.killers.split(","):
+        for folder, name, environment in TEST_PROGRAMS:
+            program = options.bin / folder / name
+            if listing and not program.is_file():
+                continue  # a sample takes those that it was given
+            made.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
+    return [killer for killer in made if killer.name not in options.without]
+
+
+def compile_all(core, cases, texts, jobs):
+    progress = Progress(len(cases), "compiling")
+    firsts = {}
+
+    def compile_one(pair):
+        index, case = pair
+        mutant = case.mutant
+        text = mutant.apply(texts[mutant.file])
+        case.objects, error = core.compile_mutant(mutant.file, text, f"m{index}")
+        if error:
+            case.verdict, case.what = "stillborn", error.strip().splitlines()[0]
+        else:
+            case.digest = core.digest(case.objects)
+            if case.digest == core.original_digest(case.objects):
+                case.verdict, case.what = "same-code", "the compiler makes the same of both"
+        progress.step()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(compile_one, enumerate(cases)))
+    for case in cases:
+        if not case.verdict:
+            case.twin = firsts.setdefault(case.digest, case)
+
+
+def run_all(core, cases, killers, options):
+    todo = [case for case in cases if case.twin is case]
+    progress = Progress(len(todo), "running")
+
+    def run_one(case):
+        library = core.link(case.objects, core.scratch / f"{case.digest}.so")
+        try:
+            killer, finding = killing.first_finding(killers, library, options.root)
+        finally:
+            library.unlink()
+        case.verdict = "caught" if finding else "survived"
+        if finding:
+            case.killer, case.what, case.script = killer.name, finding.what, finding.script
+        progress.step(f" {case.id}")
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(run_one, todo))
+    for case in cases:
+        if case.twin and case.twin is not case:
+            case.verdict, case.killer, case.script = (
+                case.twin.verdict,
+                case.twin.killer,
+                case.twin.script,
+            )
+            case.what = f"{case.twin.what} (same code as {case.twin.id})".strip()
+
+
+def judge(cases, listed):
+    """Lines that fail the run. A list entry speaks for all mutants with the same code."""
+    complaints = []
+    reasons = {}
+    for case in cases:
+        if case.id in listed and case.twin:
+            reasons.setdefault(case.twin.id, listed[case.id])
+    for case in cases:
+        reason = reasons.get(case.twin.id) if case.twin else listed.get(case.id)
+        if case.verdict == "survived" and reason:
+            case.verdict, case.what = "listed", reason
+        elif case.verdict == "survived":
+            complaints.append(f"survived: {case.id} (line {case.mutant.line}: {case.diff})")
+        elif case.id in listed:
+            why = {"caught": f"caught by {case.what}"}.get(case.verdict, case.verdict)
+            complaints.append(f"stale: {case.id} is listed as equivalent, and is {why}")
+    return complaints
+
+
+def print_summary(cases, killers, seconds):
+    counts = Counter(case.verdict for case in cases)
+    names = ["caught", "listed", "survived", "stillborn", "same-code"]
+    said = ", ".join(f"{counts[name]} {name}" for name in names)
+    print(f"{len(cases)} mutants: {said}; {seconds:.0f} s")
+    by_killer = Counter(case.killer for case in cases if case.verdict == "caught")
+    for killer in killers:
+        print(f"  {by_killer[killer.name]:5} first caught by {killer.name}")
+
+
+def work(parser, options, scratch):
+    began = killing.now()
+    mutants = all_mutants(options.root)
+    listed = equivalent.read_list(options.equivalent)
+    chosen = selected(mutants, options, parser)
+    texts = {mutant.file: text for mutant, text in mutants}
+    core = core_build.Core(options.root, scratch)
+    killers = make_killers(options, bool(options.sample))
+    original = core.link({}, scratch / "original.so")
+    killing.try_killers(
+        killers, original, core.link_traps(scratch / "traps.so"), options.root
+    )
+    cases = [Case(mutant, mutant.diff(text)) for mutant, text in chosen]
+    extra = []
+    if options.only or options.sample:
+        # A listed mutant speaks for those with the same code: they are compiled, not run.
+        chosen_ids = {case.id for case in cases}
+        files = {case.mutant.file for case in cases}
+        extra = [
+            Case(mutant, mutant.diff(text))
+            for mutant, text in mutants
+            if mutant.id in listed and mutant.id not in chosen_ids and mutant.file in files
+        ]
+    compile_all(core, cases + extra, texts, options.jobs)
+    run_all(core, cases, killers, options)
+    complaints = judge(cases + extra, listed)
+    known = {mutant.id for mutant, _ in mutants}
+    complaints += [f"stale: {name} is listed, and is no mutant" for name in listed if name not in known]
+    for case in cases:
+        print(case.row())
+    for complaint in complaints:
+        print(complaint)
+    print_summary(cases, killers, killing.now() - began)
+    return 1 if complaints else 0
+
+
+def main(arguments):
+    parser, options = parse(arguments)
+    options.bin = options.bin.absolute()
+    scratch = Path(tempfile.mkdtemp(prefix="kmes-mutants.", dir=os.environ.get("TEST_TMPDIR")))
+    try:
+        return work(parser, options, scratch)
+    except (core_build.BuildError, csource.SourceError, equivalent.ListError) as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 3
+    except killing.KillerError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 3
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
