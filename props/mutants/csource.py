@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads the C of this tree's core: tokens, functions, statements, expressions, each with its place
-in the text. A small part of C, the part that kmes/*.c is written in; whatever it does not know is an
-error that names the line, never a guess. Knows no mutation."""
+in the text. A small part of C, the part that kmes/*.c is written in; whatever it does not know is
+an error that names the line, never a guess. Knows no mutation."""
 
 import re
 from dataclasses import dataclass, field

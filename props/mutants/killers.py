@@ -164,7 +164,7 @@ def try_killers(killers, original, traps, folder):
         killer.standard_seconds = ended.seconds
         if not killer.finding(killer.run(traps, folder)):
             raise KillerError(
-                f"{killer.name} passes a core in which every function is a trap: the preloaded core "
+                f"{killer.name} passes a core in which every function is a trap: what is preloaded "
                 "does not reach it; is it linked dynamically?"
             )
 

@@ -2,9 +2,9 @@
 """Mutation operators for the core's C: every fault is one edit of one file. Knows how the text
 reads (csource.py), not what is built of it or who finds the fault.
 
-A mutant's ID is FILE/FUNCTION/OPERATOR/ORDINAL: the ordinal counts the places in that function where
-this operator applies, so that edits elsewhere leave it alone. Constants that are macros have the
-macro's name for a function.
+A mutant's ID is FILE/FUNCTION/OPERATOR/ORDINAL: the ordinal counts the places in that function
+where this operator applies, so that edits elsewhere leave it alone. Constants that are macros have
+the macro's name for a function.
 
 Prints the mutants of the files that it is given, one a line."""
 

@@ -48,7 +48,8 @@ class Tokens(unittest.TestCase):
 
     def test_directives_are_no_tokens_but_object_like_macros_are_kept(self):
         source = csource.Source(
-            "x.c", "#include <a.h>\n#define N 4u /* c */\n#define F(x) (x + 1)\n  # define M \\\n 7\n"
+            "x.c",
+            "#include <a.h>\n#define N 4u /* c */\n#define F(x) (x + 1)\n  # define M \\\n 7\n",
         )
         self.assertEqual(source.tokens, [])
         self.assertEqual(

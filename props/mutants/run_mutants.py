@@ -85,8 +85,8 @@ class Progress:
 def parse(arguments):
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(prog="tools/kmes mutants", description=__doc__)
-    parser.add_argument("--file", action="append", default=[], help="only of this file (producer.c)")
-    parser.add_argument("--only", action="append", default=[], help="only this ID, or what begins so")
+    parser.add_argument("--file", action="append", default=[], help="only of this file")
+    parser.add_argument("--only", action="append", default=[], help="only IDs that begin so")
     parser.add_argument("--sample", type=int, default=0, help="only so many, spread by --seed")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of random scripts")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that run at a time")
@@ -268,7 +268,8 @@ def work(parser, options, scratch):
     run_all(core, cases, killers, options)
     complaints = judge(cases + extra, listed)
     known = {mutant.id for mutant, _ in mutants}
-    complaints += [f"stale: {name} is listed, and is no mutant" for name in listed if name not in known]
+    unknown = sorted(set(listed) - known)
+    complaints += [f"stale: {name} is listed, and is no mutant" for name in unknown]
     for case in cases:
         print(case.row())
     for complaint in complaints:
