@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// What the emit calls have to do, written from event-model.md, 5.1.7 and the errata, for one CPU:
+// a ring that is a list of events, and the two calls as a reader of the log of fetches that the
+// core made. Each fetch is expected where it has to be, and nowhere else; what it brought, and what
+// happened meanwhile, is taken from the log. Knows nothing of the core.
+#ifndef KMES_FUZZ_TARGETS_BATCH_MODEL_H_
+#define KMES_FUZZ_TARGETS_BATCH_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "fuzz/targets/batch_caller.h"
+
+namespace kmes::fuzz {
+
+// Something that happens to the CPU from outside of a call.
+struct Happening {
+    enum Kind { kNothing, kResize, kEmission, kClose, kAskWake, kTick } kind = kNothing;
+    std::uint64_t value = 0;  // capacity; bytes of the event; closed or not; need_wake; ns
+};
+
+// One fetch as it was: what it was asked for, what it gave, what happened before it returned.
+struct Fetch {
+    std::uint64_t address = 0;
+    std::uint64_t count = 0;
+    bool is_fault = false;
+    std::vector<std::uint8_t> bytes;
+    Happening meanwhile;
+};
+
+class Model {
+  public:
+    using Bytes = std::vector<std::uint8_t>;
+
+    std::uint64_t capacity = 0;
+    std::uint64_t max_event_bytes = 0;
+    std::uint64_t now_ns = 0;
+    std::uint64_t last_sequence = 0;
+    std::uint16_t cpu_id = 0;
+    std::uint8_t origin_class = 0;
+    std::uint8_t need_wake = 0;
+    bool is_closed = false;
+    bool is_inside = false;  // an emission of the same CPU was interrupted by the call
+
+    std::uint64_t tail = 0;
+    std::uint64_t published = 0;
+    std::uint64_t frontier = 0;
+    std::uint64_t generation = 1;
+    std::uint32_t futex_counter = 0;  // of the buffer now
+    std::deque<Bytes> events;         // from the tail to the frontier
+
+    std::uint64_t emitted = 0, emitted_bytes = 0, dropped = 0, overwritten = 0;
+    std::uint64_t wakes = 0, swaps = 0, left_behind = 0;
+
+    void happen(const Happening& what);
+    // The in-kernel form (5.1.7 step 5), whose event is its number of bytes (see bytes_of_size).
+    void emit_in_kernel(std::uint64_t event_bytes);
+    // The two calls: what they return. The log is used up from its front.
+    int emit(const Descriptor& what, std::deque<Fetch>* log);
+    int emit_batch(std::uint64_t entries, std::uint32_t count, std::deque<Fetch>* log,
+                   std::uint32_t* emitted_entries);
+
+    // All that survives, in order.
+    Bytes survivors() const;
+    // The payload of an in-kernel emission: type "k", and bytes that count.
+    static Bytes bytes_of_size(std::uint64_t payload_bytes);
+
+  private:
+    int one_event(const Descriptor& what, std::deque<Fetch>* log, const std::uint64_t* timestamp);
+    bool fetch(std::deque<Fetch>* log, std::uint64_t address, std::uint64_t count, Bytes* got);
+    void append(const Bytes& type, const Bytes& payload, std::uint8_t origin, std::uint64_t time);
+    void make_room(std::uint64_t event_bytes);
+    void publish_and_wake();
+    void end_batch();
+    void resize(std::uint64_t new_capacity);
+
+    bool wake_owed_ = false;
+};
+
+}  // namespace kmes::fuzz
+
+#endif  // KMES_FUZZ_TARGETS_BATCH_MODEL_H_
