@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The stand-in addresses of the ThreadSanitizer build (order_tsan.h): a range of address space for
- * each buffer, never touched, in which the position of a byte has an address. Empty in other
+ * The stand-in addresses of the ThreadSanitizer build (order_tsan.h): for each buffer a span of
+ * address space, most of it never touched, in which each promise has an address. Empty in other
  * builds.
+ *
+ *   0          512 MiB    768 MiB    896 MiB     928 MiB       960 MiB    ... 1 GiB
+ *   | positions, modulo 512 MiB | tails      | counters  | generations | fences | tags |
+ *
+ * "Modulo" means: a thread that sleeps while so much passes, between looking something up and
+ * telling it, would be told of a race that is none. At the pace of a TSan build that are tens of
+ * seconds.
  */
 #if defined(__SANITIZE_THREAD__)
 #define KMES_HAS_TSAN 1
@@ -17,97 +24,296 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "kmes/abi.h"
 #include "kmes/order.h"
 
-#define SPAN_BYTES (1ull << 30) /* positions that are told apart in one buffer */
-#define SPANS 64u
+#define MIB (1ull << 20)
+#define SPAN_BYTES (1024 * MIB)
+#define POSITIONS (512 * MIB)
+#define TAILS_AT (768 * MIB)
+#define TAILS (128 * MIB)
+#define COUNTERS_AT (896 * MIB)
+#define GENERATIONS_AT (928 * MIB)
+#define WORD_VALUES (32 * MIB / 8)
+#define FENCES_AT (960 * MIB)
+#define FENCES 256u
+#define TAGS_AT (961 * MIB)
+#define TAGS (64u << 10) /* one for each 64 bytes of data; shared by blocks 4 MiB apart */
+#define TAG_BLOCK_BYTES 64u
+
 #define KNOWN_BUFFERS 256u /* data regions that are known at a time */
 
+/* What is this file's own business must not order what it watches: TSan takes atomic accesses for
+ * synchronisation in functions, too, that it is only told not to sanitize. */
+#if defined(__clang__)
+#define UNSEEN __attribute__((disable_sanitizer_instrumentation, noinline))
+#else
+#define UNSEEN __attribute__((no_sanitize("thread"), noinline))
+#endif
+
+void __tsan_read1(void* address);
+void __tsan_read8(void* address);
+void __tsan_write1(void* address);
+void __tsan_write8(void* address);
 void __tsan_read_range(void* address, unsigned long bytes);
 void __tsan_write_range(void* address, unsigned long bytes);
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
 
-struct stand_in {
+/* One buffer. `tail` is what TAIL stored last; only who is in the CPU's critical section uses it.
+ * A tag says which tail was the last one before the bytes of its block were written. */
+struct span {
     const __u8* data;
     __u8* base;
+    __u64 tail;
+};
+
+/* What a thread has done and not yet used. */
+struct progress {
+    const __u8* known_data; /* the span found last, good while `known_changes` is up to date */
+    struct span* known_span;
+    unsigned known_changes;
+    unsigned random;
+    struct span* tail_span; /* the last TAIL, for TAIL_FENCE */
+    __u64 tail;
+    struct span* seen_span; /* the newest tag that READ_DATA met, for DATA_FENCE */
+    __u64 seen_tail;
+    __u64 counter;    /* of SLEEP_COUNTER */
+    __u64 generation; /* of LOOK_GENERATION */
+    const void* looked_word;
+    __u64 looked_tail; /* of LOOK_TAIL */
+    void* held_word;
+    __u64 held_value;
+    unsigned held_bytes;
 };
 
 int kmes_tsan_plain_label = -1;
 int kmes_tsan_relaxed_label = -1;
+int kmes_tsan_dropped_label = -1;
+int kmes_tsan_reordered_label = -1;
+int kmes_tsan_skipped_label = -1;
+unsigned kmes_tsan_noise;
 
-static struct stand_in stand_ins[KNOWN_BUFFERS];
-static __u8* spans;
+static struct span spans[KNOWN_BUFFERS];
 static unsigned next_span;
-static unsigned next_known;
-static unsigned char spans_lock;
+static unsigned changes; /* of the table */
+static unsigned char table_lock;
+static __thread struct progress mine;
 
-__attribute__((no_sanitize("thread"))) void kmes_tsan_fence(void) {
+UNSEEN void kmes_tsan_fence(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The lock and the table are this file's own business: they must not order what they watch. */
-__attribute__((no_sanitize("thread"))) static void lock_table(void) {
-    while (__atomic_test_and_set(&spans_lock, __ATOMIC_ACQUIRE));
+UNSEEN void kmes_tsan_pause(void) {
+    volatile unsigned turns;
+
+    if (!kmes_tsan_noise) return;
+    if (!mine.random) mine.random = (unsigned)(unsigned long)&mine >> 6 | 1;
+    mine.random ^= mine.random << 13;
+    mine.random ^= mine.random >> 17;
+    mine.random ^= mine.random << 5;
+    if (mine.random % kmes_tsan_noise) return;
+    if (mine.random & (1u << 24)) sched_yield();
+    for (turns = mine.random >> 22; turns > 0; turns--);
 }
 
-__attribute__((no_sanitize("thread"))) static void unlock_table(void) {
-    __atomic_clear(&spans_lock, __ATOMIC_RELEASE);
+UNSEEN static void lock_table(void) {
+    while (__atomic_test_and_set(&table_lock, __ATOMIC_ACQUIRE));
+}
+
+UNSEEN static void unlock_table(void) {
+    __atomic_clear(&table_lock, __ATOMIC_RELEASE);
 }
 
 /* NULL: not known. */
-__attribute__((no_sanitize("thread"))) static struct stand_in* find(const __u8* data) {
+UNSEEN static struct span* find(const __u8* data) {
     unsigned i;
 
     for (i = 0; i < KNOWN_BUFFERS; i++) {
-        if (stand_ins[i].data == data) return &stand_ins[i];
+        if (spans[i].data == data) return &spans[i];
     }
     return NULL;
 }
 
-__attribute__((no_sanitize("thread"))) void kmes_tsan_fresh(const __u8* data) {
-    struct stand_in* stand_in;
+/* Addresses that were used before are given back first: with them goes what TSan knows of them. */
+UNSEEN void kmes_tsan_fresh(const __u8* data) {
+    struct span* span;
+    void* range;
 
     lock_table();
-    if (!spans) {
-        void* range = mmap(NULL, SPANS * SPAN_BYTES, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    span = find(data);
+    if (!span) span = &spans[next_span++ % KNOWN_BUFFERS]; /* the oldest is forgotten */
+    if (span->base) munmap(span->base, SPAN_BYTES);
+    range = mmap(NULL, SPAN_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) abort();
+    if (mprotect((__u8*)range + TAGS_AT, TAGS * sizeof(__u64), PROT_READ | PROT_WRITE) != 0)
+        abort();
+    span->data = data;
+    span->base = (__u8*)range;
+    span->tail = 0;
+    __atomic_add_fetch(&changes, 1, __ATOMIC_RELAXED);
+    unlock_table();
+}
 
-        if (range == MAP_FAILED) abort();
-        spans = (__u8*)range;
+/* NULL: a mapping of its own, or forgotten: TSan can say nothing of it. */
+UNSEEN static struct span* span_of(const __u8* data) {
+    unsigned now = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+
+    if (mine.known_data == data && mine.known_changes == now) return mine.known_span;
+    lock_table();
+    mine.known_changes = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+    mine.known_span = find(data);
+    mine.known_data = data;
+    unlock_table();
+    return mine.known_span;
+}
+
+UNSEEN static struct span* span_of_word(const void* word) {
+    unsigned long page = (unsigned long)word & ~(unsigned long)(KMES_METADATA_BYTES - 1);
+
+    return span_of((const __u8*)(page + KMES_METADATA_BYTES));
+}
+
+UNSEEN static __u64* tag_of(const struct span* span, __u64 offset) {
+    return (__u64*)(span->base + TAGS_AT) + offset / TAG_BLOCK_BYTES % TAGS;
+}
+
+UNSEEN static void* fence_of(const struct span* span, __u64 tail) {
+    return span->base + FENCES_AT + 8 * (tail * 0x9E3779B97F4A7C15ull >> 56) % (8 * FENCES);
+}
+
+UNSEEN static void* tail_of(const struct span* span, __u64 tail) {
+    return span->base + TAILS_AT + tail % TAILS;
+}
+
+/* -- Data ------------------------------------------------------------------------------------- */
+
+/* The tags stand before the bytes, so that who has read the bytes finds the tags. */
+UNSEEN void kmes_tsan_written(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
+    struct span* span = span_of(data);
+    __u64 at;
+
+    if (!span || !bytes) return;
+    for (at = pos - pos % TAG_BLOCK_BYTES; at < pos + bytes; at += TAG_BLOCK_BYTES)
+        __atomic_store_n(tag_of(span, at & (capacity_bytes - 1)), span->tail, __ATOMIC_SEQ_CST);
+    __tsan_write_range(span->base + pos % POSITIONS, bytes);
+}
+
+UNSEEN void kmes_tsan_seen(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
+    struct span* span = span_of(data);
+    __u64 at;
+
+    if (!span || !bytes) return;
+    if (mine.seen_span != span) mine.seen_tail = 0;
+    mine.seen_span = span;
+    for (at = pos - pos % TAG_BLOCK_BYTES; at < pos + bytes; at += TAG_BLOCK_BYTES) {
+        __u64 tag = __atomic_load_n(tag_of(span, at & (capacity_bytes - 1)), __ATOMIC_ACQUIRE);
+
+        if (tag > mine.seen_tail) mine.seen_tail = tag;
     }
-    stand_in = find(data);
-    if (!stand_in)
-        stand_in = &stand_ins[next_known++ % KNOWN_BUFFERS]; /* the oldest is forgotten */
-    stand_in->data = data;
-    stand_in->base = spans + (next_span++ % SPANS) * SPAN_BYTES;
-    unlock_table();
 }
 
-__attribute__((no_sanitize("thread"))) static __u8* base_of(const __u8* data) {
-    const struct stand_in* stand_in;
-    __u8* base;
+UNSEEN void kmes_tsan_believed(const __u8* data, __u64 pos, __u64 bytes) {
+    struct span* span = span_of(data);
 
-    lock_table();
-    stand_in = find(data);
-    base = stand_in ? stand_in->base : NULL;
-    unlock_table();
-    return base; /* NULL: a mapping of its own, or forgotten: TSan can say nothing of it */
+    if (span && bytes) __tsan_read_range(span->base + pos % POSITIONS, bytes);
 }
 
-__attribute__((no_sanitize("thread"))) void kmes_tsan_written(const __u8* data, __u64 pos,
-                                                              __u64 bytes) {
-    __u8* base = base_of(data);
+/* -- The tail and its two fences -------------------------------------------------------------- */
 
-    if (base && bytes) __tsan_write_range(base + pos % (SPAN_BYTES / 2), bytes);
+UNSEEN void kmes_tsan_tail_is_stored(const void* word, __u64 tail) {
+    struct span* span = span_of_word(word);
+
+    if (!span) return;
+    span->tail = tail;
+    mine.tail_span = span;
+    mine.tail = tail;
+    __tsan_write1(tail_of(span, tail));
 }
 
-__attribute__((no_sanitize("thread"))) void kmes_tsan_believed(const __u8* data, __u64 pos,
-                                                               __u64 bytes) {
-    __u8* base = base_of(data);
+UNSEEN void kmes_tsan_tail_fence(void) {
+    if (mine.tail_span) __tsan_release(fence_of(mine.tail_span, mine.tail));
+}
 
-    if (base && bytes) __tsan_read_range(base + pos % (SPAN_BYTES / 2), bytes);
+UNSEEN void kmes_tsan_data_fence(void) {
+    if (mine.seen_span && mine.seen_tail) __tsan_acquire(fence_of(mine.seen_span, mine.seen_tail));
+}
+
+UNSEEN void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail) {
+    mine.looked_word = word;
+    mine.looked_tail = tail;
+}
+
+UNSEEN __u64 kmes_tsan_tail_is_rechecked(const void* word, __u64 tail) {
+    if (mine.seen_tail && mine.seen_span == span_of_word(word))
+        __tsan_read1(tail_of(mine.seen_span, mine.seen_tail));
+    mine.seen_tail = 0;
+    if (kmes_tsan_skipped_label == KMES_ORDER_RECHECK_TAIL) return 0;
+    if (kmes_tsan_reordered_label == KMES_ORDER_DATA_FENCE && mine.looked_word == word)
+        return mine.looked_tail;
+    return tail;
+}
+
+/* -- The counter and the generation ----------------------------------------------------------- */
+
+UNSEEN static void* value_of(const struct span* span, __u64 values_at, __u64 value) {
+    return span->base + values_at + 8 * (value % WORD_VALUES);
+}
+
+UNSEEN void kmes_tsan_counter_is_stored(const void* word, __u64 counter) {
+    struct span* span = span_of_word(word);
+
+    if (span) __tsan_write8(value_of(span, COUNTERS_AT, counter));
+}
+
+UNSEEN void kmes_tsan_counter_is_taken(__u64 counter) {
+    mine.counter = counter;
+}
+
+UNSEEN void kmes_tsan_counter_is_relied_on(const void* word) {
+    struct span* span = span_of_word(word);
+
+    if (span) __tsan_read8(value_of(span, COUNTERS_AT, mine.counter));
+}
+
+UNSEEN void kmes_tsan_generation_is_stored(const void* word, __u64 generation) {
+    struct span* span = span_of_word(word);
+
+    if (span) __tsan_write8(value_of(span, GENERATIONS_AT, generation));
+}
+
+UNSEEN void kmes_tsan_generation_is_seen(__u64 generation) {
+    mine.generation = generation;
+}
+
+UNSEEN void kmes_tsan_generation_is_relied_on(const void* word) {
+    struct span* span = span_of_word(word);
+
+    if (span) __tsan_read8(value_of(span, GENERATIONS_AT, mine.generation));
+}
+
+/* -- Stores that are held back ---------------------------------------------------------------- */
+
+UNSEEN void kmes_tsan_hold(void* word, __u64 value, unsigned bytes) {
+    mine.held_word = word;
+    mine.held_value = value;
+    mine.held_bytes = bytes;
+}
+
+/* Seen by TSan: it is the store, only later. */
+void kmes_tsan_release_held(void) {
+    void* word = mine.held_word;
+
+    if (!word) return;
+    mine.held_word = NULL;
+    if (mine.held_bytes == 1)
+        __atomic_store_n((__u8*)word, (__u8)mine.held_value, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n((__u64*)word, mine.held_value, __ATOMIC_RELEASE);
 }
 
 #else

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * kmes/order.h for ThreadSanitizer builds, in which it can see what the protocol promises. Never
- * included but by kmes/order.h.
+ * included but by kmes/order.h. docs/threads.md says what is seen and what cannot be.
  *
- * Two things stand in TSan's way. It keeps its shadow by virtual address, so the two halves of the
- * double mapping are strangers to it; and a reader that is lapped reads what the writer writes, by
- * design, and finds out afterwards. So the bytes themselves are copied with relaxed atomic
- * accesses, which are no race to it, and the promise is told in its own terms at an address that
- * stands for the absolute position: the writer "writes" position p there when it copies in, and the
- * reader "reads" it once it believes what it copied out (kmes_data_is_valid). The two race unless
- * something orders them: PUBLISH with LOOK_WRITE_POS, and nothing else. Bytes written later to the
- * same place have another position, and so another address.
+ * Three things stand in TSan's way. It keeps its shadow by virtual address, so the two halves of
+ * the double mapping are strangers to it. A reader that is lapped reads what the writer writes, by
+ * design, and finds out afterwards. And it has no notion of fences. So the bytes themselves are
+ * copied with relaxed atomic accesses, which are no race to it, and each promise is told in its own
+ * terms, as plain accesses to addresses that stand for it and that nothing else uses:
  *
- * Fences are done, but not told: TSan has no notion of them. What only a fence keeps right (E1, E4,
- * E5) is shown elsewhere.
+ *   the promise                          "written" at         "read" at
+ *   data at position p is there          DATA, SWAP_DATA      VALID_DATA
+ *   tail t was stored before new bytes   TAIL                 RECHECK_TAIL, if READ_DATA met bytes
+ *                                                             that were written after t
+ *   what comes before counter c          COUNTER,             SLEEP_WRITE_POS, SLEEP_GENERATION,
+ *                                        RETIRE_COUNTER       if SLEEP_COUNTER took c
+ *   what comes before generation g       GENERATION           FROZEN_WRITE_POS, if
+ *                                                             LOOK_GENERATION saw g
  *
- * A test plants a race by naming a label: kmes_tsan_plain_label makes that access a plain one,
- * kmes_tsan_relaxed_label takes its order away. (user/order_tsan.c)
+ * The two race unless something orders them: PUBLISH with LOOK_WRITE_POS, and so on. Fences are
+ * done, and the pair of the data is told as C11 pairs it: TAIL_FENCE releases what stands before
+ * it, DATA_FENCE acquires that of the newest tail which the bytes that were read know of. The two
+ * full fences order nothing that a race could show: what they keep right is a matter of values
+ * (E1).
+ *
+ * A test plants a fault by naming a label; props/threads says which are found by whom.
  */
 #ifndef KMES_USER_ORDER_TSAN_H
 #define KMES_USER_ORDER_TSAN_H
@@ -25,39 +33,102 @@
 
 KMES_EXTERN_C_BEGIN
 
-extern int kmes_tsan_plain_label;   /* -1: none */
-extern int kmes_tsan_relaxed_label; /* -1: none */
+/* -1: nothing is planted. Set them only while no other thread is in the core. */
+extern int kmes_tsan_plain_label;     /* this access is a plain one */
+extern int kmes_tsan_relaxed_label;   /* this load or store has no order */
+extern int kmes_tsan_dropped_label;   /* this fence is neither done nor told */
+extern int kmes_tsan_reordered_label; /* this fence is told, but the accesses around it are done in
+                                         the order that its absence would allow a processor */
+extern int kmes_tsan_skipped_label;   /* RECHECK_TAIL: is not looked at */
+extern unsigned kmes_tsan_noise;      /* a thread pauses at one access of so many; 0: never */
 
-void kmes_tsan_fence(void);             /* full, invisible to TSan */
+void kmes_tsan_pause(void);
 void kmes_tsan_fresh(const __u8* data); /* a new buffer: new stand-in addresses */
-void kmes_tsan_written(const __u8* data, __u64 pos, __u64 bytes);
+void kmes_tsan_written(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
+void kmes_tsan_seen(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
 void kmes_tsan_believed(const __u8* data, __u64 pos, __u64 bytes);
+
+void kmes_tsan_tail_is_stored(const void* word, __u64 tail);
+void kmes_tsan_tail_fence(void);
+void kmes_tsan_data_fence(void);
+__u64 kmes_tsan_tail_is_rechecked(const void* word, __u64 tail);
+void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail);
+void kmes_tsan_counter_is_stored(const void* word, __u64 counter);
+void kmes_tsan_counter_is_taken(__u64 counter);
+void kmes_tsan_counter_is_relied_on(const void* word);
+void kmes_tsan_generation_is_stored(const void* word, __u64 generation);
+void kmes_tsan_generation_is_seen(__u64 generation);
+void kmes_tsan_generation_is_relied_on(const void* word);
+
+void kmes_tsan_fence(void); /* full, invisible to TSan */
+/* A store that waits, as in a store buffer, until the next one of this thread or the release. */
+void kmes_tsan_hold(void* word, __u64 value, unsigned bytes);
+void kmes_tsan_release_held(void);
 
 KMES_EXTERN_C_END
 
-#define KMES_ORDER_DEFINE_ACCESSORS(T)                                                          \
-    static inline __##T kmes_load_relaxed_##T(const __##T* word, enum kmes_order_label label) { \
-        if ((int)label == kmes_tsan_plain_label) return *word;                                  \
-        return __atomic_load_n(word, __ATOMIC_RELAXED);                                         \
-    }                                                                                           \
-    static inline __##T kmes_load_acquire_##T(const __##T* word, enum kmes_order_label label) { \
-        if ((int)label == kmes_tsan_plain_label || (int)label == kmes_tsan_relaxed_label)       \
-            return kmes_load_relaxed_##T(word, label);                                          \
-        return __atomic_load_n(word, __ATOMIC_ACQUIRE);                                         \
-    }                                                                                           \
-    static inline void kmes_store_relaxed_##T(__##T* word, __##T value,                         \
-                                              enum kmes_order_label label) {                    \
-        if ((int)label == kmes_tsan_plain_label)                                                \
-            *word = value;                                                                      \
-        else                                                                                    \
-            __atomic_store_n(word, value, __ATOMIC_RELAXED);                                    \
-    }                                                                                           \
-    static inline void kmes_store_release_##T(__##T* word, __##T value,                         \
-                                              enum kmes_order_label label) {                    \
-        if ((int)label == kmes_tsan_plain_label || (int)label == kmes_tsan_relaxed_label)       \
-            kmes_store_relaxed_##T(word, value, label);                                         \
-        else                                                                                    \
-            __atomic_store_n(word, value, __ATOMIC_RELEASE);                                    \
+/* Before a store. True: it is held back. */
+static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned bytes,
+                                          enum kmes_order_label label) {
+    kmes_tsan_pause();
+    kmes_tsan_release_held();
+    if (label == KMES_ORDER_TAIL) kmes_tsan_tail_is_stored(word, value);
+    if (label == KMES_ORDER_GENERATION) kmes_tsan_generation_is_stored(word, value);
+    if (label == KMES_ORDER_COUNTER || label == KMES_ORDER_RETIRE_COUNTER)
+        kmes_tsan_counter_is_stored(word, value);
+    if ((label == KMES_ORDER_TAIL && kmes_tsan_reordered_label == KMES_ORDER_TAIL_FENCE) ||
+        (label == KMES_ORDER_PUBLISH && kmes_tsan_reordered_label == KMES_ORDER_WAKE_FENCE) ||
+        (label == KMES_ORDER_ASK_WAKE && kmes_tsan_reordered_label == KMES_ORDER_SLEEP_FENCE)) {
+        kmes_tsan_hold(word, value, bytes);
+        return true;
+    }
+    return false;
+}
+
+/* After a load: what it gives. */
+static inline __u64 kmes_tsan_after_load(const void* word, __u64 value,
+                                         enum kmes_order_label label) {
+    if (label == KMES_ORDER_LOOK_TAIL) kmes_tsan_tail_is_looked_at(word, value);
+    if (label == KMES_ORDER_RECHECK_TAIL) return kmes_tsan_tail_is_rechecked(word, value);
+    if (label == KMES_ORDER_LOOK_GENERATION) kmes_tsan_generation_is_seen(value);
+    if (label == KMES_ORDER_FROZEN_WRITE_POS) kmes_tsan_generation_is_relied_on(word);
+    if (label == KMES_ORDER_SLEEP_COUNTER) kmes_tsan_counter_is_taken(value);
+    if (label == KMES_ORDER_SLEEP_WRITE_POS || label == KMES_ORDER_SLEEP_GENERATION)
+        kmes_tsan_counter_is_relied_on(word);
+    if (label == KMES_ORDER_NEED_WAKE || label == KMES_ORDER_SLEEP_GENERATION) {
+        kmes_tsan_pause();
+        kmes_tsan_release_held();
+    }
+    return value;
+}
+
+#define KMES_ORDER_DEFINE_ACCESSORS(T)                                                            \
+    static inline __##T kmes_load_relaxed_##T(const __##T* word, enum kmes_order_label label) {   \
+        kmes_tsan_pause();                                                                        \
+        if ((int)label == kmes_tsan_plain_label)                                                  \
+            return (__##T)kmes_tsan_after_load(word, *word, label);                               \
+        return (__##T)kmes_tsan_after_load(word, __atomic_load_n(word, __ATOMIC_RELAXED), label); \
+    }                                                                                             \
+    static inline __##T kmes_load_acquire_##T(const __##T* word, enum kmes_order_label label) {   \
+        if ((int)label == kmes_tsan_plain_label || (int)label == kmes_tsan_relaxed_label)         \
+            return kmes_load_relaxed_##T(word, label);                                            \
+        kmes_tsan_pause();                                                                        \
+        return (__##T)kmes_tsan_after_load(word, __atomic_load_n(word, __ATOMIC_ACQUIRE), label); \
+    }                                                                                             \
+    static inline void kmes_store_relaxed_##T(__##T* word, __##T value,                           \
+                                              enum kmes_order_label label) {                      \
+        if (kmes_tsan_before_store(word, value, sizeof(value), label)) return;                    \
+        if ((int)label == kmes_tsan_plain_label)                                                  \
+            *word = value;                                                                        \
+        else                                                                                      \
+            __atomic_store_n(word, value, __ATOMIC_RELAXED);                                      \
+    }                                                                                             \
+    static inline void kmes_store_release_##T(__##T* word, __##T value,                           \
+                                              enum kmes_order_label label) {                      \
+        if ((int)label == kmes_tsan_plain_label || (int)label == kmes_tsan_relaxed_label)         \
+            kmes_store_relaxed_##T(word, value, label);                                           \
+        else if (!kmes_tsan_before_store(word, value, sizeof(value), label))                      \
+            __atomic_store_n(word, value, __ATOMIC_RELEASE);                                      \
     }
 
 KMES_ORDER_DEFINE_ACCESSORS(u64)
@@ -67,17 +138,19 @@ KMES_ORDER_DEFINE_ACCESSORS(u8)
 #undef KMES_ORDER_DEFINE_ACCESSORS
 
 static inline void kmes_fence_release(enum kmes_order_label label) {
-    (void)label;
+    if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
+    if (label == KMES_ORDER_TAIL_FENCE) kmes_tsan_tail_fence();
 }
 
 static inline void kmes_fence_acquire(enum kmes_order_label label) {
-    (void)label;
+    if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
+    if (label == KMES_ORDER_DATA_FENCE) kmes_tsan_data_fence();
 }
 
 static inline void kmes_fence_full(enum kmes_order_label label) {
-    (void)label;
+    if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
 }
 
@@ -86,10 +159,16 @@ static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, con
     const __u8* source = (const __u8*)from;
     __u64 i;
 
-    (void)label;
-    kmes_tsan_written(data, pos, bytes);
-    for (i = 0; i < bytes; i++)
-        __atomic_store_n(data + ((pos + i) & (capacity_bytes - 1)), source[i], __ATOMIC_RELAXED);
+    kmes_tsan_pause();
+    kmes_tsan_written(data, capacity_bytes, pos, bytes);
+    for (i = 0; i < bytes; i++) {
+        __u8* to = data + ((pos + i) & (capacity_bytes - 1));
+
+        if ((int)label == kmes_tsan_plain_label)
+            *to = source[i];
+        else
+            __atomic_store_n(to, source[i], __ATOMIC_RELAXED);
+    }
 }
 
 static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_bytes, __u64 pos,
@@ -97,9 +176,16 @@ static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_byte
     __u8* target = (__u8*)to;
     __u64 i;
 
-    (void)label;
-    for (i = 0; i < bytes; i++)
-        target[i] = __atomic_load_n(data + ((pos + i) & (capacity_bytes - 1)), __ATOMIC_RELAXED);
+    kmes_tsan_pause();
+    for (i = 0; i < bytes; i++) {
+        const __u8* from = data + ((pos + i) & (capacity_bytes - 1));
+
+        if ((int)label == kmes_tsan_plain_label)
+            target[i] = *from;
+        else
+            target[i] = __atomic_load_n(from, __ATOMIC_RELAXED);
+    }
+    if (label == KMES_ORDER_READ_DATA) kmes_tsan_seen(data, capacity_bytes, pos, bytes);
 }
 
 static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of faults. See planted.h.
+#include "props/threads/planted.h"
+
+#include <cstdio>
+#include <string_view>
+
+#include "kmes/user/futex.h"
+
+namespace kmes::props {
+namespace {
+
+constexpr const char* kSelf = "the other side accesses the word at the same time, atomically";
+constexpr const char* kUnseen =
+    "nobody can attach to the new buffer before the swap has ended, and attaching orders it (E14)";
+constexpr const char* kLooksAgain =
+    "what follows is a new look, by LOOK_WRITE_POS or LOOK_GENERATION, which acquire";
+constexpr const char* kTailIsBacked =
+    "after each move to the tail comes LOOK_WRITE_POS again (E20), and PUBLISH orders what lies "
+    "before it: the text asks for more than this core needs";
+constexpr const char* kBuffered =
+    "TSan has no full fence, and its runtime's own locked instructions empty the store buffer: see "
+    "wake_race_test, on the core as it ships";
+constexpr const char* kFrozen = "the buffer is frozen, and LOOK_GENERATION has ordered it (E24)";
+constexpr const char* kStandIn = "what was believed is not ordered after its writing";
+
+// clang-format off
+const std::vector<Plant> kPlants = {
+    {KMES_ORDER_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, kSelf},
+    {KMES_ORDER_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, kTailIsBacked},
+    {KMES_ORDER_TAIL_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan,
+     "a reader met bytes written after a tail, whose store is not ordered before RECHECK_TAIL"},
+    {KMES_ORDER_TAIL_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck,
+     "new bytes under the old tail are believed"},
+    {KMES_ORDER_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan,
+     "the torn read that RECHECK_TAIL catches is a race all the same"},
+    {KMES_ORDER_WALK_SIZE, Fault::kPlain, Profile::kLaps, Finder::kNobody,
+     "the producer reads what it wrote itself, in its critical section"},
+    {KMES_ORDER_PUBLISH, Fault::kPlain, Profile::kLaps, Finder::kTsan, kSelf},
+    {KMES_ORDER_PUBLISH, Fault::kRelaxed, Profile::kLaps, Finder::kTsan, kStandIn},
+    {KMES_ORDER_WAKE_FENCE, Fault::kDropped, Profile::kSleeps, Finder::kNobody, kBuffered},
+    {KMES_ORDER_WAKE_FENCE, Fault::kReordered, Profile::kSleeps, Finder::kSleepCheck,
+     "need_wake is looked at before write_pos is visible: nobody wakes (E1)"},
+    {KMES_ORDER_NEED_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+    {KMES_ORDER_COUNTER, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+    {KMES_ORDER_COUNTER, Fault::kRelaxed, Profile::kSleeps, Finder::kTsan,
+     "the re-check is not ordered after what came before the counter that was taken (E2)"},
+    {KMES_ORDER_FRESH, Fault::kPlain, Profile::kResizes, Finder::kNobody, kUnseen},
+    {KMES_ORDER_SWAP_DATA, Fault::kPlain, Profile::kResizes, Finder::kNobody, kUnseen},
+    {KMES_ORDER_SWAP_TAIL, Fault::kPlain, Profile::kResizes, Finder::kNobody, kUnseen},
+    {KMES_ORDER_SWAP_PUBLISH, Fault::kPlain, Profile::kResizes, Finder::kNobody, kUnseen},
+    {KMES_ORDER_SWAP_PUBLISH, Fault::kRelaxed, Profile::kResizes, Finder::kNobody, kUnseen},
+    {KMES_ORDER_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, kSelf},
+    {KMES_ORDER_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
+     "FROZEN_WRITE_POS is not ordered after the last PUBLISH (E24)"},
+    {KMES_ORDER_RETIRE_COUNTER, Fault::kPlain, Profile::kResizes, Finder::kTsan, kSelf},
+    {KMES_ORDER_RETIRE_COUNTER, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
+     "the re-check is not ordered after GENERATION (E3)"},
+    {KMES_ORDER_STATIC_FIELD, Fault::kPlain, Profile::kResizes, Finder::kNobody,
+     "written once, before anybody could attach"},
+    {KMES_ORDER_LOOK_WRITE_POS, Fault::kPlain, Profile::kLaps, Finder::kTsan, kSelf},
+    {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed, Profile::kLaps, Finder::kTsan, kStandIn},
+    {KMES_ORDER_LOOK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, kSelf},
+    {KMES_ORDER_LOOK_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, kTailIsBacked},
+    {KMES_ORDER_READ_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan,
+     "the torn read that RECHECK_TAIL catches is a race all the same"},
+    {KMES_ORDER_DATA_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan,
+     "RECHECK_TAIL is not ordered after the tail that the bytes which were read know of (E4)"},
+    {KMES_ORDER_DATA_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck,
+     "the tail of before the bytes is believed (E4)"},
+    {KMES_ORDER_RECHECK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, kSelf},
+    {KMES_ORDER_RECHECK_TAIL, Fault::kSkipped, Profile::kLaps, Finder::kPayloadCheck,
+     "every access is ordered; what was read is torn"},
+    {KMES_ORDER_LOOK_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, kSelf},
+    {KMES_ORDER_LOOK_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
+     "FROZEN_WRITE_POS is not ordered after the last PUBLISH (E24)"},
+    {KMES_ORDER_FROZEN_WRITE_POS, Fault::kPlain, Profile::kResizes, Finder::kNobody, kFrozen},
+    {KMES_ORDER_FROZEN_WRITE_POS, Fault::kRelaxed, Profile::kResizes, Finder::kNobody, kFrozen},
+    {KMES_ORDER_SLEEP_COUNTER, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+    {KMES_ORDER_SLEEP_COUNTER, Fault::kRelaxed, Profile::kSleeps, Finder::kTsan,
+     "the re-check is not ordered after what came before the counter that was taken (E2)"},
+    {KMES_ORDER_ASK_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+    {KMES_ORDER_ASK_WAKE, Fault::kRelaxed, Profile::kSleeps, Finder::kNobody,
+     "nothing of the consumer's stands before it; SLEEP_FENCE orders what comes after"},
+    {KMES_ORDER_SLEEP_FENCE, Fault::kDropped, Profile::kSleeps, Finder::kNobody, kBuffered},
+    {KMES_ORDER_SLEEP_FENCE, Fault::kReordered, Profile::kSleeps, Finder::kSleepCheck,
+     "write_pos is looked at before need_wake is visible: nobody wakes (E1)"},
+    {KMES_ORDER_SLEEP_WRITE_POS, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+    {KMES_ORDER_SLEEP_WRITE_POS, Fault::kRelaxed, Profile::kSleeps, Finder::kNobody, kLooksAgain},
+    {KMES_ORDER_SLEEP_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, kSelf},
+    {KMES_ORDER_SLEEP_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kNobody,
+     kLooksAgain},
+    {KMES_ORDER_CLEAR_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan, kSelf},
+};
+// clang-format on
+
+int* variable_of(Fault fault) {
+    switch (fault) {
+        case Fault::kPlain:
+            return &kmes_tsan_plain_label;
+        case Fault::kRelaxed:
+            return &kmes_tsan_relaxed_label;
+        case Fault::kDropped:
+            return &kmes_tsan_dropped_label;
+        case Fault::kReordered:
+            return &kmes_tsan_reordered_label;
+        case Fault::kSkipped:
+            break;
+    }
+    return &kmes_tsan_skipped_label;
+}
+
+}  // namespace
+
+const std::vector<Plant>& all_plants() {
+    return kPlants;
+}
+
+std::vector<PlantPlace> all_plant_places() {
+    struct Label {
+        enum kmes_order_label label;
+        std::string_view access;
+    };
+#define LABEL(label, access, field) {KMES_ORDER_##label, #access},
+    const std::vector<Label> labels = {KMES_ORDER_LABELS(LABEL)};
+#undef LABEL
+    std::vector<PlantPlace> places;
+
+    for (const auto& [label, access] : labels) {
+        if (access == "validated") continue;  // no access: it says what the others were for
+        if (access.starts_with("fence")) {
+            places.push_back({label, Fault::kDropped});
+            places.push_back({label, Fault::kReordered});
+            continue;
+        }
+        places.push_back({label, Fault::kPlain});
+        if (access.ends_with("release") || access.ends_with("acquire"))
+            places.push_back({label, Fault::kRelaxed});
+        if (label == KMES_ORDER_RECHECK_TAIL) places.push_back({label, Fault::kSkipped});
+    }
+    return places;
+}
+
+const char* name_of(enum kmes_order_label label) {
+#define NAME(label, access, field) #label,
+    constexpr const char* kNames[] = {KMES_ORDER_LABELS(NAME)};
+#undef NAME
+
+    return kNames[label];
+}
+
+const char* name_of(Fault fault) {
+    constexpr const char* kNames[] = {"plain", "relaxed", "dropped", "reordered", "skipped"};
+
+    return kNames[static_cast<int>(fault)];
+}
+
+const char* name_of(Finder finder) {
+    constexpr const char* kNames[] = {"nobody", "payload check", "sleep check", "TSan"};
+
+    return kNames[static_cast<int>(finder)];
+}
+
+int run_planted(const Plant& plant, std::uint64_t seconds) {
+    const std::uint64_t begin = kmes_clock_monotonic_ns();
+
+    *variable_of(plant.fault) = plant.label;
+    for (std::uint64_t seed = 1; kmes_clock_monotonic_ns() - begin < seconds * 1000000000; seed++) {
+        printf("run %llu\n", static_cast<unsigned long long>(seed));
+        fflush(stdout);
+        const RunResult result = run_mix(draw_mix(seed, plant.profile));
+
+        if (result.finder == Finder::kNobody) continue;
+        printf("found: %s\n", result.error.c_str());
+        fflush(stdout);
+        return result.finder == Finder::kSleepCheck ? kSleepStatus : kPayloadStatus;
+    }
+    return 0;
+}
+
+}  // namespace kmes::props

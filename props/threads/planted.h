@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Every fault that can be planted at a label of kmes/order.h in a ThreadSanitizer build, who must
+// find it, and where nobody can, why. Knows the labels and who runs a mix, no ring.
+#ifndef KMES_PROPS_THREADS_PLANTED_H_
+#define KMES_PROPS_THREADS_PLANTED_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kmes/order.h"
+#include "props/threads/world.h"
+
+namespace kmes::props {
+
+enum class Fault {
+    kPlain,      // the access is not atomic
+    kRelaxed,    // the load or store has no order
+    kDropped,    // the fence is neither done nor told to TSan
+    kReordered,  // the accesses around the fence are done as a processor could without it
+    kSkipped,    // the load is not done
+};
+
+struct Plant {
+    enum kmes_order_label label;
+    Fault fault;
+    Profile profile;  // the runs that meet it
+    Finder finder;
+    const char* why;  // what the finder sees; or why there is nothing to see
+};
+
+// One for each fault that makes sense at each label, in the order of kmes/order.h.
+const std::vector<Plant>& all_plants();
+
+// What there should be in all_plants, by how kmes/order.h says that the label accesses.
+struct PlantPlace {
+    enum kmes_order_label label;
+    Fault fault;
+    bool operator==(const PlantPlace&) const = default;
+};
+std::vector<PlantPlace> all_plant_places();
+
+const char* name_of(enum kmes_order_label label);
+const char* name_of(Fault fault);
+const char* name_of(Finder finder);
+
+// In a process of its own: plants it, and runs mixes until it is found or the time is over. The
+// exit status says who found it; TSan ends the process with kTsanStatus by itself.
+inline constexpr int kTsanStatus = 66;
+inline constexpr int kPayloadStatus = 67;
+inline constexpr int kSleepStatus = 68;
+int run_planted(const Plant& plant, std::uint64_t seconds);
+
+}  // namespace kmes::props
+
+#endif  // KMES_PROPS_THREADS_PLANTED_H_

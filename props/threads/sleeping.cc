@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a thread sleeps. See sleeping.h.
+#include "props/threads/sleeping.h"
+
+#include <sched.h>
+
+#include "kmes/user/futex.h"
+
+// Told only not to sanitize a function, TSan still takes its atomic accesses for synchronisation.
+#if defined(__clang__)
+#define UNSEEN __attribute__((disable_sanitizer_instrumentation, noinline))
+#else
+#define UNSEEN __attribute__((noinline))
+#endif
+
+namespace kmes::props {
+
+UNSEEN void SleepingPlace::lock() const {
+    while (__atomic_test_and_set(&is_locked_, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+UNSEEN void SleepingPlace::unlock() const {
+    __atomic_clear(&is_locked_, __ATOMIC_RELEASE);
+}
+
+UNSEEN void SleepingPlace::enter(__u32* word, __u32 expected, bool has_limit) {
+    lock();
+    word_ = word;
+    expected_ = expected;
+    has_limit_ = has_limit;
+    unlock();
+}
+
+UNSEEN void SleepingPlace::leave() {
+    lock();
+    word_ = nullptr;
+    unlock();
+}
+
+// Under the lock the sleeper does not leave, so its buffer is still mapped.
+UNSEEN SleepingPlace::Look SleepingPlace::look() const {
+    Look look;
+
+    lock();
+    if (word_) {
+        look.is_asleep = true;
+        look.has_limit = has_limit_;
+        look.expected = expected_;
+        look.value = __atomic_load_n(word_, __ATOMIC_RELAXED);
+    }
+    unlock();
+    return look;
+}
+
+UNSEEN void SleepingPlace::wake() const {
+    lock();
+    if (word_) kmes_futex_wake_all(word_);
+    unlock();
+}
+
+}  // namespace kmes::props
