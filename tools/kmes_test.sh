@@ -20,7 +20,8 @@ false_command() {
 }
 
 make_clone() {
-    mkdir -p "$BIN" "$CLONE" "$CLONE/out/conformance/testees" "$TEST_TMPDIR/home"
+    mkdir -p "$BIN" "$CLONE" "$CLONE/out/conformance/testees" "$CLONE/out/props/replay" \
+        "$TEST_TMPDIR/home"
     cp -rL "$PWD/tools" "$CLONE/"
     # Everything is installed but what FAKE_MISSING names.
     false_command dpkg-query <<'E2'
@@ -57,6 +58,19 @@ printf 'argument <%s>\n' "$@"
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/conformance/kmes-conformance"
+    # A script is what begins as one.
+    cat >"$CLONE/out/props/replay/kmes-replay" <<'E2'
+#!/usr/bin/env bash
+if [ "$1" = --check ]; then
+    [ "$(head -n 1 "${2/#-//dev/stdin}")" = 'kmes-script 1' ] && exit
+    echo "-:1: words of the player" >&2
+    exit 2
+fi
+echo "in $PWD"
+printf 'argument <%s>\n' "$@"
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/props/replay/kmes-replay"
     export CALLS CLONE TEST_TMPDIR
 }
 
@@ -99,7 +113,7 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    like "$ERR" "unknown command 'conform'; one of: conformance test setup check fmt help$"
+    like "$ERR" "unknown command 'conform'; one of: conformance replay test setup check fmt help$"
     lines "$ERR" 1
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees optional$"
@@ -190,6 +204,59 @@ test_conformance() {
     lines "$OUT" 0
     FAKE_UID=1000 FAKE_MISSING=clang-19 kmes 3 conformance -- ./my-consumer
     has_not "$CALLS" bazel
+}
+
+test_replay() {
+    bazel_says 0 </dev/null
+    mkdir -p "$TEST_TMPDIR/else where"
+    cd "$TEST_TMPDIR/else where" || exit 3
+    kmes 0 replay --quiet 'two words.kmes' -
+    cd "$OLDPWD" || exit 3
+    has "$OUT" "in $TEST_TMPDIR/else where"
+    has "$OUT" 'argument <--quiet>'
+    has "$OUT" 'argument <two words.kmes>'
+    has "$OUT" 'argument <->'
+    lines "$OUT" 4
+    like "$CALLS" '^bazel build .* //props/replay:kmes-replay$'
+    local status
+    for status in 0 1 2 3; do
+        FAKE_VERDICT=$status kmes "$status" replay one.kmes
+    done
+    bazel_says 1 <<<"ERROR: words of the compiler"
+    kmes 3 replay one.kmes
+    has "$ERR" "ERROR: words of the compiler"
+    has "$ERR" "tools/kmes: the player of scripts could not be built; the log is above"
+    lines "$OUT" 0
+}
+
+test_replay_keep() {
+    bazel_says 0 </dev/null
+    local script=$TEST_TMPDIR/found.kmes kept=$CLONE/props/corpus/lost-wake.kmes
+    printf 'kmes-script 1\n# why\nemit\n' >"$script"
+    kmes 0 replay --keep lost-wake "$script"
+    like "$OUT" 'git add props/corpus/lost-wake.kmes && git commit'
+    cmp -s "$script" "$kept" || fail "what is kept is not the script"
+    kmes 0 replay --keep lost-wake "$script"
+    like "$OUT" 'there already, the same$'
+    # Another script does not take its place.
+    printf 'kmes-script 1\n' >"$script"
+    kmes 2 replay --keep lost-wake "$script"
+    lines "$ERR" 1
+    like "$ERR" 'is another script; give this one another name$'
+    lines "$kept" 3
+    echo 'no script' >"$script"
+    kmes 2 replay --keep new "$script"
+    has "$ERR" "$script:1: words of the player"
+    kmes 3 replay --keep new "$TEST_TMPDIR/none"
+    like "$ERR" "none' cannot be read$"
+    local name
+    for name in '' '../up' 'A' 'a--b' '-a' 'a b'; do
+        kmes 2 replay --keep "$name" "$script"
+        like "$ERR" 'is no name; small letters'
+    done
+    kmes 2 replay --keep new
+    like "$ERR" 'takes NAME and FILE'
+    [ "$(ls "$CLONE/props/corpus")" = lost-wake.kmes ] || fail "more than one script is kept"
 }
 
 test_all_pass() {
@@ -327,6 +394,8 @@ test_usage
 test_setup
 test_packages_file
 test_conformance
+test_replay
+test_replay_keep
 test_all_pass
 test_failures_count
 test_broken_builds_count

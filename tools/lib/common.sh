@@ -94,6 +94,29 @@ run_bazel() {
             </dev/null)
 }
 
+# build_targets WHAT TARGET...: builds them quietly; the folder that they are under is in BAZEL_BIN.
+# WHAT is what the user knows them as.
+build_targets() {
+    local what=$1 log
+    shift
+    setup_section required || return
+    prepare_bazel || return
+    make_scratch || return
+    log=$KMES_SCRATCH/build.log
+    [ -t 2 ] && printf 'tools/kmes: building (the first time takes minutes)\n' >&2
+    if ! run_bazel build "$@" >"$log" 2>&1; then
+        cat -- "$log" >&2
+        say_error "$what could not be built; the log is above"
+        return "$STATUS_SETUP"
+    fi
+    # shellcheck disable=SC2034  # its users are in other files
+    if ! BAZEL_BIN=$(run_bazel info bazel-bin 2>"$log"); then
+        cat -- "$log" >&2
+        say_error "Bazel does not say where it builds; its words are above"
+        return "$STATUS_SETUP"
+    fi
+}
+
 # The files of a tree, relative, one a line: what git knows or would add; every file where there is
 # no git.
 list_files() {
