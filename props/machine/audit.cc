@@ -35,52 +35,6 @@ unsigned walk_limit(std::uint64_t capacity) {
     return static_cast<unsigned>((block + 29) / 30);
 }
 
-// What a plan's step is called where it is missing or in the wrong place.
-const char* property_of(Visible kind) {
-    switch (kind) {
-        case Visible::look:
-        case Visible::counter:
-        case Visible::wake:
-        case Visible::wake_fence:
-            return "wake";
-        case Visible::generation:
-        case Visible::retire_counter:
-        case Visible::successor:
-            return "generation";
-        case Visible::publish:
-        case Visible::data:
-            return "publication";
-        default:
-            return "tail";
-    }
-}
-
-const char* clause_of(Visible kind) {
-    switch (kind) {
-        case Visible::look:
-        case Visible::counter:
-        case Visible::wake:
-            return "5.1.7 step 9, E16";
-        case Visible::wake_fence:
-            return "5.1.7 step 9, E1";
-        case Visible::generation:
-            return "5.1.8.4 step 4, E24";
-        case Visible::retire_counter:
-            return "E3, E19";
-        case Visible::successor:
-            return "5.1.8.4, E19";
-        case Visible::publish:
-            return "5.1.7 step 8, E8";
-        case Visible::data:
-            return "5.1.7 step 7";
-        case Visible::tail_fence:
-            return "5.1.7 step 6, E5";
-        case Visible::tail:
-            return "5.1.7 step 6";
-    }
-    return "5.1.7";
-}
-
 }  // namespace
 
 // Each access as strong as kmes/order.h says: on this machine a weaker one cannot be seen to fail.
@@ -147,7 +101,10 @@ void Machine::take(Visible kind, const void* address) {
         fail("tail", "E8", "tail_pos is beyond what is published");
     plan.pop_front();
     task_->taken.push_back(step);
-    if (kind != Visible::data) model_.apply(step, *shared.need_wake, plan);
+    if (kind == Visible::look) (*shared.need_wake ? result_.seen.asked : result_.seen.unasked)++;
+    if (kind == Visible::publish && !plan.empty() && plan.front().kind == Visible::tail)
+        result_.seen.published_early++;
+    model_.apply(step, *shared.need_wake, plan);
 }
 
 void Machine::audit_producer(const kmes_order_access& access) {
@@ -228,7 +185,9 @@ void Machine::audit_walk(const kmes_order_access& access) {
     const unsigned limit =
         walk_limit(ring->buffer.capacity) + (is_swap ? KMES_SWAP_PIECE_EVENTS : 0);
     // (Two accesses are one size where it crosses a word.)
-    if (++task.walked > 2 * limit)
+    task.walked++;
+    if (!is_swap) result_.seen.sizes = std::max<std::uint64_t>(result_.seen.sizes, task.walked);
+    if (task.walked > 2 * limit)
         fail("bounded-walk", "E23, E13", "more sizes are read than lie behind an index entry");
 }
 
@@ -282,8 +241,8 @@ void Machine::check_successor(const Step& step) {
             for (std::uint64_t i = event.position; i < event.end(); i++)
                 model.data[i % model.capacity] = data[i % model.capacity];
     }
-    check_page(step.buffer);
-    check_data(step.buffer);
+    check_page(step.buffer, "newest-suffix", "5.1.8.3, E10, E11");
+    check_data(step.buffer, "newest-suffix", "5.1.8.3, E10, E11");
 }
 
 // 5.1.7 step 8: between tail_pos and write_pos there are whole events, whenever somebody looks.
@@ -307,20 +266,20 @@ void Machine::check_visible(const kmes_order_access& access) {
              "what is published between tail_pos and write_pos is not whole");
 }
 
-void Machine::check_page(std::size_t index) {
+void Machine::check_page(std::size_t index, const char* property, const char* clause) {
     const Ring& ring = *rings_[index];
     const std::string& page = model_.buffers[index].page;
     const auto* shared = reinterpret_cast<const char*>(ring.memory.base());
     if (std::memcmp(shared, page.data(), page.size()) == 0) return;
     std::size_t at = 0;
     while (shared[at] == page[at]) at++;
-    fail("metadata", "5.1.6, E13",
+    fail(property, clause,
          "byte " + std::to_string(at) + " of the metadata page of buffer " + std::to_string(index) +
              " is " + std::to_string(static_cast<unsigned char>(shared[at])) + ", and must be " +
              std::to_string(static_cast<unsigned char>(page[at])));
 }
 
-void Machine::check_data(std::size_t index) {
+void Machine::check_data(std::size_t index, const char* property, const char* clause) {
     const Ring& ring = *rings_[index];
     const std::string& data = model_.buffers[index].data;
     for (const char* half : {reinterpret_cast<const char*>(ring.memory.data()),
@@ -328,7 +287,7 @@ void Machine::check_data(std::size_t index) {
         if (std::memcmp(half, data.data(), data.size()) == 0) continue;
         std::size_t at = 0;
         while (half[at] == data[at]) at++;
-        fail("data", "5.1.4, 5.1.7 step 7, E10",
+        fail(property, clause,
              "byte " + std::to_string(at) + " of the data of buffer " + std::to_string(index) +
                  " is " + std::to_string(static_cast<unsigned char>(half[at])) + ", and must be " +
                  std::to_string(static_cast<unsigned char>(data[at])));

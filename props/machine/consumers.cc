@@ -298,6 +298,7 @@ void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std
                  std::to_string(lost));
     check_gap(consumer, view.sequence);
     consumer.lost += lost;
+    result_.seen.lost += lost;
     consumer.last = view.sequence;
     result_.deliveries++;
 }
@@ -355,7 +356,7 @@ void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access
         access.label != KMES_ORDER_VALID_DATA)
         fail("containment", "5.1.5, E7", "a consumer reads beyond the end of the mapping");
     if (consumer.is_opened && consumer.reader.mapping.inode != consumer.inode) {
-        if (consumer.inode) consumer.switches++;
+        if (consumer.inode) consumer.switches++, result_.seen.switches++;
         consumer.inode = consumer.reader.mapping.inode;
     }
     if (ring && (access.label == KMES_ORDER_ASK_WAKE || access.label == KMES_ORDER_CLEAR_WAKE)) {
@@ -413,10 +414,10 @@ void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_acces
             break;
         case KMES_ORDER_LOOK_TAIL:
             if (!consumer.is_attaching && *reader.shared.tail_pos > reader.read_pos)
-                consumer.laps++;
+                consumer.laps++, result_.seen.laps++;
             break;
         case KMES_ORDER_RECHECK_TAIL:
-            if (*reader.shared.tail_pos > reader.read_pos) consumer.torn++;
+            if (*reader.shared.tail_pos > reader.read_pos) consumer.torn++, result_.seen.torn++;
             break;
         case KMES_ORDER_READ_DATA: {
             const auto* at = static_cast<const std::uint8_t*>(access.address);
@@ -501,6 +502,7 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     }
     if (consumer->flow.budget) consumer->flow.budget--;
     consumer->sleeps++;
+    machine.result_.seen.sleeps++;
     consumer->accesses = 0;
     if (*word != expected) return 0;
     consumer->state = ConsumerState::asleep;

@@ -86,7 +86,7 @@ void Machine::queue_wake(void* context, kmes_buffer* buffer) {
     for (const auto& consumer : machine->consumers_) {
         if (consumer->state == ConsumerState::asleep &&
             &machine->rings_[consumer->sleeps_on]->buffer == buffer)
-            consumer->is_woken = true;
+            consumer->is_woken = true, machine->result_.seen.woken++;
     }
 }
 
@@ -223,6 +223,7 @@ void Machine::perform_world(const Operation& operation) {
             ring.memory.base()[offset] = static_cast<std::uint8_t>(operation[Key::value]);
             model_.buffers[index].page[offset] = static_cast<char>(operation[Key::value]);
             ring.is_poked = true;
+            result_.seen.pokes++;
             break;
         }
         case Verb::corrupt: {
@@ -272,8 +273,46 @@ PlayResult Machine::run() {
         if (options_.trace && operation_index_ < script_.operations.size())
             options_.trace(script_.operations[operation_index_], state_text());
     }
-    result_.events = cpu_.statistics.events;
+    sum_up();
     return result_;
+}
+
+void Machine::sum_up() {
+    Seen& seen = result_.seen;
+    const ModelCounters& counters = model_.counters;
+    seen.written = result_.events = counters.events;
+    seen.dropped = counters.dropped;
+    seen.nested = counters.dropped_nested;
+    seen.overwritten = counters.overwritten;
+    seen.left_behind = counters.left_behind;
+    seen.swaps = counters.swaps;
+    seen.corrupt = counters.corrupt;
+    seen.deliveries = result_.deliveries;
+    if (!result_.failure) result_.producer_digest = producer_digest();
+}
+
+// FNV-1a; a retired buffer belongs to it as well.
+std::uint64_t Machine::producer_digest() const {
+    std::uint64_t digest = 0xcbf29ce484222325;
+    const auto add = [&digest](const void* bytes, std::size_t length) {
+        for (std::size_t i = 0; i < length; i++)
+            digest = (digest ^ static_cast<const std::uint8_t*>(bytes)[i]) * 0x100000001b3;
+    };
+    const auto add_number = [&add](std::uint64_t number) { add(&number, sizeof(number)); };
+    for (const auto& ring : rings_) {
+        const kmes_buffer& buffer = ring->buffer;
+        for (const std::uint64_t number :
+             {buffer.capacity, buffer.tail, buffer.published, buffer.frontier, buffer.tail_ordinal,
+              buffer.frontier_ordinal, buffer.generation})
+            add_number(number);
+        add(ring->memory.data(), ring->memory.capacity_bytes());
+    }
+    kmes_statistics statistics = cpu_.statistics;
+    statistics.wakes = 0;
+    add(&statistics, sizeof(statistics));
+    add_number(cpu_.sequence);
+    add_number(clock_ns_);
+    return digest;
 }
 
 void Machine::cancel() {

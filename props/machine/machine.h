@@ -136,6 +136,8 @@ class Machine {
     void skip() { result_.skipped++, was_skipped_ = true; }
     void end_script();
     void cancel();
+    void sum_up();
+    std::uint64_t producer_digest() const;
     [[noreturn]] void fail(const char* property, const char* clause, const std::string& message);
     void leave_if_failed() const {
         if (result_.failure) throw Stop{};
@@ -150,6 +152,7 @@ class Machine {
     void begin(Task& task);
     void run_core(Task& task);
     void end(Task& task);
+    void count(const Task& task);
     void check_copied(const Task& task);
     void finish_started();
     std::unique_ptr<Ring> make_ring(std::uint64_t capacity_bytes, std::uint64_t generation,
@@ -169,8 +172,10 @@ class Machine {
     void meet_corrupt(Task& task);
     void check_successor(const Step& step);
     void check_visible(const kmes_order_access& access);
-    void check_page(std::size_t ring);
-    void check_data(std::size_t ring);
+    void check_page(std::size_t ring, const char* property = "metadata",
+                    const char* clause = "5.1.6, E13");
+    void check_data(std::size_t ring, const char* property = "data",
+                    const char* clause = "5.1.4, 5.1.7 step 7");
     void check_all();
     void check_counters();
     void check_nobody_sleeps_on_an_event();

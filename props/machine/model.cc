@@ -56,6 +56,51 @@ const char* text_of(Visible step) {
     return "?";
 }
 
+const char* property_of(Visible kind) {
+    switch (kind) {
+        case Visible::look:
+        case Visible::counter:
+        case Visible::wake:
+        case Visible::wake_fence:
+            return "wake";
+        case Visible::generation:
+        case Visible::retire_counter:
+        case Visible::successor:
+            return "generation";
+        case Visible::publish:
+        case Visible::data:
+            return "publication";
+        default:
+            return "tail";
+    }
+}
+
+const char* clause_of(Visible kind) {
+    switch (kind) {
+        case Visible::look:
+        case Visible::counter:
+        case Visible::wake:
+            return "5.1.7 step 9, E16";
+        case Visible::wake_fence:
+            return "5.1.7 step 9, E1";
+        case Visible::generation:
+            return "5.1.8.4 step 4, E24";
+        case Visible::retire_counter:
+            return "E3, E19";
+        case Visible::successor:
+            return "5.1.8.4, E19";
+        case Visible::publish:
+            return "5.1.7 step 8, E8";
+        case Visible::data:
+            return "5.1.7 step 7";
+        case Visible::tail_fence:
+            return "5.1.7 step 6, E5";
+        case Visible::tail:
+            return "5.1.7 step 6";
+    }
+    return "5.1.7";
+}
+
 std::string ModelBuffer::content(std::uint64_t position, std::uint64_t bytes) const {
     std::string content(bytes, '\0');
     for (std::uint64_t i = 0; i < bytes; i++) content[i] = data[(position + i) % capacity];

@@ -41,6 +41,9 @@ enum class Visible : std::uint8_t {
     retire_counter,  // its futex_counter, whatever need_wake says (E3)
 };
 const char* text_of(Visible step);
+// The property that breaks where a step is missing or in the wrong place, and its clause.
+const char* property_of(Visible step);
+const char* clause_of(Visible step);
 
 struct Step {
     Visible kind;

@@ -263,7 +263,8 @@ void Machine::end(Task& task) {
              "returned " + std::to_string(task.result) + ", not " + std::to_string(task.expected));
     while (!task.plan.empty() && task.plan.front().kind == Visible::data) task.plan.pop_front();
     if (!task.plan.empty())
-        fail("order", "5.1.7", std::string("returned without ") + text_of(task.plan.front().kind));
+        fail(property_of(task.plan.front().kind), clause_of(task.plan.front().kind),
+             std::string("returned without ") + text_of(task.plan.front().kind));
     if (task.operation.verb == Verb::prepare && !task.expected)
         prepared_ring_ = std::move(task.new_ring);
     if (task.operation.verb == Verb::reserve && !task.expected) {
@@ -277,8 +278,20 @@ void Machine::end(Task& task) {
             reservation_.sequence != model_.sequence + 1)
             fail("containment", "5.1.4", "the reservation is not where the event will be");
     }
+    count(task);
     if (task.operation.verb == Verb::copy && !task.is_nested) check_copied(task);
     if (!started_ || &task == &*started_) check_all();
+}
+
+void Machine::count(const Task& task) {
+    if (task.expected) return;
+    Seen& seen = result_.seen;
+    if (task.operation.verb == Verb::handover) seen.handovers++;
+    if (task.operation.verb == Verb::nudge) seen.nudges++;
+    if (model_.now().events.empty()) return;
+    const ModelEvent& newest = model_.now().events.back();
+    const std::uint64_t capacity = model_.now().capacity;
+    if (newest.position / capacity != (newest.end() - 1) / capacity) seen.crossed_end++;
 }
 
 // E18: a piece that says that it was the last one has left nothing; a small buffer is one piece.

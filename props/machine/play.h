@@ -31,12 +31,44 @@ struct PlayOptions {
     std::uint64_t access_limit = 2000000;
 };
 
+// How often what a property is about has happened: a property that met none of it has shown
+// nothing.
+struct Seen {
+    std::uint64_t written = 0;          // events
+    std::uint64_t dropped = 0;          // over 50 % of the capacity
+    std::uint64_t nested = 0;           // turned away inside of a critical section
+    std::uint64_t overwritten = 0;      // events that the tail has passed
+    std::uint64_t left_behind = 0;      // events that did not fit into a smaller buffer
+    std::uint64_t published_early = 0;  // parts of a batch, before the tail (E8)
+    std::uint64_t crossed_end = 0;      // events that lie over the end of the ring (5.1.4)
+    std::uint64_t swaps = 0;
+    std::uint64_t handovers = 0;
+    std::uint64_t nudges = 0;
+    std::uint64_t corrupt = 0;
+    std::uint64_t pokes = 0;
+    std::uint64_t asked = 0;    // looks at need_wake that found it set
+    std::uint64_t unasked = 0;  // and those that did not
+    std::uint64_t woken = 0;    // consumers
+    std::uint64_t sizes = 0;    // accesses that read a size back, at most in one emission
+    std::uint64_t deliveries = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t laps = 0;
+    std::uint64_t torn = 0;
+    std::uint64_t switches = 0;
+    std::uint64_t sleeps = 0;
+
+    Seen& operator+=(const Seen& other);
+};
+
 struct PlayResult {
     std::optional<Failure> failure;  // the first one
     std::uint64_t accesses = 0;
     std::uint64_t events = 0;      // written
     std::uint64_t deliveries = 0;  // by all consumers
     std::uint64_t skipped = 0;     // operations that did not apply where they stood
+    Seen seen;
+    // Of all that is the producer's own at the end: bytes, positions, numbers, counters but wakes.
+    std::uint64_t producer_digest = 0;
 };
 
 PlayResult play(const Script& script, const PlayOptions& options = {});

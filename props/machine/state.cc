@@ -3,6 +3,8 @@
 // The state in words, for tools/kmes replay (machine.h), and a failure in words.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "props/machine/machine.h"
 
 namespace kmes::props {
@@ -88,6 +90,19 @@ std::string Machine::state_text() const {
     for (std::size_t i = 0; i < rings_.size(); i++) text += buffer_text(i);
     for (const auto& consumer : consumers_) text += consumer_text(*consumer);
     return text;
+}
+
+Seen& Seen::operator+=(const Seen& other) {
+    sizes = std::max(sizes, other.sizes);
+    for (const auto figure : {&Seen::written,     &Seen::dropped,     &Seen::nested,
+                              &Seen::overwritten, &Seen::left_behind, &Seen::published_early,
+                              &Seen::crossed_end, &Seen::swaps,       &Seen::handovers,
+                              &Seen::nudges,      &Seen::corrupt,     &Seen::pokes,
+                              &Seen::asked,       &Seen::unasked,     &Seen::woken,
+                              &Seen::deliveries,  &Seen::lost,        &Seen::laps,
+                              &Seen::torn,        &Seen::switches,    &Seen::sleeps})
+        this->*figure += other.*figure;
+    return *this;
 }
 
 PlayResult play(const Script& script, const PlayOptions& options) {

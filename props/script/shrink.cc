@@ -202,6 +202,9 @@ std::vector<Script> shrink_candidates(const Script& script) {
     return candidates;
 }
 
+// `smaller` has no more of them for one value.
+constexpr std::size_t kStepsOfAValue = 66;
+
 Script minimise(Script script, const std::function<bool(const Script&)>& still_fails,
                 std::size_t budget) {
     for (bool changed = true; changed;) {
@@ -218,6 +221,8 @@ Script minimise(Script script, const std::function<bool(const Script&)>& still_f
             changed = true;
             script = std::move(candidate);
             edits = shrink_edits(script);
+            // But a value that gave way a little is asked for large steps again, or it would crawl.
+            i -= std::min(i, kStepsOfAValue);
         }
         if (budget == 0) break;
     }

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""Bugs planted in the core, one at a time: the properties have to find each of them, by the property
+that is meant for it, and shrink it to a script of a few steps.
+
+  name      of the test: planted_<name>_test
+  file      of kmes/
+  text      what stands there, exactly once (the edit fails otherwise)
+  instead   what is put in its place
+  property  that has to be the one that breaks
+  steps     the shortest script has at most so many lines behind its settings
+"""
+
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
+
+PLANTED = [
+    dict(
+        name = "no_fence_behind_the_tail",
+        file = "producer.c",
+        text = "kmes_fence_release(KMES_ORDER_TAIL_FENCE);",
+        instead = "",
+        property = "tail",
+        steps = 5,
+    ),
+    dict(
+        name = "no_fence_before_need_wake",
+        file = "producer.c",
+        text = "kmes_fence_full(KMES_ORDER_WAKE_FENCE);",
+        instead = "",
+        property = "wake",
+        steps = 2,
+    ),
+    dict(
+        name = "counter_read_back_from_shared_memory",
+        file = "producer.c",
+        text = "    buffer->futex_counter++;\n    /* COUNTER",
+        instead = "    buffer->futex_counter = *buffer->shared.futex_counter + 1;\n    /* COUNTER",
+        property = "metadata",
+        steps = 4,
+    ),
+    dict(
+        name = "batch_passes_what_is_published",
+        file = "producer.c",
+        text = "    publish_before_tail(cpu, tail->pos);\n",
+        instead = "    (void)publish_before_tail;\n",
+        property = "publication",
+        steps = 6,
+    ),
+    dict(
+        name = "room_for_one_byte_too_many",
+        file = "producer.c",
+        text = "buffer->tail <= buffer->capacity))",
+        instead = "buffer->tail <= buffer->capacity + 1))",
+        property = "tail",
+        steps = 4,
+    ),
+    dict(
+        name = "half_of_the_capacity_is_too_large",
+        file = "producer.c",
+        text = "event_bytes <= cpu->buffer->capacity / 2",
+        instead = "event_bytes < cpu->buffer->capacity / 2",
+        property = "result",
+        steps = 1,
+    ),
+    dict(
+        name = "write_pos_before_the_bytes",
+        file = "producer.c",
+        text = "    append(cpu, event_bytes);\n    return 0;",
+        instead = "    append(cpu, event_bytes);\n    kmes_publish(cpu->buffer);\n    return 0;",
+        property = "publication",
+        steps = 2,
+    ),
+    dict(
+        name = "numbers_of_interrupts_are_not_used",
+        file = "guard.h",
+        text = "    cpu->sequence += missed;\n",
+        instead = "",
+        property = "sequence",
+        steps = 4,
+    ),
+    dict(
+        name = "walk_from_the_tail",
+        file = "buffer.c",
+        text = "if (block_start <= buffer->tail) {",
+        instead = "if (block_start <= buffer->tail || target) {",
+        property = "bounded-walk",
+        steps = 12,
+    ),
+    dict(
+        name = "keeps_one_event_too_many_at_a_shrink",
+        file = "swap.c",
+        text = "target = old_buffer->frontier - swap->new_buffer->capacity;",
+        instead = "target = old_buffer->frontier - swap->new_buffer->capacity - 1;",
+        property = "newest-suffix",
+        steps = 5,
+    ),
+    dict(
+        name = "generation_without_release",
+        file = "swap.c",
+        text = "kmes_store_release_u64(buffer->shared.generation",
+        instead = "kmes_store_relaxed_u64(buffer->shared.generation",
+        property = "order-strength",
+        steps = 2,
+    ),
+    dict(
+        name = "no_wake_at_a_swap",
+        file = "swap.c",
+        text = "    kmes_platform_queue_wake(cpu->platform, buffer);\n",
+        instead = "    (void)cpu;\n",
+        property = "wake",
+        steps = 2,
+    ),
+    dict(
+        name = "no_second_look_at_the_tail",
+        file = "consumer.c",
+        text = "        if (!is_whole(reader)) continue;\n        if (!is_newer(reader, header.sequence)) {\n            pass_not_newer(reader, header.event_size);\n            continue;\n        }\n        if (!fits) {",
+        instead = "        if (!is_newer(reader, header.sequence)) {\n            pass_not_newer(reader, header.event_size);\n            continue;\n        }\n        if (!fits) {",
+        property = "torn",
+        steps = 6,
+    ),
+    dict(
+        name = "goes_on_at_the_tail_without_a_look",
+        file = "consumer.c",
+        text = "        reader->read_pos = tail_pos; /* E20: and back to step 1, the tail may be all there is */",
+        instead = "        reader->read_pos = tail_pos;\n        *available_bytes = reader->capacity;\n        return KMES_READ_EVENT;",
+        property = "publication",
+        steps = 8,
+    ),
+    dict(
+        name = "one_lost_too_many",
+        file = "consumer.c",
+        text = "? sequence - reader->last_sequence - 1 : 0;",
+        instead = "? sequence - reader->last_sequence : 0;",
+        property = "exact-loss",
+        steps = 4,
+    ),
+    dict(
+        name = "delivers_twice_after_a_switch",
+        file = "consumer.c",
+        text = "|| sequence > reader->last_sequence;",
+        instead = "|| sequence >= reader->last_sequence;",
+        property = "delivery-order",
+        steps = 4,
+    ),
+    dict(
+        name = "counter_read_late",
+        file = "sleep.c",
+        text = "    if (there_is_something(reader)) {\n        clear_wake(reader);\n        return 1;\n    }\n",
+        instead = "    if (there_is_something(reader)) {\n        clear_wake(reader);\n        return 1;\n    }\n    counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);\n",
+        property = "sleep",
+        steps = 10,
+    ),
+    dict(
+        name = "buffer_is_not_made_sure_of",
+        file = "attach.c",
+        text = "return is_same_buffer(&found->mapping, &now) ? 0 : 1;",
+        instead = "return 0;",
+        property = "sleep",
+        steps = 4,
+    ),
+]
+
+# What the edited file includes, and Bazel has to be told of.
+_PRIVATE_HEADERS = [
+    "//kmes:guard.h",
+    "//kmes:index.h",
+    "//kmes:reader_parts.h",
+]
+
+def _planted_bug(plant):
+    name = "planted_" + plant["name"]
+    is_header = plant["file"].endswith(".h")
+
+    # A header is edited for the file that includes it.
+    native.genrule(
+        name = name + "_source",
+        srcs = ["//kmes:" + plant["file"]] + (["//kmes:producer.c"] if is_header else []),
+        outs = [name + ".c"],
+        cmd = "python3 $(location edit.py) $@ '{}' '{}' $(SRCS)".format(
+            plant["text"].replace("\n", "\\n"),
+            plant["instead"].replace("\n", "\\n"),
+        ),
+        tools = ["edit.py"],
+        testonly = True,
+    )
+    cc_library(
+        name = name + "_core",
+        testonly = True,
+        srcs = [name + ".c"] + _PRIVATE_HEADERS,
+        copts = KMES_C_COPTS + ["-Wno-unused-function"],
+        deps = ["//kmes:core_hooked"],
+        linkstatic = True,
+        alwayslink = True,
+    )
+    cc_test(
+        name = name + "_test",
+        size = "small",
+        args = [
+            plant["name"],
+            plant["property"],
+            str(plant["steps"]),
+        ],
+        copts = KMES_CXX_COPTS,
+        linkstatic = True,
+        # It is the properties that are tested here, and not the core.
+        tags = [
+            "no-asan",
+            "no-tsan",
+            "no-ubsan",
+        ],
+        # The planted file comes first: its functions are then those that count.
+        deps = [
+            name + "_core",
+            ":planted_main",
+        ],
+    )
+    return name + "_test"
+
+def planted_bugs(name):
+    """A test for each planted bug, and a suite of them all."""
+    cc_library(
+        name = "planted_main",
+        testonly = True,
+        srcs = ["planted_main.cc"],
+        copts = KMES_CXX_COPTS,
+        alwayslink = True,
+        deps = [
+            "//props/machine",
+            "//props/script",
+        ],
+    )
+    native.test_suite(
+        name = name,
+        tests = [_planted_bug(plant) for plant in PLANTED],
+    )

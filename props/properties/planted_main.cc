@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// Linked with a core in which a bug was planted (planted.bzl): plays random scripts until a
+// property breaks, and shrinks. Passes if it is the property that is meant for the bug, and the
+// shortest script is short. No knowledge of the bug but its name.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "props/machine/play.h"
+#include "props/script/generate.h"
+#include "props/script/shrink.h"
+
+namespace kmes::props {
+namespace {
+
+constexpr std::uint64_t kMostScripts = 20000;
+constexpr std::size_t kOperations = 60;
+constexpr std::size_t kShrinkBudget = 20000;
+
+int fail(const std::string& what) {
+    std::printf("FAIL: %s\n", what.c_str());
+    return 1;
+}
+
+int look_for(const std::string& bug, const std::string& property, std::size_t most_steps) {
+    for (std::uint64_t seed = 0; seed < kMostScripts; seed++) {
+        const Script script =
+            generate(seed, kOperations, static_cast<Profile>(seed % kProfileCount));
+        const PlayResult result = play(script);
+        // Another property may see it first: this one has to see it, too, before long.
+        if (!result.failure || result.failure->property != property) continue;
+        const Script shortest = minimise(
+            script,
+            [&property](const Script& shorter) {
+                const PlayResult again = play(shorter);
+                return again.failure && again.failure->property == property;
+            },
+            kShrinkBudget);
+        const std::size_t steps = shortest.operations.size() - shortest.first_operation();
+        std::printf("%s: found by script %llu; %zu steps:\n%s%s\n", bug.c_str(),
+                    static_cast<unsigned long long>(seed + 1), steps,
+                    print_script(shortest).c_str(),
+                    describe(shortest, *play(shortest).failure).c_str());
+        if (steps <= most_steps) return 0;
+        return fail("the shortest script has more than " + std::to_string(most_steps) + " steps");
+    }
+    return fail(bug + ": the property " + property + " holds in " + std::to_string(kMostScripts) +
+                " scripts");
+}
+
+}  // namespace
+}  // namespace kmes::props
+
+int main(int argc, char** argv) {
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: %s BUG PROPERTY MOST_STEPS\n", argv[0]);
+        return 2;
+    }
+    return kmes::props::look_for(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
+}
