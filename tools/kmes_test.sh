@@ -71,6 +71,13 @@ printf 'argument <%s>\n' "$@"
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/props/replay/kmes-replay"
+    mkdir -p "$CLONE/props/mutants"
+    cat >"$CLONE/props/mutants/run_mutants.py" <<'E2'
+import os, sys
+for argument in sys.argv[1:]:
+    print(f"argument <{argument}>")
+sys.exit(int(os.environ.get("FAKE_VERDICT", 0)))
+E2
     export CALLS CLONE TEST_TMPDIR
 }
 
@@ -113,7 +120,8 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    like "$ERR" "unknown command 'conform'; one of: conformance replay test setup check fmt help$"
+    local commands='conformance mutants replay test setup check fmt help'
+    like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees optional$"
@@ -259,6 +267,22 @@ test_replay_keep() {
     [ "$(ls "$CLONE/props/corpus")" = lost-wake.kmes ] || fail "more than one script is kept"
 }
 
+test_mutants() {
+    bazel_says 0 </dev/null
+    local status
+    for status in 0 1 2 3; do
+        FAKE_VERDICT=$status kmes "$status" mutants --only 'producer.c/a b'
+    done
+    has "$OUT" 'argument <--bin>'
+    has "$OUT" 'argument <--only>'
+    has "$OUT" 'argument <producer.c/a b>'
+    like "$CALLS" '^bazel build .* //props/mutants:driver '
+    bazel_says 1 <<<"ERROR: words of the compiler"
+    kmes 3 mutants
+    has "$ERR" "ERROR: words of the compiler"
+    lines "$OUT" 0
+}
+
 test_all_pass() {
     bazel_says 0 <<'E2'
 INFO: Build completed successfully, 11 total actions
@@ -396,6 +420,7 @@ test_packages_file
 test_conformance
 test_replay
 test_replay_keep
+test_mutants
 test_all_pass
 test_failures_count
 test_broken_builds_count

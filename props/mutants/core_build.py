@@ -11,7 +11,10 @@ from pathlib import Path
 # The hooked build, as //kmes:core_hooked is compiled; -fPIC, as Bazel does for a shared object.
 # No -g: identical objects are then identical code. No warnings: mutants earn many.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-O2", "-fPIC", "-w", "-DKMES_ORDER_HOOKED", "-c"]
-LINK = ["ld", "-shared", "-z", "noexecstack"]
+# C++ unwinds through the core: what checks a script may end it from inside a hook.
+LINK = ["ld", "-shared", "--eh-frame-hdr", "-z", "noexecstack"]
+# The hook itself, so that programs without one can have the preloaded core, too.
+HOOK = "kmes/user/order_hooked.c"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(kmes/[^"]+)"', re.MULTILINE)
 
 
@@ -36,6 +39,10 @@ class Core:
             if error:
                 raise BuildError(f"kmes/{name} does not compile:\n{error}")
             self.objects[name] = target
+        self.hook = folder / "order_hooked.o"
+        error = self._compile(self.root / HOOK, self.hook, [])
+        if error:
+            raise BuildError(f"{HOOK} does not compile:\n{error}")
         self.users = {name: self._users_of(name) for name in self._headers()}
 
     def _headers(self):
@@ -97,7 +104,8 @@ class Core:
     def link(self, objects, target):
         """The core with `objects` in place of its own."""
         all_objects = {**self.objects, **objects}
-        command = LINK + ["-o", str(target)] + [str(all_objects[name]) for name in self.sources]
+        command = LINK + ["-o", str(target), str(self.hook)]
+        command += [str(all_objects[name]) for name in self.sources]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise BuildError(f"{target.name} cannot be linked:\n{done.stderr}")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 MEMORY_LIMIT_BYTES = 4 << 30
 FIRST_FAILURE = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", re.MULTILINE)
+FAILED_FILE = re.compile(r"^FAILED (.*)$", re.MULTILINE)
 LAST_BEGUN = re.compile(r"^\[ RUN      \] ([\w/]+\.[\w/]+)$", re.MULTILINE)
 
 
@@ -116,6 +117,18 @@ class TestProgram(Killer):
         if ended.is_hang:
             return Finding(f"hang of {self.name}{where}")
         return Finding(f"crash of {self.name}{where} ({_ending(ended.status)})")
+
+
+class CorpusProgram(Killer):
+    """A fuzz target that replays its corpus."""
+
+    def finding(self, ended):
+        if ended.status == 0 and not ended.is_hang:
+            return None
+        failed = FAILED_FILE.search(ended.output)
+        if failed:
+            return Finding(f"corpus {self.name}: {failed.group(1)}")
+        return Finding(f"{'hang' if ended.is_hang else 'crash'} of {self.name}")
 
 
 class ScriptDriver(Killer):

@@ -35,9 +35,12 @@ TEST_PROGRAMS = [
     ("kmes/tests", "literal_writer_test", {}),
     ("kmes/tests", "vectors_test", {}),
     ("kmes/tests", "property_test", {"RC_PARAMS": "max_success=2000 seed=1"}),
+    ("kmes/tests", "call_test", {}),
+    ("kmes/tests", "abi_test", {}),
     ("kmes/tests", "overwrite_test", {}),
     ("kmes/tests", "interleaving_test", {}),
 ]
+FUZZ_TARGETS = ["header", "reader", "batch"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
 HEADERS = ["guard.h"]
@@ -153,6 +156,12 @@ def make_killers(options, listing):
         command += [str(path) for path in sorted((options.root / "props/corpus").glob("*.kmes"))]
         made.append(killing.ScriptDriver("scripts", command, least_seconds=60))
     if "tests" in options.killers.split(","):
+        for name in FUZZ_TARGETS:
+            program = options.bin / "fuzz" / f"{name}_corpus_test"
+            folder = options.root / "fuzz/corpora" / name
+            if not folder.is_dir() or (listing and not program.is_file()):
+                continue
+            made.append(killing.CorpusProgram(f"{name}_corpus_test", [str(program), str(folder)]))
         for folder, name, environment in TEST_PROGRAMS:
             program = options.bin / folder / name
             if listing and not program.is_file():
@@ -185,9 +194,12 @@ def compile_all(core, cases, texts, jobs):
             case.twin = firsts.setdefault(case.digest, case)
 
 
-def run_all(core, cases, killers, options):
+def run_all(core, cases, killers, reasons, options):
     todo = [case for case in cases if case.twin is case]
     progress = Progress(len(todo), "running")
+    for case in cases:
+        if not case.twin:
+            print(case.row())
 
     def run_one(case):
         library = core.link(case.objects, core.scratch / f"{case.digest}.so")
@@ -198,6 +210,10 @@ def run_all(core, cases, killers, options):
         case.verdict = "caught" if finding else "survived"
         if finding:
             case.killer, case.what, case.script = killer.name, finding.what, finding.script
+        elif case.id in reasons:
+            case.verdict, case.what = "listed", reasons[case.id]
+        with progress.lock:
+            print(case.row(), flush=True)
         progress.step(f" {case.id}")
 
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -210,22 +226,25 @@ def run_all(core, cases, killers, options):
                 case.twin.script,
             )
             case.what = f"{case.twin.what} (same code as {case.twin.id})".strip()
+            print(case.row())
 
 
-def judge(cases, listed):
-    """Lines that fail the run. A list entry speaks for all mutants with the same code."""
-    complaints = []
+def reasons_of(cases, listed):
+    """A list entry speaks for all mutants with the same code: by the one that is run for them."""
     reasons = {}
     for case in cases:
         if case.id in listed and case.twin:
             reasons.setdefault(case.twin.id, listed[case.id])
+    return reasons
+
+
+def judge(cases, listed):
+    """Lines that fail the run."""
+    complaints = []
     for case in cases:
-        reason = reasons.get(case.twin.id) if case.twin else listed.get(case.id)
-        if case.verdict == "survived" and reason:
-            case.verdict, case.what = "listed", reason
-        elif case.verdict == "survived":
+        if case.verdict == "survived":
             complaints.append(f"survived: {case.id} (line {case.mutant.line}: {case.diff})")
-        elif case.id in listed:
+        elif case.id in listed and case.verdict not in ("listed", ""):
             why = {"caught": f"caught by {case.what}"}.get(case.verdict, case.verdict)
             complaints.append(f"stale: {case.id} is listed as equivalent, and is {why}")
     return complaints
@@ -265,13 +284,11 @@ def work(parser, options, scratch):
             if mutant.id in listed and mutant.id not in chosen_ids and mutant.file in files
         ]
     compile_all(core, cases + extra, texts, options.jobs)
-    run_all(core, cases, killers, options)
+    run_all(core, cases, killers, reasons_of(cases + extra, listed), options)
     complaints = judge(cases + extra, listed)
     known = {mutant.id for mutant, _ in mutants}
     unknown = sorted(set(listed) - known)
     complaints += [f"stale: {name} is listed, and is no mutant" for name in unknown]
-    for case in cases:
-        print(case.row())
     for complaint in complaints:
         print(complaint)
     print_summary(cases, killers, killing.now() - began)

@@ -1,0 +1,25 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes mutants`: builds what mutants are run against, and hands everything over to
+# props/mutants/run_mutants.py. Knows no option of it.
+
+# The tests are those that run_mutants.py names.
+readonly MUTANT_TARGETS=(
+    //props/mutants:driver
+    //kmes/tests:all
+    //fuzz:batch_corpus_test
+    //fuzz:header_corpus_test
+)
+
+mutants_command() {
+    local argument program=$KMES_ROOT/props/mutants/run_mutants.py
+    for argument in "$@"; do
+        case "$argument" in
+            --help | -h) exec python3 -B "$program" --help ;;
+        esac
+    done
+    build_targets "what mutants are run against" "${MUTANT_TARGETS[@]}" || return
+    rm -rf -- "$KMES_SCRATCH"
+    exec python3 -B "$program" --bin "$BAZEL_BIN" "$@"
+}
