@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Bugs planted in the core, one at a time: the properties have to find each of them, by the property
-that is meant for it, and shrink it to a script of a few steps.
+"""Bugs planted in the core, one at a time: the properties have to find each of them, by the
+property that is meant for it, and shrink it to a script of a few steps.
 
   name      of the test: planted_<name>_test
   file      of kmes/
@@ -12,6 +12,18 @@ that is meant for it, and shrink it to a script of a few steps.
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
+
+_NOT_NEWER = """        if (!is_newer(reader, header.sequence)) {
+            pass_not_newer(reader, header.event_size);
+            continue;
+        }
+"""
+
+_LOOKS_AGAIN = """    if (there_is_something(reader)) {
+        clear_wake(reader);
+        return 1;
+    }
+"""
 
 PLANTED = [
     dict(
@@ -113,16 +125,18 @@ PLANTED = [
     dict(
         name = "no_second_look_at_the_tail",
         file = "consumer.c",
-        text = "        if (!is_whole(reader)) continue;\n        if (!is_newer(reader, header.sequence)) {\n            pass_not_newer(reader, header.event_size);\n            continue;\n        }\n        if (!fits) {",
-        instead = "        if (!is_newer(reader, header.sequence)) {\n            pass_not_newer(reader, header.event_size);\n            continue;\n        }\n        if (!fits) {",
+        text = "        if (!is_whole(reader)) continue;\n" + _NOT_NEWER + "        if (!fits) {",
+        instead = _NOT_NEWER + "        if (!fits) {",
         property = "torn",
         steps = 6,
     ),
     dict(
         name = "goes_on_at_the_tail_without_a_look",
         file = "consumer.c",
-        text = "        reader->read_pos = tail_pos; /* E20: and back to step 1, the tail may be all there is */",
-        instead = "        reader->read_pos = tail_pos;\n        *available_bytes = reader->capacity;\n        return KMES_READ_EVENT;",
+        text = "        reader->read_pos = tail_pos; /* E20: and back to step 1",
+        instead = "        reader->read_pos = tail_pos;\n" +
+                  "        *available_bytes = reader->capacity;\n" +
+                  "        return KMES_READ_EVENT; /*",
         property = "publication",
         steps = 8,
     ),
@@ -145,8 +159,10 @@ PLANTED = [
     dict(
         name = "counter_read_late",
         file = "sleep.c",
-        text = "    if (there_is_something(reader)) {\n        clear_wake(reader);\n        return 1;\n    }\n",
-        instead = "    if (there_is_something(reader)) {\n        clear_wake(reader);\n        return 1;\n    }\n    counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);\n",
+        text = _LOOKS_AGAIN,
+        instead = _LOOKS_AGAIN +
+                  "    counter = kmes_load_acquire_u32(reader->shared.futex_counter,\n" +
+                  "                                    KMES_ORDER_SLEEP_COUNTER);\n",
         property = "sleep",
         steps = 10,
     ),
@@ -218,17 +234,6 @@ def _planted_bug(plant):
 
 def planted_bugs(name):
     """A test for each planted bug, and a suite of them all."""
-    cc_library(
-        name = "planted_main",
-        testonly = True,
-        srcs = ["planted_main.cc"],
-        copts = KMES_CXX_COPTS,
-        alwayslink = True,
-        deps = [
-            "//props/machine",
-            "//props/script",
-        ],
-    )
     native.test_suite(
         name = name,
         tests = [_planted_bug(plant) for plant in PLANTED],
