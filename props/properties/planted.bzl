@@ -203,7 +203,7 @@ def _planted_bug(plant):
         name = name + "_core",
         testonly = True,
         srcs = [name + ".c"] + _PRIVATE_HEADERS,
-        copts = KMES_C_COPTS + ["-Wno-unused-function"],
+        copts = KMES_C_COPTS + ["-fexceptions", "-Wno-unused-function"],
         deps = ["//kmes:core_hooked"],
         linkstatic = True,
         alwayslink = True,
