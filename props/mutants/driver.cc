@@ -4,8 +4,9 @@
 // then random ones. Prints one line of JSON: the verdict, what was found, and the shortest script
 // that shows it. Run with a mutated core preloaded (core_build.py); knows no mutation.
 //
-//   driver [--seed=N] [--scripts=N] [--seconds=S] [FILE...]
+//   driver [--seed=N] [--scripts=N] [--seconds=S] [--as-found] [FILE...]
 //
+// --as-found: the script is not made shorter.
 // Exit status: 0 nothing was found; 1 something was; 2 bad usage; 3 this driver does not work.
 // Scripts are played in a child, which says by a page of shared memory where it stands: a mutant
 // that crashes or never ends is a finding like any other.
@@ -47,7 +48,7 @@ constexpr std::uint64_t kAccessLimit = 400000;
 constexpr double kSecondsOfAScript = 4;
 constexpr double kSecondsOfACandidate = 0.5;
 // Plays that are spent on making a script shorter; each may cost kSecondsOfACandidate of a hang.
-constexpr std::size_t kBudget = 3000;
+constexpr std::size_t kBudget = 1500;
 constexpr std::size_t kBudgetInProcesses = 300;
 constexpr std::size_t kBudgetOfHangs = 40;
 
@@ -55,6 +56,7 @@ struct Options {
     std::uint64_t seed = 1;
     std::uint64_t scripts = 2000;
     double seconds = 0;
+    bool is_as_found = false;
     std::vector<Script> files;
 };
 
@@ -109,8 +111,10 @@ Options parse(int count, char** words) {
             options.scripts = number<std::uint64_t>(word, value);
         else if (word.starts_with("--seconds="))
             options.seconds = number<double>(word, value);
+        else if (word == "--as-found")
+            options.is_as_found = true;
         else if (word.starts_with("-"))
-            die(2, std::string(word) + ": unknown; --seed=N --scripts=N --seconds=S FILE...");
+            die(2, std::string(word) + ": unknown; --seed=N --scripts=N --seconds=S --as-found");
         else
             options.files.push_back(read_file(words[i]));
     }
@@ -285,7 +289,7 @@ int main(int count, char** words) {
         print("caught", found.words + ", not by one script alone", one_line(script));
         return 1;
     }
-    const Script shortest = shorten(script, again, board);
+    const Script shortest = options.is_as_found ? script : shorten(script, again, board);
     const Ending last = play_one(shortest, board, kSecondsOfAScript);
     print("caught", last.outcome == Outcome::failed ? last.words : again.words, one_line(shortest));
     return 1;

@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -40,7 +41,7 @@ TEST_PROGRAMS = [
     ("kmes/tests", "overwrite_test", {}),
     ("kmes/tests", "interleaving_test", {}),
 ]
-FUZZ_TARGETS = ["header", "reader", "batch"]
+FUZZ_TARGETS = ["header", "batch"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
 HEADERS = ["guard.h"]
@@ -104,6 +105,10 @@ def parse(arguments):
         "--killers", default="scripts,tests", help="scripts, tests, or both (the standard)"
     )
     parser.add_argument("--without", action="append", default=[], help="leave this killer out")
+    parser.add_argument(
+        "--as-found", action="store_true", help="scripts as they were found, not made shorter"
+    )
+    parser.add_argument("--built", action="store_true", help="leave out tests that are not built")
     parser.add_argument("--root", type=Path, default=here.parent.parent, help=argparse.SUPPRESS)
     parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--equivalent", type=Path, default=here / "equivalent.txt")
@@ -148,24 +153,26 @@ def selected(mutants, options, parser):
     return chosen
 
 
-def make_killers(options, listing):
+def make_killers(options):
     made = []
     if "scripts" in options.killers.split(","):
         command = [str(options.bin / DRIVER), f"--seed={options.seed}"]
         command += [f"--scripts={options.scripts}", f"--seconds={options.seconds_per_mutant}"]
+        if options.as_found:
+            command.append("--as-found")
         command += [str(path) for path in sorted((options.root / "props/corpus").glob("*.kmes"))]
         made.append(killing.ScriptDriver("scripts", command, least_seconds=60))
     if "tests" in options.killers.split(","):
         for name in FUZZ_TARGETS:
             program = options.bin / "fuzz" / f"{name}_corpus_test"
             folder = options.root / "fuzz/corpora" / name
-            if not folder.is_dir() or (listing and not program.is_file()):
+            if options.built and not program.is_file():
                 continue
             made.append(killing.CorpusProgram(f"{name}_corpus_test", [str(program), str(folder)]))
         for folder, name, environment in TEST_PROGRAMS:
             program = options.bin / folder / name
-            if listing and not program.is_file():
-                continue  # a sample takes those that it was given
+            if options.built and not program.is_file():
+                continue
             made.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
     return [killer for killer in made if killer.name not in options.without]
 
@@ -267,7 +274,7 @@ def work(parser, options, scratch):
     chosen = selected(mutants, options, parser)
     texts = {mutant.file: text for mutant, text in mutants}
     core = core_build.Core(options.root, scratch)
-    killers = make_killers(options, bool(options.sample))
+    killers = make_killers(options)
     original = core.link({}, scratch / "original.so")
     killing.try_killers(
         killers, original, core.link_traps(scratch / "traps.so"), options.root
@@ -298,6 +305,8 @@ def work(parser, options, scratch):
 def main(arguments):
     parser, options = parse(arguments)
     options.bin = options.bin.absolute()
+    # What is ended from outside tidies up, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scratch = Path(tempfile.mkdtemp(prefix="kmes-mutants.", dir=os.environ.get("TEST_TMPDIR")))
     try:
         return work(parser, options, scratch)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# A sample of `tools/kmes mutants`: every mutant of it is caught or listed. And the run can fail: a
+# mutant that nobody is asked about survives, and a list that says too much is told so.
+set -uo pipefail
+
+OUT=$TEST_TMPDIR/out
+
+fail() {
+    printf '%s\n' "$*" >&2
+    cat -- "$OUT" >&2
+    exit 1
+}
+
+# mutants STATUS ARGUMENTS...
+mutants() {
+    local wanted=$1 status=0
+    shift
+    python3 -B props/mutants/run_mutants.py --root "$PWD" --bin "$PWD" --built "$@" \
+        >"$OUT" 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || fail "exit status $status, not $wanted: $*"
+}
+
+like() { grep -qE -- "$1" "$OUT" || fail "nothing like '$1'"; }
+
+mutants 0 --sample 40 --jobs 2 --scripts 1500
+like '^40 mutants: .* 0 survived'
+like '^caught \| .* \| .* \| .+ \| .+'
+
+# Without scripts, and with tests of other things alone, publication is not looked at.
+none=$TEST_TMPDIR/none.txt
+: >"$none"
+mutants 1 --only producer.c/kmes_publish/weaken/ --killers tests --equivalent "$none"
+like '^survived: producer.c/kmes_publish/weaken/0 '
+
+# A list that is stale: caught after all; and no mutant.
+printf '= a reason\nproducer.c/kmes_publish/weaken/0\nproducer.c/gone/drop/0\n' >"$none"
+mutants 1 --only producer.c/kmes_publish/weaken/ --killers scripts --equivalent "$none"
+like '^caught \| producer.c/kmes_publish/weaken/0 .* order-strength '
+like '^stale: producer.c/kmes_publish/weaken/0 is listed as equivalent, and is caught'
+like '^stale: producer.c/gone/drop/0 is listed, and is no mutant'
+
+# Where a killer is not there, nothing is said about mutants.
+mutants 3 --only producer.c/kmes_publish/ --bin "$TEST_TMPDIR"
+like 'is not built'
+mutants 2 --only producer.c/nothing
+like "no mutant's ID begins so"
