@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <thread>
 
@@ -153,6 +154,44 @@ TEST(ConcurrencyTest, ResizesLoseNothingUnderEmittersAndAReader) {
     expect_all_numbered(events, 2, 5000);
     EXPECT_EQ(0u, reader.core().statistics.lost);
     EXPECT_EQ(17u, producer.statistics().swaps);
+}
+
+// The capacity that a served call looks at beforehand belongs to a buffer that is being replaced,
+// and dropped: every entry is as large as fits into the smaller one.
+TEST(ConcurrencyTest, ResizesLoseNothingUnderServedBatches) {
+    ProducerOptions options = test_options();
+
+    options.nudges.keep_ms = 0;
+    Producer producer(options);
+    const CallerMemory memory = {[](void*, void* to, const void* from, __u64 bytes) {
+                                     std::memcpy(to, from, bytes);
+                                     return 0;
+                                 },
+                                 nullptr};
+    const std::string payload(k64KiB / 2 - 30, 'p');
+    std::vector<struct kmes_emit_entry> entries(20, {"t", 1, payload.data(), 0});
+    std::vector<std::thread> threads;
+
+    entries[7].payload_len = static_cast<__u32>(payload.size());
+    ASSERT_EQ(0, producer.start_without_registry());
+    for (int thread = 0; thread < 2; thread++) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 200; i++) {
+                uint32_t emitted = 0;
+
+                ASSERT_EQ(0, producer.serve_emit_batch(0, memory, entries.data(), 20, &emitted));
+                ASSERT_EQ(20u, emitted);
+            }
+        });
+    }
+    for (int i = 0; i < 40; i++) {
+        EXPECT_EQ(0, producer.resize(k64KiB << (i % 2)));
+        producer.nudge_due();
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(8000u, producer.statistics().events);
+    EXPECT_EQ(0u, producer.statistics().dropped);
+    EXPECT_EQ(8000u, InProcessReader(producer, 0).drain().back().sequence);
 }
 
 // A reader that is lapped counts what it lost, exactly.

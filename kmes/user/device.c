@@ -20,3 +20,10 @@ int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u3
     (void)payload_len;
     return -ENODEV;
 }
+
+int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    (void)entries;
+    (void)count;
+    (void)emitted;
+    return -ENODEV;
+}

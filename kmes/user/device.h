@@ -7,7 +7,7 @@
 #ifndef KMES_USER_DEVICE_H
 #define KMES_USER_DEVICE_H
 
-#include "kmes/types.h"
+#include "kmes/abi.h"
 
 KMES_EXTERN_C_BEGIN
 
@@ -18,6 +18,9 @@ int kmes_device_attach(int* fds, int* count, __u64* capacity_bytes);
 
 /* As kmes_emit. -ENODEV likewise. */
 int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
+
+/* As kmes_emit_batch. -ENODEV likewise. */
+int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
 KMES_EXTERN_C_END
 

@@ -134,3 +134,15 @@ int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 paylo
     error = kmes_socket_emit(type, type_len, payload, payload_len);
     return by_errno(kmes_last_word(call_error, error));
 }
+
+int kmes_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    int call_error, error;
+
+    if (syscall(KMES_SYSCALL_EMIT_BATCH, entries, count, emitted) == 0) return 0;
+    call_error = -errno;
+    if (!kmes_call_is_absent(call_error)) return by_errno(call_error);
+    error = kmes_device_emit_batch(entries, count, emitted);
+    if (error != -ENODEV) return by_errno(error);
+    error = kmes_socket_emit_batch(entries, count, emitted);
+    return by_errno(kmes_last_word(call_error, error));
+}

@@ -4,7 +4,7 @@
  *
  * Each call is tried in this order, and the first that is there answers:
  *
- *   1. the system calls 1091 and 1090. ENOSYS: this kernel has none.
+ *   1. the system calls 1090, 1091 and 1092. ENOSYS: this kernel has none.
  *   2. /dev/kmes, of the kernel module (device.h).
  *   3. a producer in userspace, at the Unix socket that the environment variable KMES_SOCKET names
  *      (a path, or '@' and an abstract name), or at /run/kmes/producer.socket. The variable is not
@@ -19,7 +19,7 @@
 #ifndef KMES_USER_LIBKMES_H
 #define KMES_USER_LIBKMES_H
 
-#include "kmes/types.h"
+#include "kmes/abi.h"
 
 KMES_EXTERN_C_BEGIN
 
@@ -50,9 +50,19 @@ int kmes_unmap(void* base, __u64 capacity_bytes);
  * kmes_emit (event-model.md): one event from this process, origin class 0. EINVAL: type_len 0, or
  * a type that is not UTF-8; ENOSPC: over 50 % of the capacity, or over MaxEventSize; EFAULT; EPERM;
  * EBUSY; ENOSYS; by the socket also EOPNOTSUPP (that producer takes no events from others),
- * ESHUTDOWN, ETIMEDOUT. Nothing was written then.
+ * ESHUTDOWN, ETIMEDOUT. Nothing was written then, but for ETIMEDOUT, where nobody knows. Where
+ * more than one is due, kmes/call.h says which it is; by the socket EFAULT may come before others.
  */
 int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
+
+/*
+ * kmes_emit_batch (event-model.md): 1 to 256 entries, else EINVAL; all with one timestamp, and
+ * published together. It stops at the first bad entry, emits those before it, fails with the error
+ * of that entry (as kmes_emit, in the order of kmes/call.h; EFAULT also for an entry that is not
+ * there), and *emitted says how many are before it. After 0 that is all of them. EFAULT where
+ * `emitted` is NULL; then, as after ENOSYS, EPERM, EOPNOTSUPP, nothing was emitted.
+ */
+int kmes_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
 KMES_EXTERN_C_END
 

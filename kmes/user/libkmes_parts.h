@@ -5,7 +5,7 @@
 #ifndef KMES_USER_LIBKMES_PARTS_H
 #define KMES_USER_LIBKMES_PARTS_H
 
-#include "kmes/types.h"
+#include "kmes/abi.h"
 
 KMES_EXTERN_C_BEGIN
 
@@ -49,6 +49,15 @@ struct kmes_socket_identity {
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, struct kmes_socket_identity* identity);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
+/* *emitted is written in any case. */
+int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
+
+/*
+ * A memory file with the `count` (1..256) entries that lie, or do not, at `entries`, and behind
+ * them what they point to, for whoever serves the batch: see batch_file.c. Its descriptor, and
+ * where the entries begin in it; or a negative error number, never -EFAULT.
+ */
+int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count, __u32* entries_offset);
 
 /* Closes what is left (>= 0) of the descriptors, and frees. */
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);

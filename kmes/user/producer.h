@@ -90,6 +90,12 @@ struct Attachment {
     std::vector<BufferHandle> buffers;
 };
 
+// The memory of a caller in another address space: fetch as struct kmes_call has it (kmes/call.h).
+struct CallerMemory {
+    int (*fetch)(void* context, void* to, const void* from, __u64 bytes) = nullptr;
+    void* context = nullptr;
+};
+
 class Producer;
 
 // An event that is written in place. While it is open its thread is inside the CPU's critical
@@ -148,6 +154,17 @@ class Producer {
     int reserve(unsigned cpu, std::string_view type, uint32_t payload_len, Reservation* reservation,
                 uint8_t origin = KMES_ORIGIN_KMES);
 
+    // -- The emit calls of callers in other address spaces. Not from a signal handler. ----------
+    //
+    // As kmes/call.h says, with origin class 0; and -EINVAL for a CPU that is not there, -ESHUTDOWN
+    // instead of -EBUSY after retire. (A caller in this address space is better off with emit and
+    // emit_batch, which copy once, into the ring.)
+
+    int serve_emit(unsigned cpu, const CallerMemory& memory, const void* type, uint16_t type_len,
+                   const void* payload, uint32_t payload_len);
+    int serve_emit_batch(unsigned cpu, const CallerMemory& memory,
+                         const struct kmes_emit_entry* entries, uint32_t count, uint32_t* emitted);
+
     // -- Configuration. From any thread; not from a signal handler. -----------------------------
     //
     // All of them: -EBUSY where this thread is inside an emission (a reservation is open).
@@ -202,6 +219,7 @@ class Producer {
   private:
     struct Cpu;
     struct Input;
+    class Call;
     enum class Style { kCall, kInKernel };
 
     int prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,

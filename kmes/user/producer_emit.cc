@@ -2,8 +2,10 @@
 //
 // Producer: checking what callers emit, and handing it to the core. Takes no lock but the CPU's.
 #include <cerrno>
+#include <memory>
 #include <utility>
 
+#include "kmes/call.h"
 #include "kmes/user/producer_cpu.h"
 
 namespace kmes {
@@ -97,6 +99,44 @@ int Producer::emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size
 int Producer::emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries,
                                    size_t* emitted, uint8_t origin) {
     return batch(cpu, entries, emitted, origin, Style::kInKernel);
+}
+
+// What kmes/call.h asks for, for one call: MaxEventSize as it is now, and staging for as much.
+class Producer::Call {
+  public:
+    Call(const Producer& producer, Cpu& cpu, const CallerMemory& memory) {
+        core_.max_event_bytes = producer.max_event_bytes_.load(std::memory_order_relaxed);
+        staging_ = std::make_unique_for_overwrite<__u8[]>(core_.max_event_bytes);
+        core_.cpu = &cpu.core;
+        core_.staging = staging_.get();
+        core_.fetch = memory.fetch;
+        core_.context = memory.context;
+        core_.origin_class = KMES_ORIGIN_USERSPACE;
+    }
+
+    const struct kmes_call* core() const { return &core_; }
+
+  private:
+    std::unique_ptr<__u8[]> staging_;
+    struct kmes_call core_ = {};
+};
+
+int Producer::serve_emit(unsigned cpu, const CallerMemory& memory, const void* type,
+                         uint16_t type_len, const void* payload, uint32_t payload_len) {
+    if (cpu >= cpus_.size()) return -EINVAL;
+    Call call(*this, *cpus_[cpu], memory);
+
+    return refused(*cpus_[cpu], kmes_call_emit(call.core(), type, type_len, payload, payload_len));
+}
+
+int Producer::serve_emit_batch(unsigned cpu, const CallerMemory& memory,
+                               const struct kmes_emit_entry* entries, uint32_t count,
+                               uint32_t* emitted) {
+    *emitted = 0;
+    if (cpu >= cpus_.size()) return -EINVAL;
+    Call call(*this, *cpus_[cpu], memory);
+
+    return refused(*cpus_[cpu], kmes_call_emit_batch(call.core(), entries, count, emitted));
 }
 
 int Producer::reserve(unsigned cpu, std::string_view type, uint32_t payload_len,

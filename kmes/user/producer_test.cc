@@ -440,6 +440,81 @@ TEST(ProducerTest, ReaderFollowsEveryResize) {
     EXPECT_EQ(9u, producer.statistics().swaps);
 }
 
+// -- The calls of other address spaces (their rules: kmes/tests/call_test.cc) ---------------------
+
+// A caller whose addresses are offsets in a text.
+struct TextMemory {
+    std::string text;
+
+    CallerMemory memory() { return {fetch, this}; }
+    static int fetch(void* context, void* to, const void* from, __u64 bytes) {
+        const std::string& text = static_cast<TextMemory*>(context)->text;
+        const auto offset = reinterpret_cast<uint64_t>(from);
+
+        if (offset > text.size() || bytes > text.size() - offset) return -EFAULT;
+        std::memcpy(to, text.data() + offset, bytes);
+        return 0;
+    }
+    static const void* at(uint64_t offset) { return reinterpret_cast<const void*>(offset); }
+};
+
+TEST(ProducerTest, ServedCallsHaveTheMemoryOfTheirCallerAndMaxEventSizeAsItIs) {
+    ProducerOptions options = test_options(2);
+
+    options.max_event_bytes = 1024;
+    Producer producer(options);
+    TextMemory caller{"type" + std::string(5000, 'p')};
+    const CallerMemory memory = caller.memory();
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - 33));
+    EXPECT_EQ(-ENOSPC, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - 32));
+    EXPECT_EQ(-EFAULT, producer.serve_emit(1, memory, caller.at(5001), 4, caller.at(4), 1));
+    EXPECT_EQ(-EINVAL, producer.serve_emit(1, memory, caller.at(0), 0, caller.at(4), 1));
+    EXPECT_EQ(-EINVAL, producer.serve_emit(2, memory, caller.at(0), 4, caller.at(4), 1));
+    ASSERT_EQ(0, producer.set_max_event_bytes(4096));
+    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 4096 - 33));
+
+    std::vector<Delivered> events = drained(producer, 1);
+
+    ASSERT_EQ(2u, events.size());
+    EXPECT_EQ("type", events[0].type);
+    EXPECT_EQ(std::string(1024 - 33, 'p'), events[0].payload);
+    EXPECT_EQ(std::string(4096 - 33, 'p'), events[1].payload);
+    EXPECT_EQ(KMES_ORIGIN_USERSPACE, events[1].origin);
+    EXPECT_EQ(2u, events[1].sequence);
+    EXPECT_EQ(0u, producer.statistics(0).events);
+}
+
+TEST(ProducerTest, ServedBatchesStopAtTheFirstBadEntryAndAtTheEnd) {
+    Producer producer(test_options());
+    TextMemory caller{"type"};
+    struct kmes_emit_entry entries[3] = {{caller.at(0), 4, caller.at(1), 3},
+                                         {caller.at(0), 2, nullptr, 0},
+                                         {caller.at(0), 1, caller.at(4), 1}};
+    uint32_t emitted = 99;
+
+    // The payload of the third one is the first byte of the first one.
+    caller.text.append(reinterpret_cast<const char*>(entries), sizeof(entries));
+    const auto* at = static_cast<const struct kmes_emit_entry*>(caller.at(4));
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    EXPECT_EQ(0, producer.serve_emit_batch(0, caller.memory(), at, 3, &emitted));
+    EXPECT_EQ(3u, emitted);
+    EXPECT_EQ(-EFAULT, producer.serve_emit_batch(0, caller.memory(), at, 4, &emitted));
+    EXPECT_EQ(3u, emitted);
+    EXPECT_EQ(-EINVAL, producer.serve_emit_batch(1, caller.memory(), at, 3, &emitted));
+    EXPECT_EQ(0u, emitted);
+    ASSERT_EQ(6u, drained(producer).size());
+    EXPECT_EQ("ype", drained(producer)[0].payload);
+    EXPECT_EQ("ty", drained(producer)[4].type);
+    producer.retire();
+    emitted = 99;
+    EXPECT_EQ(-ESHUTDOWN, producer.serve_emit_batch(0, caller.memory(), at, 3, &emitted));
+    EXPECT_EQ(0u, emitted);
+    EXPECT_EQ(-ESHUTDOWN, producer.serve_emit(0, caller.memory(), caller.at(0), 1, nullptr, 0));
+}
+
 // -- Statistics and options -----------------------------------------------------------------------
 
 TEST(ProducerTest, StatisticsCountByCpuAndInSum) {

@@ -297,8 +297,8 @@ static int current_cpu(void) {
     return cpu < 0 ? 0 : cpu;
 }
 
-/* Sends an event; body_fd < 0: inline. The kernel checks the caller's pointers. */
-static int send_event(int fd, struct iovec* pieces, int piece_count, int body_fd) {
+/* Sends what is to be emitted; body_fd < 0: inline. The kernel checks the caller's pointers. */
+static int send_with_body(int fd, struct iovec* pieces, int piece_count, int body_fd) {
     union {
         struct cmsghdr first;
         char room[CMSG_SPACE(sizeof(int))];
@@ -332,6 +332,7 @@ int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u3
     int body_fd = -1;
     int fd, error;
 
+    if (type_len == 0) return -EINVAL;
     if (body_bytes > KMES_CONFIG_EVENT_MAX_BYTES) return -ENOSPC;
     request.body_bytes = (__u32)body_bytes;
     fd = open_connection();
@@ -343,9 +344,46 @@ int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u3
             return body_fd;
         }
     }
-    error = send_event(fd, pieces, is_inline ? 3 : 1, body_fd);
+    error = send_with_body(fd, pieces, is_inline ? 3 : 1, body_fd);
     if (body_fd >= 0) close(body_fd);
     if (!error) error = receive_plain(fd, &reply);
+    close(fd);
+    return error;
+}
+
+/* How many entries were emitted, if whoever answers is to be believed: all of them where there was
+ * no error, and else not all. */
+static int receive_emitted(int fd, __u32 count, __u32* emitted) {
+    struct kmes_socket_reply reply;
+    int error;
+
+    memset(&reply, 0, sizeof(reply));
+    error = receive_plain(fd, &reply);
+    if (reply.magic != KMES_SOCKET_MAGIC || reply.error != error) return error; /* no answer */
+    if (error ? reply.emitted >= count : reply.emitted != count) return -EPROTO;
+    *emitted = reply.emitted;
+    return error;
+}
+
+int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    struct kmes_socket_request request = {
+        KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, (__u32)current_cpu(), 0, 0, count};
+    struct iovec piece = {&request, sizeof(request)};
+    int fd, body_fd, error;
+
+    if (!emitted) return -EFAULT;
+    *emitted = 0;
+    if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
+    fd = open_connection();
+    if (fd < 0) return fd;
+    body_fd = kmes_batch_file_make(entries, count, &request.body_bytes);
+    if (body_fd < 0) {
+        close(fd);
+        return body_fd;
+    }
+    error = send_with_body(fd, &piece, 1, body_fd);
+    close(body_fd);
+    if (!error) error = receive_emitted(fd, count, emitted);
     close(fd);
     return error;
 }

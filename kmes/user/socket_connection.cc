@@ -8,12 +8,12 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 namespace kmes {
@@ -57,28 +57,63 @@ class ReceivedDescriptors {
     size_t count_ = 0;
 };
 
-// A body that was passed as a file. Memory files only: to read one does not wait for anybody. It is
-// read, not mapped: its owner may cut it off meanwhile.
-int read_body(int fd, std::vector<std::byte>* body, size_t bytes) {
-    size_t done = 0;
+// Memory files only: to read one does not wait for anybody.
+bool is_memory_file(int fd, uint64_t at_least_bytes) {
+    struct stat status = {};
 
-    if (fcntl(fd, F_GET_SEALS) < 0) return -EPROTO;
-    body->resize(bytes);
-    while (done < bytes) {
-        ssize_t got = pread(fd, body->data() + done, bytes - done, static_cast<off_t>(done));
-
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return -EPROTO;
-        done += static_cast<size_t>(got);
-    }
-    return 0;
+    return fcntl(fd, F_GET_SEALS) >= 0 && fstat(fd, &status) == 0 &&
+           static_cast<uint64_t>(status.st_size) >= at_least_bytes;
 }
 
+// What came with a request, as the memory of the caller: an address is an offset in it. What
+// kmes/call.h makes of a caller whose memory changes under its hands holds for a file, too, which
+// its owner may write to and cut off meanwhile; so it is read, and not mapped.
+class Body {
+  public:
+    explicit Body(std::span<const std::byte> bytes) : bytes_(bytes) {}
+    explicit Body(int fd) : fd_(fd) {}
+
+    CallerMemory memory() { return {fetch, this}; }
+    static const void* address(uint64_t offset) { return reinterpret_cast<const void*>(offset); }
+
+  private:
+    static int fetch(void* context, void* to, const void* from, __u64 bytes) {
+        const auto* self = static_cast<const Body*>(context);
+        const auto offset = reinterpret_cast<uint64_t>(from);
+
+        return self->fd_ < 0 ? self->fetch_inline(to, offset, bytes)
+                             : self->fetch_file(static_cast<char*>(to), offset, bytes);
+    }
+
+    int fetch_inline(void* to, uint64_t offset, uint64_t bytes) const {
+        if (offset > bytes_.size() || bytes > bytes_.size() - offset) return -EFAULT;
+        std::memcpy(to, bytes_.data() + offset, bytes);
+        return 0;
+    }
+
+    int fetch_file(char* to, uint64_t offset, uint64_t bytes) const {
+        for (uint64_t done = 0; done < bytes;) {
+            ssize_t got = pread(fd_, to + done, bytes - done, static_cast<off_t>(offset + done));
+
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) return -EFAULT;
+            done += static_cast<uint64_t>(got);
+        }
+        return 0;
+    }
+
+    std::span<const std::byte> bytes_;
+    int fd_ = -1;
+};
+
 bool is_well_formed(const struct kmes_socket_request& request, size_t body_bytes, size_t fds) {
-    if (request.magic != KMES_SOCKET_MAGIC || request.reserved != 0) return false;
+    if (request.magic != KMES_SOCKET_MAGIC) return false;
+    if (request.operation == KMES_SOCKET_EMIT_BATCH)
+        return request.type_len == 0 && body_bytes == 0 && fds == 1;
+    if (request.count != 0) return false;
     if (request.operation != KMES_SOCKET_EMIT)
         return request.body_bytes == 0 && request.type_len == 0 && body_bytes == 0 && fds == 0;
-    if (request.type_len > request.body_bytes) return false;
+    if (request.type_len > request.body_bytes || request.type_len > UINT16_MAX) return false;
     return fds == 0 ? request.body_bytes == body_bytes : fds == 1 && body_bytes == 0;
 }
 
@@ -167,6 +202,8 @@ void SocketConnection::serve(const struct kmes_socket_request& request,
             return serve_identify(request.cpu);
         case KMES_SOCKET_EMIT:
             return serve_emit(request, body, body_fd);
+        case KMES_SOCKET_EMIT_BATCH:
+            return serve_emit_batch(request, body_fd);
         default:
             return reply_and_close(-EPROTO);
     }
@@ -206,23 +243,33 @@ void SocketConnection::serve_identify(uint32_t cpu) {
     attachment_ = Attachment();
 }
 
-// The origin class is that of userspace, whatever the client would like (event-model.md).
+// The emitters of a producer without locks are not joined: this thread is not one of them.
 void SocketConnection::serve_emit(const struct kmes_socket_request& request,
-                                  std::span<const std::byte> body, int body_fd) {
-    std::vector<std::byte> passed;
-    int error = 0;
+                                  std::span<const std::byte> bytes, int body_fd) {
+    Body body = body_fd < 0 ? Body(bytes) : Body(body_fd);
 
-    // The emitters of such a producer have no lock, and this thread is not one of them.
     if (producer_->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
-    if (request.body_bytes > KMES_CONFIG_EVENT_MAX_BYTES) return reply(-ENOSPC);
-    if (body_fd >= 0) {
-        error = read_body(body_fd, &passed, request.body_bytes);
-        if (error) return reply_and_close(error);
-        body = passed;
-    }
-    std::string_view type(reinterpret_cast<const char*>(body.data()), request.type_len);
+    if (body_fd >= 0 && !is_memory_file(body_fd, request.body_bytes))
+        return reply_and_close(-EPROTO);
+    reply(producer_->serve_emit(request.cpu % producer_->cpus(), body.memory(), Body::address(0),
+                                static_cast<uint16_t>(request.type_len),
+                                Body::address(request.type_len),
+                                request.body_bytes - request.type_len));
+}
 
-    reply(producer_->emit(request.cpu % producer_->cpus(), type, body.subspan(request.type_len)));
+// An entry that is not in the file is one that the client could not read (batch_file.c).
+// The other connections wait meanwhile: for 256 times MaxEventSize bytes, at most.
+void SocketConnection::serve_emit_batch(const struct kmes_socket_request& request, int body_fd) {
+    Body body(body_fd);
+    uint32_t emitted = 0;
+
+    if (producer_->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
+    if (!is_memory_file(body_fd, request.body_bytes)) return reply_and_close(-EPROTO);
+    reply(producer_->serve_emit_batch(
+        request.cpu % producer_->cpus(), body.memory(),
+        static_cast<const struct kmes_emit_entry*>(Body::address(request.body_bytes)),
+        request.count, &emitted));
+    reply_.emitted = emitted;
 }
 
 // The next packet of a reply; an attach may need several. 0 or a negative error number.

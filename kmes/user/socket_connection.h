@@ -44,6 +44,7 @@ class SocketConnection {
     void serve_identify(uint32_t cpu);
     void serve_emit(const struct kmes_socket_request& request, std::span<const std::byte> body,
                     int body_fd);
+    void serve_emit_batch(const struct kmes_socket_request& request, int body_fd);
     void reply(int error);
     void reply_and_close(int error);
     bool send_reply();

@@ -9,6 +9,8 @@
  *   identify    cpu              which buffer the CPU writes to now, without descriptors (E19)
  *   emit        cpu, type_len    the type and the payload follow in the packet, or lie in a memory
  *                                file that is passed with it
+ *   emit batch  cpu, count       the entries and what they point to lie in a memory file that is
+ *                                passed with it; pointers are offsets in the file (batch_file.c)
  */
 #ifndef KMES_USER_SOCKET_PROTOCOL_H
 #define KMES_USER_SOCKET_PROTOCOL_H
@@ -33,24 +35,25 @@ enum kmes_socket_operation {
     KMES_SOCKET_ATTACH = 1,
     KMES_SOCKET_IDENTIFY = 2,
     KMES_SOCKET_EMIT = 3,
+    KMES_SOCKET_EMIT_BATCH = 4,
 };
 
 struct kmes_socket_request {
     __u32 magic;
     __u32 operation;
-    __u32 cpu;        /* of emit: where the caller runs; the producer may take another */
-    __u32 body_bytes; /* emit: type and payload; else 0 */
+    __u32 cpu;        /* of emits: where the caller runs; the producer may take another */
+    __u32 body_bytes; /* emit: type and payload; emit batch: before the entries; else 0 */
     __u32 type_len;   /* emit; else 0 */
-    __u32 reserved;   /* 0 */
+    __u32 count;      /* emit batch: entries; else 0 */
 };
 
 struct kmes_socket_reply {
     __u32 magic;
-    __s32 error;    /* 0, or a negative error number: then nothing else is meant */
+    __s32 error;    /* 0, or a negative error number: then only `emitted` is meant */
     __u32 cpus;     /* CPUs of the producer */
     __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
     __u32 count;    /* attach: CPUs in this packet */
-    __u32 reserved; /* 0 */
+    __u32 emitted;  /* emit batch: entries before the bad one, or all; else 0 */
     __u64 capacity; /* bytes, of each buffer */
     __u64 session;  /* E25 */
     __u64 device;   /* identify: of the metadata file */

@@ -154,10 +154,12 @@ TEST_F(SocketTest, MalformedRequestsAreAnsweredAndClosed) {
         {KMES_SOCKET_MAGIC, 0, 0, 0, 0, 0},                   // operation
         {KMES_SOCKET_MAGIC, 99, 0, 0, 0, 0},                  // operation
         {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 1, 0, 0},  // a body that is not there
-        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 0, 0, 1},  // reserved
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 0, 0, 1},  // count
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 10, 1, 0},   // likewise
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 0, 1, 0},    // a type longer than the body
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, ~0u, ~0u, 0},
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 0, 0, 1},        // a count of no batch
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 0, 0, 1},  // without its file
     };
 
     for (const struct kmes_socket_request& request : bad) {
@@ -209,6 +211,150 @@ TEST_F(SocketTest, BodiesAreReadFromMemoryFilesAlone) {
         EXPECT_EQ(-EPROTO, client.reply());
     }
     for (int fd : {ends[0], ends[1], empty}) close(fd);
+    EXPECT_EQ(0u, producer_->statistics().events);
+    expect_alive();
+}
+
+// A type of kmes_emit has no more than 65535 bytes.
+TEST_F(SocketTest, TypesThatNoCallCanHaveAreMalformed) {
+    start(1);
+    struct kmes_socket_request request = {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 65536, 65536, 0};
+    int file = memfd_create("client", MFD_CLOEXEC);
+
+    ASSERT_EQ(0, ftruncate(file, 65536));
+    for (int error : {-EPROTO, -ENOSPC}) {
+        RawClient client(address_);
+
+        ASSERT_TRUE(client.send_bytes(&request, sizeof(request), {file}));
+        EXPECT_EQ(error, client.reply());
+        request.type_len--;
+    }
+    close(file);
+}
+
+// -- Batches: a memory file whose entries point to whatever they like --------------------------
+
+class BatchFile {
+  public:
+    BatchFile() : fd_(memfd_create("client", MFD_CLOEXEC)) {}
+    ~BatchFile() { close(fd_); }
+    BatchFile(const BatchFile&) = delete;
+    BatchFile& operator=(const BatchFile&) = delete;
+
+    void text(const char* text) { append(text, strlen(text)); }
+    void entry(uint64_t type, uint16_t type_len, uint64_t payload, uint32_t payload_len) {
+        struct kmes_emit_entry entry = {reinterpret_cast<const void*>(type), type_len,
+                                        reinterpret_cast<const void*>(payload), payload_len};
+
+        append(&entry, sizeof(entry));
+    }
+    int fd() const { return fd_; }
+
+    // The error of the reply, and how many were emitted.
+    int send(RawClient* client, uint32_t entries_offset, uint32_t count, uint32_t* emitted) {
+        struct kmes_socket_request request = {
+            KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, entries_offset, 0, count};
+        struct kmes_socket_reply whole = {};
+
+        EXPECT_TRUE(client->send_bytes(&request, sizeof(request), {fd_}));
+        int error = client->reply(nullptr, &whole);
+
+        *emitted = whole.emitted;
+        return error;
+    }
+
+  private:
+    void append(const void* from, size_t bytes) {
+        EXPECT_EQ(static_cast<ssize_t>(bytes), write(fd_, from, bytes));
+    }
+
+    int fd_;
+};
+
+TEST_F(SocketTest, BatchesAreServedFromAMemoryFile) {
+    start(1);
+    RawClient client(address_);
+    BatchFile file;
+    uint32_t emitted = 99;
+
+    file.text("typepay");
+    file.entry(0, 4, 4, 3);
+    file.entry(0, 1, ~0ull, 0);
+    EXPECT_EQ(0, file.send(&client, 7, 2, &emitted));
+    EXPECT_EQ(2u, emitted);
+    // The same connection again. Beyond the entries there is nothing.
+    EXPECT_EQ(-EFAULT, file.send(&client, 7, 3, &emitted));
+    EXPECT_EQ(2u, emitted);
+    EXPECT_EQ(-EINVAL, file.send(&client, 7, 0, &emitted));
+    EXPECT_EQ(0u, emitted);
+    EXPECT_EQ(-EINVAL, file.send(&client, 7, 257, &emitted));
+    EXPECT_EQ(0u, emitted);
+
+    std::vector<Delivered> events = InProcessReader(*producer_, 0).drain();
+
+    ASSERT_EQ(4u, events.size());
+    EXPECT_EQ("type", events[0].type);
+    EXPECT_EQ("pay", events[0].payload);
+    EXPECT_EQ(KMES_ORIGIN_USERSPACE, events[0].origin);
+    EXPECT_EQ("t", events[3].type);
+    EXPECT_EQ("", events[3].payload);
+}
+
+TEST_F(SocketTest, EntriesThatPointNowhereAreAFault) {
+    start(1);
+    RawClient client(address_);
+    const uint64_t nowhere[] = {~0ull, 1ull << 63, (1ull << 63) - 1, 1 << 20, 6};
+
+    for (uint64_t offset : nowhere) {
+        BatchFile file;
+        uint32_t emitted = 99;
+
+        file.text("t");
+        file.entry(0, 1, 0, 1);
+        file.entry(0, 1, offset, 60);
+        EXPECT_EQ(-EFAULT, file.send(&client, 1, 2, &emitted)) << offset;
+        EXPECT_EQ(1u, emitted);
+        EXPECT_EQ(-EFAULT, file.send(&client, 34, 1, &emitted)) << "half an entry";
+        EXPECT_EQ(0u, emitted);
+    }
+    EXPECT_EQ(5u, producer_->statistics().events);
+    expect_alive();
+}
+
+TEST_F(SocketTest, BatchesThatAreNotWhatTheySayAreMalformed) {
+    start(1);
+    BatchFile file;
+    int ends[2];
+
+    file.text("0123456789");
+    ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+    const struct {
+        struct kmes_socket_request request;
+        std::vector<int> fds;
+    } rows[] = {
+        {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 0, 0, 1}, {ends[0]}},
+        {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 11, 0, 1}, {file.fd()}},
+        {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, ~0u, 0, 1}, {file.fd()}},
+        {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 0, 1, 1}, {file.fd()}},
+        {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 0, 0, 1}, {file.fd(), file.fd()}},
+    };
+
+    for (const auto& row : rows) {
+        RawClient client(address_);
+
+        ASSERT_TRUE(client.send_bytes(&row.request, sizeof(row.request), row.fds));
+        EXPECT_EQ(-EPROTO, client.reply());
+        EXPECT_EQ(1, client.reply());
+    }
+    struct {
+        struct kmes_socket_request request;
+        char body[2];
+    } with_body = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, 2, 0, 1}, {'t', 'p'}};
+    RawClient client(address_);
+
+    ASSERT_TRUE(client.send_bytes(&with_body, sizeof(with_body.request) + 2, {file.fd()}));
+    EXPECT_EQ(-EPROTO, client.reply());
+    for (int fd : ends) close(fd);
     EXPECT_EQ(0u, producer_->statistics().events);
     expect_alive();
 }
@@ -265,6 +411,12 @@ TEST_F(SocketTest, EmittersWithoutALockAreNotJoined) {
 
     ASSERT_TRUE(client.send_bytes(&event, sizeof(event.request) + 2));
     EXPECT_EQ(-EOPNOTSUPP, client.reply());
+    BatchFile file;
+    uint32_t emitted = 99;
+
+    file.entry(0, 1, 0, 0);
+    EXPECT_EQ(-EOPNOTSUPP, file.send(&client, 0, 1, &emitted));
+    EXPECT_EQ(0u, emitted);
 }
 
 TEST_F(SocketTest, PathHasThePermissionsThatWereAskedFor) {
