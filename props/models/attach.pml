@@ -11,7 +11,6 @@
 byte mapped[CONSUMERS];
 byte read_pos[CONSUMERS];
 
-/* path: attach_alive */
 inline attach_alive(me, found_buffer, found_generation, now) {
     do
     :: load(1 + me, CURRENT, found_buffer);
@@ -31,24 +30,22 @@ inline attach_alive(me, found_buffer, found_generation, now) {
 }
 
 /* Reading begins at the tail; sequence numbers say what is new. */
-/* path: adopt */
 inline adopt(me, found_buffer, found_generation) {
+    mapped[me] = found_buffer;
+    generation = found_generation;
+    load(1 + me, TAIL_POS(found_buffer), read_pos[me]); /* @LOOK_TAIL attach.c */
+}
+
+inline switch_buffer(me, changed_generation, found_buffer, found_generation, now) {
+    attach_alive(me, found_buffer, found_generation, now);
     atomic {
-        mapped[me] = found_buffer;
-        generation = found_generation;
-        load(1 + me, TAIL_POS(found_buffer), read_pos[me]); /* @LOOK_TAIL attach.c */
+        if
+        :: found_buffer == mapped[me] ->
+            /* A change without a successor: remembered, or every look would come here (E15). */
+            generation = changed_generation
+        :: else -> adopt(me, found_buffer, found_generation)
+        fi;
         found_buffer = 0;
         found_generation = 0
     }
-}
-
-/* path: switch */
-inline switch_buffer(me, changed_generation, found_buffer, found_generation, now) {
-    attach_alive(me, found_buffer, found_generation, now);
-    if
-    :: found_buffer == mapped[me] ->
-        /* A change without a successor is remembered, or every look would come here (E15). */
-        atomic { generation = changed_generation; found_buffer = 0; found_generation = 0 }
-    :: else -> adopt(me, found_buffer, found_generation)
-    fi
 }

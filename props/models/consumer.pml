@@ -21,7 +21,6 @@ inline deliver(me) {
     read_pos[me]++
 }
 
-/* path: look */
 inline drain(me, seen) {
     do
     :: atomic {
@@ -34,27 +33,24 @@ inline drain(me, seen) {
     od
 }
 
-/* After the buffer was drained: false where there is no newer one. */
-/* path: follow_generation */
-inline follow_generation(me, look_again, seen, changed, found_buffer, found_generation) {
+/* After the buffer was drained. Goes to `nothing_newer` where there is no newer buffer. */
+inline follow_generation(me, seen, changed, found_buffer, found_generation) {
     atomic {
         load(1 + me, GENERATION(mapped[me]), changed); /* @LOOK_GENERATION consumer.c */
         if
-        :: changed != generation -> look_again = true
-        :: else -> changed = 0
+        :: changed == generation -> changed = 0; goto nothing_newer
+        :: else
         fi
     };
-    if
-    :: look_again ->
 #ifndef WITHOUT_FROZEN_LOOK
+    atomic {
         load(1 + me, WRITE_POS(mapped[me]), seen); /* @FROZEN_WRITE_POS consumer.c */
-#endif
         if
-        :: read_pos[me] < seen -> atomic { changed = 0; seen = 0 }
-        :: else -> seen = 0;
-           switch_buffer(me, changed, found_buffer, found_generation, seen);
-           changed = 0
+        :: read_pos[me] < seen -> seen = 0; changed = 0; goto look
+        :: else -> seen = 0
         fi
-    :: else
-    fi
+    };
+#endif
+    switch_buffer(me, changed, found_buffer, found_generation, seen);
+    changed = 0
 }

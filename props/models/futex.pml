@@ -28,29 +28,42 @@ inline wake_all(buffer) {
     od
 }
 
-proctype wakes_of(byte buffer) {
+/* The wake that was queued for this buffer is issued. */
+inline issue_wake(buffer) {
+    wake_queued[buffer] && empty(store_buffer[CPU]) -> wake_queued[buffer] = false;
+#ifdef WAKE_GOES_TO_CURRENT
+    wake_all(memory[CURRENT])
+#else
+    wake_all(buffer)
+#endif
+}
+
+/* Each at any time. */
+proctype queued_wakes() { /* endless */
 end:
     do
-    :: atomic {
-           wake_queued[buffer] && empty(store_buffer[CPU]) -> wake_queued[buffer] = false;
-#ifdef WAKE_GOES_TO_CURRENT
-           wake_all(memory[CURRENT])
-#else
-           wake_all(buffer)
+    :: atomic { issue_wake(0) }
+#if BUFFERS > 1
+    :: atomic { issue_wake(1) }
 #endif
-       }
+#if BUFFERS > 2
+    :: atomic { issue_wake(2) }
+#endif
+#if BUFFERS > 3
+    :: atomic { issue_wake(3) }
+#endif
     od
 }
 
 /* Sleeps while the counter is `expected`. The comparison and the falling asleep are one step. */
 inline futex_wait(me, buffer, expected) {
     atomic {
-        empty(store_buffer[1 + me]) ->
+        fence(1 + me);
         if
         :: memory[COUNTER(buffer)] == expected -> asleep_on[me] = buffer
-        :: else
+        :: else -> goto awake
         fi
     };
 end_asleep:
-    asleep_on[me] == AWAKE
+    atomic { asleep_on[me] == AWAKE -> goto awake };
 }

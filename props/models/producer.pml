@@ -17,31 +17,27 @@ byte counter_of[BUFFERS];
 
 inline append() { frontier++ }
 
-/* path: publish */
 inline publish() {
-    atomic {
-        store(CPU, WRITE_POS(current_buffer), frontier); /* @PUBLISH producer.c */
-        published = frontier
-    }
+    store(CPU, WRITE_POS(current_buffer), frontier); /* @PUBLISH producer.c */
+    published = frontier
 }
 
-/* path: wake_if_asked */
 inline wake_if_asked(asked) {
+    atomic {
 #ifndef WITHOUT_WAKE_FENCE
-    fence(CPU); /* @WAKE_FENCE producer.c */
+        fence(CPU); /* @WAKE_FENCE producer.c */
 #endif
-    load(CPU, NEED_WAKE(current_buffer), asked); /* @NEED_WAKE producer.c */
-    if
-    :: asked ->
+        load(CPU, NEED_WAKE(current_buffer), asked); /* @NEED_WAKE producer.c */
+        if
+        :: asked ->
+            asked = 0;
 #ifdef PRODUCER_CLEARS
-        store(CPU, NEED_WAKE(current_buffer), 0);
+            store(CPU, NEED_WAKE(current_buffer), 0);
 #endif
-        atomic {
-            store(CPU, COUNTER(current_buffer), counter_of[current_buffer] + 1); /* @COUNTER producer.c */
             counter_of[current_buffer]++;
-            queue_wake(current_buffer);
-            asked = 0
-        }
-    :: else
-    fi
+            store(CPU, COUNTER(current_buffer), counter_of[current_buffer]); /* @COUNTER producer.c */
+            queue_wake(current_buffer)
+        :: else
+        fi
+    }
 }

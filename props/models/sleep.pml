@@ -11,17 +11,19 @@
 
 /* path: wait */
 inline wait(me, clears, counter, seen) {
+    atomic {
 #if !defined(COUNTER_AFTER_RECHECK) && !defined(COUNTER_AFTER_FENCE)
-    load(1 + me, COUNTER(mapped[me]), counter); /* @SLEEP_COUNTER sleep.c */
+        load(1 + me, COUNTER(mapped[me]), counter); /* @SLEEP_COUNTER sleep.c */
 #endif
-    store(1 + me, NEED_WAKE(mapped[me]), 1); /* @ASK_WAKE sleep.c */
-#ifndef WITHOUT_SLEEP_FENCE
-    fence(1 + me); /* @SLEEP_FENCE sleep.c */
-#endif
+        store(1 + me, NEED_WAKE(mapped[me]), 1) /* @ASK_WAKE sleep.c */
+    };
 #ifdef COUNTER_AFTER_FENCE
-    load(1 + me, COUNTER(mapped[me]), counter);
+    atomic { fence(1 + me); load(1 + me, COUNTER(mapped[me]), counter) };
 #endif
     atomic {
+#ifndef WITHOUT_SLEEP_FENCE
+        fence(1 + me); /* @SLEEP_FENCE sleep.c */
+#endif
         load(1 + me, WRITE_POS(mapped[me]), seen); /* @SLEEP_WRITE_POS sleep.c */
         if
         :: read_pos[me] < seen -> goto awake

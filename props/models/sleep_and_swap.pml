@@ -5,7 +5,7 @@
  * thing away, see the parts. What must hold: no event of a drained buffer is lost, and when nothing
  * moves any more nobody sleeps on an event or on a buffer that was left.
  *
- * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS; BATCHES: events may be left unpublished for a while.
+ * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS (at most 3); BATCHES: events may be left unpublished for a while.
  * Sharing:  CLEARS_0, CLEARS_1: whether consumer 0, 1 clears need_wake (1: exclusive; 0: shared);
  *           LIMITED_1: consumer 1 sleeps with a time limit (E12).
  * Backstop: NUDGE: retired buffers are nudged once at any time, and again whenever nothing else
@@ -28,13 +28,13 @@
 #endif
 #define BUFFERS (SWAPS + 1)
 
-/* The shared words: five of each buffer, and which buffer an attach finds. */
-#define WRITE_POS(buffer) (5 * (buffer))
-#define TAIL_POS(buffer) (5 * (buffer) + 1)
-#define GENERATION(buffer) (5 * (buffer) + 2)
-#define COUNTER(buffer) (5 * (buffer) + 3)
-#define NEED_WAKE(buffer) (5 * (buffer) + 4)
-#define CURRENT (5 * BUFFERS)
+/* The shared words: which buffer an attach finds, and five of each buffer. */
+#define CURRENT 0
+#define WRITE_POS(buffer) (5 * (buffer) + 1)
+#define TAIL_POS(buffer) (5 * (buffer) + 2)
+#define GENERATION(buffer) (5 * (buffer) + 3)
+#define COUNTER(buffer) (5 * (buffer) + 4)
+#define NEED_WAKE(buffer) (5 * (buffer) + 5)
 #define WORDS (5 * BUFFERS + 1)
 
 /* What must not be. */
@@ -70,23 +70,34 @@ bool a_dead_buffer_is_slept_on;
 #define A_LIMIT_IS_DUE false
 #endif
 
+/* path: emit, batch, swap, nudge */
 proctype cpu() {
     byte events, swaps, asked;
+#ifdef NUDGE
+    bool has_nudged;
+    byte retired;
+#endif
 
     do
-    :: events < EVENTS -> atomic { append(); events++ }; publish(); wake_if_asked(asked)
+    :: atomic { events < EVENTS -> events++; append(); publish() }; wake_if_asked(asked)
 #ifdef BATCHES
     :: events < EVENTS -> atomic { append(); events++ }
-    :: frontier != published -> publish(); wake_if_asked(asked)
+    :: frontier != published -> atomic { publish() }; wake_if_asked(asked)
 #endif
     :: swaps < SWAPS -> swap(swaps, swaps + 1, asked); swaps++
+#ifdef NUDGE
+    :: swaps > 0 && !has_nudged ->
+        atomic { has_nudged = true; select(retired : 0 .. swaps - 1) };
+        retire(retired, asked);
+        retired = 0
+#endif
     :: events == EVENTS && swaps == SWAPS && frontier == published -> break
     od
 }
 
 #ifdef NUDGE
-/* A nudge waits for the CPU, as a swap does. */
-proctype nudger() {
+/* The nudges of a buffer that is mapped still, long after the swap. */
+proctype nudger() { /* endless */
     byte asked;
     byte buffer;
 
@@ -102,9 +113,9 @@ end:
 }
 #endif
 
-proctype consumer(byte me; bool clears) {
+/* path: run, open */
+proctype consumer(byte me; bool clears) { /* endless */
     byte generation, found_buffer, found_generation, changed, counter, seen;
-    bool look_again;
 
 #ifdef BEGIN_ATTACHED
     found_generation = 1;
@@ -113,23 +124,28 @@ proctype consumer(byte me; bool clears) {
 #endif
     atomic {
         adopt(me, found_buffer, found_generation);
+        found_buffer = 0;
+        found_generation = 0;
         owed[me] = read_pos[me]
     };
-    do
-    :: drain(me, seen);
-       follow_generation(me, look_again, seen, changed, found_buffer, found_generation);
-       if
-       :: look_again -> look_again = false
-       :: else -> wait(me, clears, counter, seen)
-       fi
-    od
+look:
+    drain(me, seen);
+    follow_generation(me, seen, changed, found_buffer, found_generation);
+    goto look;
+nothing_newer:
+    wait(me, clears, counter, seen);
+    goto look
 }
 
 #ifdef LIMITED_1
-proctype limit_of(byte me) {
+/* The time limit of a sleep passes once at any time, and again whenever nothing else moves. */
+proctype limit_of(byte me) { /* endless */
+    bool has_passed;
+
 end:
     do
-    :: atomic { LIMIT_PASSES(me) && asleep_on[me] != AWAKE -> asleep_on[me] = AWAKE }
+    :: atomic { timeout && misses_something(me) -> asleep_on[me] = AWAKE }
+    :: atomic { !has_passed && asleep_on[me] != AWAKE -> has_passed = true; asleep_on[me] = AWAKE }
     od
 }
 #endif
@@ -152,20 +168,11 @@ proctype monitor() {
 }
 
 init {
-    byte each;
-
     atomic {
         memory[GENERATION(0)] = 1;
         generation_of[0] = 1;
-        do
-        :: each < BUFFERS -> run wakes_of(each); each++
-        :: else -> break
-        od;
-        each = 0;
-        do
-        :: each < PROCESSORS -> run drain_of(each); each++
-        :: else -> break
-        od;
+        run store_buffers();
+        run queued_wakes();
         run cpu();
         run consumer(0, CLEARS_0);
 #if CONSUMERS > 1

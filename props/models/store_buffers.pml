@@ -3,11 +3,14 @@
  * Shared memory as processors see it: each has a first-in-first-out buffer of stores that are done
  * for itself and not yet visible to others (total store order: x86-64). Knows no protocol.
  *
+ * A store into one's own buffer is nobody else's business: it may be one step with what precedes it.
+ * Likewise a fence with the load behind it. Two loads, or a load behind a store, are never one step.
+ *
  * Every word has one side that stores it and another that loads it, so no processor ever loads a
  * word of its own buffer; the assertion in `load` watches over that.
  *
  *   STORE_BUFFER_DEPTH   stores that may wait; a full buffer makes the next store wait. Default 2.
- *   WEAK_STORES          stores that are given as RELAXED may overtake those before them, as on Arm.
+ *   WEAK_STORES          stores of the CPU that are RELAXED may overtake those before them, as on Arm.
  */
 #ifndef STORE_BUFFER_DEPTH
 #define STORE_BUFFER_DEPTH 2
@@ -41,19 +44,28 @@ inline load(processor, word, into) {
 /* A full fence: goes on when all stores before it are visible. */
 inline fence(processor) { empty(store_buffer[processor]) }
 
-/* Makes the stores of one processor visible, each at any time. */
-proctype drain_of(byte processor) {
+/* The oldest waiting store of a processor becomes visible; a relaxed one may go first. */
+inline arrive(processor) {
+    store_buffer[processor]?arriving_word, arriving_value, _;
+    memory[arriving_word] = arriving_value
+}
+
+inline overtake(processor) {
+    store_buffer[processor]??arriving_word, arriving_value, RELAXED;
+    memory[arriving_word] = arriving_value
+}
+
+/* Each at any time. */
+proctype store_buffers() { /* endless */
 end:
     do
-    :: atomic {
-           store_buffer[processor]?arriving_word, arriving_value, _;
-           memory[arriving_word] = arriving_value
-       }
+    :: atomic { arrive(CPU) }
+    :: atomic { arrive(1) }
+#if CONSUMERS > 1
+    :: atomic { arrive(2) }
+#endif
 #ifdef WEAK_STORES
-    :: atomic {
-           store_buffer[processor]??arriving_word, arriving_value, RELAXED;
-           memory[arriving_word] = arriving_value
-       }
+    :: atomic { overtake(CPU) }
 #endif
     od
 }

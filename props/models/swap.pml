@@ -4,6 +4,7 @@
  * Buffers are taken in order and never again. Positions are kept (E11).
  *
  *   SHRINK                     the new buffer may be too small for what survives: any suffix (E10).
+ *   NOTHING_SURVIVES           ... none of it.
  *   WITHOUT_SWAP_WAKE          a retired buffer's counter does not move and nobody is woken (E3).
  *   SWAP_WAKES_IF_ASKED        ... only if need_wake is seen set (E3).
  *   GENERATION_BEFORE_POINTER  the old generation is stored first (E19).
@@ -16,70 +17,67 @@
 #endif
 
 inline retire_counter(buffer) {
-    atomic {
-        store(CPU, COUNTER(buffer), counter_of[buffer] + 1); /* @RETIRE_COUNTER swap.c */
-        counter_of[buffer]++;
-        queue_wake(buffer)
-    }
+    counter_of[buffer]++;
+    store(CPU, COUNTER(buffer), counter_of[buffer]); /* @RETIRE_COUNTER swap.c */
+    queue_wake(buffer)
 }
 
-/* path: retire */
 inline retire(buffer, asked) {
     atomic {
-        store_generation(buffer, generation_of[buffer] + 1); /* @GENERATION swap.c */
-        generation_of[buffer]++
+        generation_of[buffer]++;
+        store_generation(buffer, generation_of[buffer]); /* @GENERATION swap.c */
+#if !defined(WITHOUT_SWAP_WAKE) && !defined(SWAP_WAKES_IF_ASKED)
+        retire_counter(buffer)
+#endif
     };
-#if defined(WITHOUT_SWAP_WAKE)
-    skip
-#elif defined(SWAP_WAKES_IF_ASKED)
-    load(CPU, NEED_WAKE(buffer), asked);
-    if
-    :: asked -> retire_counter(buffer); asked = 0
-    :: else
-    fi
-#else
-    retire_counter(buffer)
+#ifdef SWAP_WAKES_IF_ASKED
+    atomic {
+        load(CPU, NEED_WAKE(buffer), asked);
+        if
+        :: asked -> asked = 0; retire_counter(buffer)
+        :: else
+        fi
+    }
 #endif
 }
 
 /* The new buffer continues where the old one stands. Nobody can load a word of it before CURRENT
  * is seen to have changed, which is stored behind them: so they need not wait in the store buffer. */
-/* path: open_new */
 inline open_new(new_buffer) {
-    atomic {
-#ifdef SHRINK
-        do
-        :: tail < frontier -> tail++
-        :: break
-        od;
+#if defined(SHRINK)
+    do
+    :: tail < frontier -> tail++
+    :: break
+    od;
+#elif defined(NOTHING_SURVIVES)
+    tail = frontier;
 #endif
-        generation_of[new_buffer] = generation_of[current_buffer] + 1;
-        memory[GENERATION(new_buffer)] = generation_of[new_buffer]; /* @FRESH swap.c */
-        memory[TAIL_POS(new_buffer)] = tail;                        /* @SWAP_TAIL swap.c */
-        memory[WRITE_POS(new_buffer)] = published                   /* @SWAP_PUBLISH swap.c */
-    }
+    generation_of[new_buffer] = generation_of[current_buffer] + 1;
+    memory[GENERATION(new_buffer)] = generation_of[new_buffer]; /* @FRESH swap.c */
+    memory[TAIL_POS(new_buffer)] = tail;                        /* @SWAP_TAIL swap.c */
+    memory[WRITE_POS(new_buffer)] = published                   /* @SWAP_PUBLISH swap.c */
 }
 
 /* Where an attach looks. It has no label: in the core it is private, and attaches are told of it
  * under a lock (E14), which orders at least as much. */
 inline switch_pointer(new_buffer) {
-    atomic {
-        store(CPU, CURRENT, new_buffer);
-        current_buffer = new_buffer
-    }
+    current_buffer = new_buffer;
+    store(CPU, CURRENT, new_buffer)
 }
 
 inline swap(old_buffer, new_buffer, asked) {
-    if
-    :: frontier != published -> publish()
-    :: else
-    fi;
-    open_new(new_buffer);
+    atomic {
+        if
+        :: frontier != published -> publish()
+        :: else
+        fi;
+        open_new(new_buffer);
 #ifdef GENERATION_BEFORE_POINTER
-    retire(old_buffer, asked);
-    switch_pointer(new_buffer)
+        retire(old_buffer, asked);
+        switch_pointer(new_buffer)
 #else
-    switch_pointer(new_buffer);
-    retire(old_buffer, asked)
+        switch_pointer(new_buffer);
+        retire(old_buffer, asked)
 #endif
+    }
 }

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Model: one CPU on which a task emits, interrupts emit in the middle of what it does, and a
+ * non-maskable interrupt (NMI) in the middle of all that; and a consumer that drains and sleeps
+ * (E16). As it stands it is what the reference does; each -D takes one thing away. What must hold:
+ * events are whole and in order, none of an interrupt is turned away, what is shows as a gap, and
+ * nobody sleeps on an event.
+ *
+ * All that emits runs on one CPU and sees its own stores: stores are visible at once here.
+ *
+ * Sizes:  TASK_EVENTS (the last two of them a batch, if there are three), INTERRUPTS, NMIS.
+ *
+ *   INTERRUPTS_STAY_ON   preemption is off and interrupts are not, as the text has it.
+ *   WITHOUT_GUARD        what hits inside an emission emits all the same, an NMI too.
+ *   COUNTER_OUTSIDE      interrupts are on again before need_wake, the counter and the wake.
+ *   WITHOUT_SETTLING     numbers of events that were turned away are forgotten.
+ *   ONLY_TORN            the run does not end where events are out of order or numbers wrong.
+ */
+#ifndef TASK_EVENTS
+#define TASK_EVENTS 1
+#endif
+#ifndef INTERRUPTS
+#define INTERRUPTS 2
+#endif
+#ifndef NMIS
+#define NMIS 1
+#endif
+#define ATTEMPTS (TASK_EVENTS + INTERRUPTS + NMIS)
+#define UNITS 2 /* of an event */
+
+/* Shared words, and the ring: never full here. Each unit has the sequence number of its event. */
+byte write_pos;
+byte futex_counter;
+bool need_wake;
+byte unit[ATTEMPTS * UNITS];
+
+/* The CPU's private memory. */
+byte frontier;
+byte published;
+byte counter_copy;
+byte sequence;
+bool inside;        /* an emission is on its way */
+byte nested_missed; /* numbers owed to those that were turned away */
+bool interrupts_are_on = true;
+bool in_interrupt;
+bool in_nmi;
+
+/* The sleeper. */
+byte read_pos;
+byte last_sequence;
+bool is_asleep;
+
+/* What must not be. */
+bool an_event_is_torn;
+bool an_event_is_out_of_order;
+bool an_event_is_slept_through;
+bool an_interrupt_is_turned_away;
+bool a_drop_shows_no_gap;
+
+inline interrupts_off() {
+#ifndef INTERRUPTS_STAY_ON
+    interrupts_are_on = false
+#else
+    skip
+#endif
+}
+
+/* `was_on`: a handler runs with interrupts off, and leaves them so. */
+inline interrupts_back(was_on) { interrupts_are_on = was_on }
+
+/* kmes/guard.h: the critical section, or one more that is turned away. */
+inline enter(was_on, is_turned_away) {
+    interrupts_off();
+    if
+#ifndef WITHOUT_GUARD
+    :: inside ->
+        an_interrupt_is_turned_away = !in_nmi;
+        assert(!an_interrupt_is_turned_away);
+        nested_missed++;
+        is_turned_away = true;
+        interrupts_back(was_on)
+    :: else -> inside = true
+#else
+    :: inside = true
+#endif
+    fi
+}
+
+inline leave(was_on) {
+    inside = false;
+    interrupts_back(was_on)
+}
+
+/* The numbers of those that were turned away are used up before the next one is given. */
+inline settle_nested(number) {
+    number = nested_missed;
+    nested_missed = nested_missed - number;
+#ifndef WITHOUT_SETTLING
+    sequence = sequence + number;
+#endif
+    number = 0
+}
+
+/* 5.1.7 steps 2 to 7. */
+inline write_event(at, number) {
+    settle_nested(number);
+    number = sequence + 1;
+    sequence = number;
+    at = frontier;
+    unit[at] = number;     /* @DATA producer.c */
+    unit[at + 1] = number; /* @DATA producer.c */
+    frontier = at + UNITS;
+    at = 0;
+    number = 0
+}
+
+inline publish(at) {
+    at = frontier;
+    published = at;
+    write_pos = at; /* @PUBLISH producer.c */
+    at = 0
+}
+
+/* Read, add and write of the private counter are steps of their own. */
+inline wake_if_asked(counter) {
+    skip; /* @WAKE_FENCE producer.c: stores are visible at once here */
+    if
+    :: need_wake -> /* @NEED_WAKE producer.c */
+        counter = counter_copy + 1;
+        counter_copy = counter;
+        futex_counter = counter; /* @COUNTER producer.c */
+        counter = 0;
+        is_asleep = false
+    :: else
+    fi
+}
+
+/* One event, from the timestamp to the queueing of the wake. */
+/* path: emit */
+inline emit(was_on, is_turned_away, at, number) {
+    enter(was_on, is_turned_away);
+    if
+    :: is_turned_away -> is_turned_away = false
+    :: else ->
+        write_event(at, number);
+        publish(at);
+#ifdef COUNTER_OUTSIDE
+        leave(was_on);
+        wake_if_asked(number)
+#else
+        wake_if_asked(number);
+        leave(was_on)
+#endif
+    fi
+}
+
+/* Two events that are published as one: each is a critical section, and so is the end. A task is
+ * never turned away: whatever interrupts it runs to its end. */
+/* path: batch */
+inline emit_batch(was_on, is_turned_away, at, number) {
+    byte of_batch;
+
+    do
+    :: of_batch < 2 ->
+        enter(was_on, is_turned_away);
+        write_event(at, number);
+        leave(was_on);
+        of_batch++
+    :: else -> of_batch = 0; break
+    od;
+    enter(was_on, is_turned_away);
+    if
+    :: frontier != published -> publish(at); wake_if_asked(number)
+    :: else
+    fi;
+    leave(was_on)
+}
+
+proctype task() provided (!in_interrupt && !in_nmi) {
+    byte at, number;
+    bool is_turned_away;
+
+    emit(true, is_turned_away, at, number);
+#if TASK_EVENTS == 3
+    emit_batch(true, is_turned_away, at, number)
+#endif
+}
+
+/* One after the other, each to its end, wherever they are let in. */
+proctype interrupts() provided (!in_nmi) { /* endless */
+    byte at, number, came;
+    bool is_turned_away;
+
+end:
+    do
+    :: atomic { came < INTERRUPTS && interrupts_are_on ->
+           came++;
+           in_interrupt = true;
+           interrupts_are_on = false
+       };
+       emit(false, is_turned_away, at, number);
+       atomic { in_interrupt = false; interrupts_are_on = true }
+    od
+}
+
+proctype nmis() { /* endless */
+    byte at, number, came;
+    bool is_turned_away, was_on;
+
+end:
+    do
+    :: atomic { came < NMIS -> came++; in_nmi = true; was_on = interrupts_are_on };
+       emit(was_on, is_turned_away, at, number);
+       atomic { in_nmi = false; was_on = false }
+    od
+}
+
+/* The reference's reader, as far as it goes here: see consumer.pml and sleep.pml. */
+/* path: run */
+proctype consumer() { /* endless */
+    byte seen, counter, first;
+
+    do
+    :: atomic {
+           seen = write_pos; /* @LOOK_WRITE_POS consumer.c */
+           if
+           :: read_pos < seen -> seen = 0
+           :: else -> seen = 0; goto wait
+           fi
+       };
+       first = unit[read_pos]; /* @READ_DATA consumer.c */
+       atomic {
+           an_event_is_torn = (unit[read_pos + 1] != first); /* @READ_DATA consumer.c */
+           assert(!an_event_is_torn);
+#ifndef ONLY_TORN
+           an_event_is_out_of_order = (first <= last_sequence);
+#endif
+           assert(!an_event_is_out_of_order);
+           last_sequence = first;
+           first = 0;
+           read_pos = read_pos + UNITS
+       };
+       goto next;
+wait:
+       counter = futex_counter; /* @SLEEP_COUNTER sleep.c */
+       need_wake = true;        /* @ASK_WAKE sleep.c */
+       skip;                    /* @SLEEP_FENCE sleep.c: stores are visible at once here */
+       if
+       :: read_pos < write_pos /* @SLEEP_WRITE_POS sleep.c */
+       :: else ->
+           atomic {
+               if
+               :: futex_counter == counter -> is_asleep = true
+               :: else
+               fi
+           };
+end_asleep:
+           !is_asleep
+       fi;
+       atomic { counter = 0; need_wake = false } /* @CLEAR_WAKE sleep.c */
+next:
+       skip
+    od
+}
+
+proctype monitor() {
+    atomic {
+        timeout ->
+        an_event_is_slept_through = (read_pos < write_pos);
+        assert(!an_event_is_slept_through);
+#ifndef ONLY_TORN
+        a_drop_shows_no_gap = (sequence + nested_missed != ATTEMPTS);
+#endif
+        assert(!a_drop_shows_no_gap)
+    }
+}
+
+init {
+    atomic {
+        run task();
+        run interrupts();
+        run nmis();
+        run consumer();
+        run monitor()
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Model: a ring that is full, its writer, and a consumer that is lapped and jumps to the tail. As
+ * it stands it is what the reference does; each -D takes one thing away, see the parts.
+ *
+ * Stores become visible in their order and loads are done in theirs, one at a time. That is all of
+ * x86-64 here: the consumer stores nothing that the producer loads, so a producer whose stores wait
+ * is one that runs later. (What weaker machines add is E4 and E5: not this model's.)
+ *
+ * Sizes:    CAPACITY; EVENTS that are written, each of any size up to half of it, alone or in a batch.
+ * Start:    SURVIVOR: units of one published event that is there before (more than half: after a
+ *           shrink), 0: none.
+ */
+#ifndef CAPACITY
+#define CAPACITY 8
+#endif
+#ifndef EVENTS
+#define EVENTS 3
+#endif
+#ifndef SURVIVOR
+#define SURVIVOR 5
+#endif
+#define SEQUENCES (EVENTS + 1)
+
+#include "ring_producer.pml"
+#include "ring_consumer.pml"
+
+bool producer_is_done;
+
+/* path: emit, batch */
+proctype producer() {
+    byte events, size, new_tail, written;
+
+    do
+    :: events < EVENTS ->
+        atomic {
+            events++;
+            select(size : 1 .. CAPACITY / 2)
+        };
+        make_room(size, new_tail);
+        write_event(size, written);
+        if
+        :: publish()
+#ifdef BATCHES
+        :: skip
+#endif
+        fi
+    :: else -> break
+    od;
+    if
+    :: frontier != published -> publish()
+    :: else
+    fi;
+    producer_is_done = true
+}
+
+/* path: next */
+proctype consumer() {
+    byte read_pos, available, seen, size, owner, copied;
+    bool is_mixed, is_whole;
+
+    read_pos = tail_pos; /* E11: begins at the tail, at any time */
+    do
+    :: look(read_pos, available, seen);
+read:
+       read_event(read_pos, available, size, owner, copied, is_mixed);
+       look_at_tail_again(read_pos, seen, is_whole);
+       atomic {
+           content_is_corrupt = (CHECKED & CORRUPT) && is_whole && !is_sound(size, available);
+           assert(!content_is_corrupt);
+           if
+           :: is_whole && is_sound(size, available) -> deliver(read_pos, size, owner, is_mixed)
+           :: else
+           fi;
+           size = 0; owner = 0; copied = 0; is_mixed = false;
+           if
+           :: is_whole -> is_whole = false; available = 0
+#ifdef DISCARD_WITHOUT_LOOK
+           :: else -> available = CAPACITY; goto read
+#else
+           :: else -> available = 0
+#endif
+           fi
+       };
+       goto next;
+nothing_there:
+       if
+       :: producer_is_done && read_pos >= write_pos -> break
+       :: write_pos > read_pos
+       fi;
+next:
+       skip
+    od;
+    an_event_is_left = (CHECKED & LEFT) && last_sequence != sequence;
+    assert(!an_event_is_left)
+}
+
+init {
+    atomic {
+#if SURVIVOR > 0
+        byte written;
+
+        do
+        :: written < SURVIVOR -> unit[written] = 1; written++
+        :: else -> break
+        od;
+        sequence = 1;
+        size_in_header[0] = SURVIVOR;
+        true_size[1] = SURVIVOR;
+        frontier = SURVIVOR;
+        published = SURVIVOR;
+        write_pos = SURVIVOR;
+#endif
+        run producer();
+        run consumer()
+    }
+}

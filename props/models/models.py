@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The table of variants, and one run of spin for one of them: what pan found, and how thoroughly.
+
+A run counts only if pan said how it ended: `passes` is a whole search without an error, an error is the name in a
+violated assertion. Everything else (a search that was cut off, a state that nothing leaves, a compiler's error) is
+an outcome of its own that no variant expects.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+
+Variant = collections.namedtuple("Variant", "name model outcome least definitions shows")
+Found = collections.namedtuple("Found", "outcome states reached unreached log")
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEPTH = 100000  # of the search stack; a search that needs more is cut off, and says so
+MEMORY_MB = 1000
+MANY_STATES = 1000000  # from here on an optimised search is quicker, compiling included
+
+
+def read_variants(path=os.path.join(HERE, "variants.txt")):
+    """The rows of variants.txt; a row that is none ends the run."""
+    variants = []
+    with open(path) as table:
+        for number, line in enumerate(table, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            cells = [cell.strip() for cell in line.split("|")]
+            match = re.fullmatch(r"(passes) (\d+)|(\w+)", cells[2]) if len(cells) == 5 else None
+            if not match:
+                raise SystemExit("%s:%d: not `name | model | outcome | definitions | text`" % (path, number))
+            outcome, least = match.group(1) or match.group(3), int(match.group(2) or 0)
+            variants.append(Variant(cells[0], cells[1], outcome, least, tuple(cells[3].split()), cells[4]))
+    names = [variant.name for variant in variants]
+    for name in sorted(set(names)):
+        if names.count(name) > 1:
+            raise SystemExit("%s: %s stands twice" % (path, name))
+    return variants
+
+
+def need_tools():
+    for tool in ("spin", "gcc"):
+        if not shutil.which(tool):
+            raise SystemExit("%s is missing; `tools/kmes setup` installs it" % tool)
+
+
+def model_path(variant):
+    return os.path.join(HERE, variant.model + ".pml")
+
+
+def flags(variant):
+    return ["-D" + definition for definition in variant.definitions]
+
+
+def call(command, folder):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def build(variant, folder, compiler_flags):
+    """Makes folder/pan. An empty text, or what went wrong."""
+    spin = call(["spin", "-a"] + flags(variant) + [model_path(variant)], folder)
+    if spin.returncode or "Error" in spin.stdout or not os.path.exists(os.path.join(folder, "pan.c")):
+        return "spin: " + spin.stdout
+    gcc = call(["gcc", "-w", "-DSAFETY", "-DMEMLIM=%d" % MEMORY_MB, "-o", "pan", "pan.c"] + compiler_flags, folder)
+    return "gcc: " + gcc.stdout if gcc.returncode else ""
+
+
+def outcome_of(returncode, log):
+    """What a log of pan says; `cut off` wherever there is a doubt that all was searched."""
+    errors = re.search(r"errors: (\d+)", log)
+    if returncode or not errors:
+        return "pan ended with status %d" % returncode
+    violated = re.search(r"assertion violated\s+!\((\w+)\)", log)
+    if violated:
+        return violated.group(1)
+    if errors.group(1) != "0":
+        other = re.search(r"^pan:\d+: (.*)", log, re.MULTILINE)
+        return other.group(1) if other else "an error without a name"
+    if re.search(r"max search depth too small|Search not completed|MEMLIM|out of memory|truncated|aborted", log):
+        return "cut off"
+    if "Full statespace search for:" not in log or not re.search(r"assertion violations\s*\+", log) \
+            or not re.search(r"invalid end states\s*\+", log):
+        return "not a full search"
+    return "passes"
+
+
+def unreached_in(log):
+    """Statements that a process never came to: {(process, text)}. (Where one stands is not told right
+    by spin 6.5.2 for an inline inside of an inline.)"""
+    missed = set()
+    sections = re.split(r"^unreached in (?:proctype )?(\w+)$", log, flags=re.MULTILINE)
+    for process, text in zip(sections[1::2], sections[2::2]):
+        for statement in re.findall(r"^\t\S+:\d+, state \d+, \"(.*)\"$", text, re.MULTILINE):
+            missed.add((process, statement))
+    return missed
+
+
+def statements_in(tables):
+    """All statements, in the same form, by the tables that spin writes into pan.t."""
+    statements = set()
+    sections = re.split(r"/\* proctype \d+: :?(\w+):? \*/", tables)
+    for process, text in zip(sections[1::2], sections[2::2]):
+        for statement in re.findall(r"settr\([^\"]*\"(.*)\",[^\"]*\);", text):
+            statements.add((process, statement))
+    return statements
+
+
+def run(variant, folder):
+    """Builds and searches one variant in an empty folder."""
+    os.makedirs(folder)
+    wrong = build(variant, folder, ["-O1" if variant.least >= MANY_STATES else "-O0"])
+    if wrong:
+        return Found("does not build", 0, set(), set(), wrong)
+    table = "-w%d" % (22 if variant.least >= MANY_STATES else 18)  # slots of the hash table: too few is slow
+    pan = call(["./pan", "-m%d" % DEPTH, table], folder)
+    states = re.search(r"(\d+) states, stored", pan.stdout)
+    outcome = outcome_of(pan.returncode, pan.stdout)
+    reached, unreached = set(), set()
+    if outcome == "passes":
+        unreached = unreached_in(pan.stdout)
+        with open(os.path.join(folder, "pan.t")) as tables:
+            reached = statements_in(tables.read()) - unreached
+    return Found(outcome, int(states.group(1)) if states else 0, reached, unreached, pan.stdout)
+
+
+def shortest_trail(variant, folder):
+    """The text of a shortest run that goes wrong."""
+    os.makedirs(folder)
+    wrong = build(variant, folder, ["-O1", "-DBFS"])
+    if wrong:
+        return wrong
+    pan = call(["./pan"], folder)
+    if not [name for name in os.listdir(folder) if name.endswith(".trail")]:
+        return "nothing goes wrong:\n" + pan.stdout
+    spin = ["spin", "-t", "-p", "-g", "-l"] + flags(variant) + [model_path(variant)]
+    name = os.path.basename(model_path(variant)) + ".trail"
+    return call(spin[:1] + ["-k", name] + spin[2:], folder).stdout

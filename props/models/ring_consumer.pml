@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The drain loop in a ring that the writer laps: 5.1.8.1 with E6, E7, E20 (kmes/consumer.c). It
+ * copies unit by unit; an event is delivered as a copy, after the second look at the tail.
+ *
+ *   LAP_WITHOUT_LOOK      a lapped consumer reads at the tail without another look at write_pos (E20).
+ *   DISCARD_WITHOUT_LOOK  likewise after a read that was discarded (E20).
+ *   EMPTY_IF_EQUAL        empty only where read_pos == write_pos, not >= (E20).
+ *   WITHOUT_RECHECK       no second look at the tail (5.1.8.1 step 5).
+ *   CHECKED               which of the mishaps below end the run: their sum. Default: all.
+ */
+#define TORN 1    /* units of different events, or a wrong size */
+#define EARLY 2   /* not published when it is delivered */
+#define TWICE 4   /* delivered before, or older than one that was */
+#define CORRUPT 8 /* no event, and yet the tail has not passed */
+#define LEFT 16   /* the last event is published, and not delivered in the end */
+#ifndef CHECKED
+#define CHECKED 31
+#endif
+
+bool an_event_is_torn;
+bool an_event_is_early;
+bool an_event_comes_twice;
+bool content_is_corrupt;
+bool an_event_is_left;
+
+byte last_sequence; /* delivered; 0: none */
+
+#ifdef EMPTY_IF_EQUAL
+#define is_empty(position, end) ((position) == (end))
+#else
+#define is_empty(position, end) ((position) >= (end))
+#endif
+#define is_sound(size, available) ((size) > 0 && (size) <= (available)) /* E7 */
+
+/* Published units at read_pos, which is not lapped; or goes to `nothing_there`. */
+inline look(read_pos, available, seen) {
+    do
+    :: atomic {
+           seen = write_pos; /* @LOOK_WRITE_POS consumer.c */
+           if
+           :: is_empty(read_pos, seen) -> seen = 0; goto nothing_there
+           :: else -> available = seen - read_pos
+           fi
+       };
+       atomic {
+           seen = tail_pos; /* @LOOK_TAIL consumer.c */
+           if
+           :: read_pos >= seen -> seen = 0; break
+           :: else -> read_pos = seen; seen = 0
+           fi
+       };
+#ifdef LAP_WITHOUT_LOOK
+       atomic { available = CAPACITY; break }
+#endif
+    od
+}
+
+/* A copy of what lies at read_pos: its size, whose its first unit is, whether all the others are. */
+inline read_event(read_pos, available, size, owner, copied, is_mixed) {
+    atomic {
+        size = size_in_header[read_pos % CAPACITY]; /* @READ_DATA consumer.c */
+        owner = unit[read_pos % CAPACITY];
+        copied = 1
+    };
+    do
+    :: is_sound(size, available) && copied < size ->
+        atomic {
+            is_mixed = (is_mixed || unit[(read_pos + copied) % CAPACITY] != owner);
+            copied++
+        }
+    :: else -> break
+    od
+}
+
+/* True where nothing at or behind read_pos was overwritten; else read_pos moves to the tail. */
+inline look_at_tail_again(read_pos, seen, is_whole) {
+#ifdef WITHOUT_RECHECK
+    is_whole = true;
+#else
+    atomic {
+        skip;            /* @DATA_FENCE consumer.c: every load is in order here */
+        seen = tail_pos; /* @RECHECK_TAIL consumer.c */
+        if
+        :: seen <= read_pos -> is_whole = true
+        :: else -> read_pos = seen
+        fi;
+        seen = 0
+    }
+#endif
+}
+
+inline deliver(read_pos, size, owner, is_mixed) {
+    an_event_is_torn = (CHECKED & TORN) && (is_mixed || size != true_size[owner]);
+    assert(!an_event_is_torn);
+    an_event_is_early = (CHECKED & EARLY) && read_pos + size > write_pos;
+    assert(!an_event_is_early);
+    an_event_comes_twice = (CHECKED & TWICE) && owner <= last_sequence;
+    assert(!an_event_comes_twice);
+    last_sequence = owner;
+    read_pos = read_pos + size
+}

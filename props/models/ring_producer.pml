@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer in a ring that is full: 5.1.7 steps 6 to 8 (kmes/producer.c, and the walk of
+ * kmes/buffer.c). Positions count units of the ring; an event has 1 to half of the ring of them,
+ * and each unit says whose it is. The first unit has the size, too.
+ *
+ *   EMPTIES                       the walk may meet an impossible size: the buffer is emptied (E13).
+ *   WITHOUT_PUBLISH_BEFORE_TAIL   a batch may move the tail past what is published (E8).
+ */
+
+/* The ring, and the two words that a consumer sees of it. */
+byte unit[CAPACITY];           /* the sequence number of the event that it belongs to; 0: none */
+byte size_in_header[CAPACITY]; /* of the event whose first unit it is; anything elsewhere */
+byte write_pos;
+byte tail_pos;
+
+/* The CPU's private copies (E13). */
+byte tail;
+byte frontier;
+byte published;
+byte sequence;
+
+/* What is true of each event, for the consumer's assertions. */
+byte true_size[SEQUENCES + 1];
+
+inline publish() {
+    atomic {
+        write_pos = frontier; /* @PUBLISH producer.c */
+        published = frontier
+    }
+}
+
+/* Past what `size` units at the frontier overwrite, no more and no less. */
+inline make_room(size, new_tail) {
+    if
+    :: frontier + size - tail > CAPACITY ->
+        atomic {
+            new_tail = tail;
+            do
+            :: frontier + size - new_tail > CAPACITY ->
+                new_tail = new_tail + size_in_header[new_tail % CAPACITY] /* @WALK_SIZE buffer.c */
+#ifdef EMPTIES
+            :: frontier + size - new_tail > CAPACITY -> new_tail = frontier; break
+#endif
+            :: else -> break
+            od
+        };
+#ifndef WITHOUT_PUBLISH_BEFORE_TAIL
+        if
+        :: frontier != published && new_tail >= published -> publish()
+        :: else
+        fi;
+#endif
+        atomic {
+            tail_pos = new_tail; /* @TAIL producer.c */
+            skip;                /* @TAIL_FENCE producer.c: every store is in order here */
+            tail = new_tail;
+            new_tail = 0
+        }
+    :: else
+    fi
+}
+
+inline write_event(size, written) {
+    atomic {
+        sequence++;
+        true_size[sequence] = size;
+        unit[frontier % CAPACITY] = sequence; /* @DATA producer.c */
+        size_in_header[frontier % CAPACITY] = size;
+        written = 1
+    };
+    do
+    :: written < size ->
+        atomic { unit[(frontier + written) % CAPACITY] = sequence; written++ }
+    :: else -> break
+    od;
+    atomic { frontier = frontier + size; written = 0 }
+}
