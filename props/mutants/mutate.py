@@ -83,6 +83,8 @@ OPPOSITES = {
 ARITHMETIC = frozenset("+ - * / % & | ^ << >>".split())
 WHOLE_NUMBERS = frozenset("__u8 __u16 __u32 __u64 unsigned size_t".split())
 CONSTANT = re.compile(r"^(?!NULL$|KMES_ORDER_)[A-Z][A-Z0-9_]*[A-Z0-9]$")
+# Accesses that touch nothing private but what they return.
+SEAM = re.compile(r"^kmes_(load|store|fence|data_is|copy_in)(_|$)")
 LABEL = re.compile(r"\bX\((\w+),\s*(\w+),\s*(\w+)\)")
 
 
@@ -519,6 +521,8 @@ def _written(source, node):
     if node.kind != "expression":
         return None
     value = node.parts["value"]
+    if value.kind == "call":  # of the seam: it writes nothing that is private
+        return set()
     if value.kind not in ("assign", "postfix"):
         return None
     target, names = value.children[0], set()
@@ -534,15 +538,19 @@ def _written(source, node):
 
 
 def _are_independent(source, first, second):
-    """Two statements that call nothing, and of which neither writes a name that the other one
-    mentions. (Pointers of this tree do not point at members of other names.)"""
-    written = []
+    """Two statements of which neither writes a name that the other one mentions, and of which one
+    at most calls something: one access of the seam. (Pointers of this tree do not point at members
+    of other names; what is private has no other reader while a CPU or a reader is in the core.)"""
+    written, calls = [], []
     for node in (first, second):
         names = _written(source, node)
-        inner = [child.kind for child in node.walk()]
-        if names is None or "call" in inner or inner.count("assign") > 1:
+        inner = list(node.walk())
+        calls += [source.tokens[child.first].text for child in inner if child.kind == "call"]
+        if names is None or [child.kind for child in inner].count("assign") > 1:
             return False
         written.append(names)
+    if len(calls) > 1 or any(not SEAM.match(name) for name in calls):
+        return False
     for names, node in zip(written, (second, first)):
         mentioned = {
             token.text

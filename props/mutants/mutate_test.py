@@ -165,6 +165,13 @@ class Operators(unittest.TestCase):
         self.assertEqual(results("p->a.b = 1; p->c = q->a;", "swap"), ["p->c = q->a; p->a.b = 1;"])
         self.assertEqual(results("p->a = 1; q->a = 2;", "swap"), ["q->a = 2; p->a = 1;"])
         self.assertEqual(results("p[a] = 1; p[b] = 2;", "swap"), ["p[b] = 2; p[a] = 1;"])
+        self.assertEqual(results("p->a = 1; kmes_store_u64(p->b, c);", "swap"), [])
+        self.assertEqual(results("p->a++; p->b = kmes_load_u64(q->c);", "swap"), [])
+        body = "p->a = 1; kmes_store_u64(p->b, p->a);"
+        self.assertEqual(len(results(body, "swap")), 1)
+        body = "kmes_fence_full(A); kmes_store_u64(p->b, c);"
+        self.assertEqual(len(results(body, "swap")), 1)
+        self.assertEqual(len(results("p->a = 1; g(p->b);", "swap")), 1)
         self.assertEqual(results("g(); return;", "swap"), [])
         self.assertEqual(results("int a; g();", "swap"), [])
 
