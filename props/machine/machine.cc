@@ -227,8 +227,8 @@ void Machine::perform_world(const Operation& operation) {
             break;
         }
         case Verb::corrupt: {
-            // Not while the producer is at work: nothing says what it has read already.
-            if (started_ || model_.has_reservation) return skip();
+            // Not while the producer is at work: nothing says what it has read or copied already.
+            if (started_ || model_.has_reservation || model_.has_prepared) return skip();
             const std::size_t event = operation[Key::event];
             const auto bytes = static_cast<std::uint32_t>(operation[Key::value]);
             if (!model_.corrupt(event, bytes)) return skip();
