@@ -14,6 +14,9 @@ from pathlib import Path
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
 # C++ unwinds through the core: what checks a script may end it from inside a hook.
+# With what an access outside of an object is seen by.
+SANITISE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+RUNTIMES = ["libasan.so", "libubsan.so"]
 LINK = ["ld", "-shared", "--eh-frame-hdr", "-z", "noexecstack"]
 # The hook itself, so that programs without one can have the preloaded core, too.
 HOOK = "kmes/user/order_hooked.c"
@@ -24,12 +27,26 @@ class BuildError(Exception):
     """The core itself cannot be built: nothing can be said about mutants."""
 
 
-class Core:
-    """The unmutated core, compiled once; `scratch` is a folder for objects."""
+def sanitiser_runtimes():
+    """What has to be preloaded before a sanitised core."""
+    found = []
+    for name in RUNTIMES:
+        command = ["gcc", f"-print-file-name={name}"]
+        path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        if not Path(path).is_file():
+            raise BuildError(f"gcc has no {name}; Debian's g++ brings it along")
+        found.append(path)
+    return found
 
-    def __init__(self, root, scratch):
+
+class Core:
+    """The unmutated core, compiled once; `scratch` is a folder for objects, `flags` are the
+    compiler's, beyond those of every build."""
+
+    def __init__(self, root, scratch, flags=()):
         self.root = Path(root)
         self.scratch = Path(scratch)
+        self.flags = list(flags)
         self.sources = sorted(path.name for path in (self.root / "kmes").glob("*.c"))
         if not self.sources:
             raise BuildError(f"no kmes/*.c in {self.root}: --root names the top of the tree")
@@ -70,7 +87,7 @@ class Core:
         """None, or what the compiler said."""
         target.parent.mkdir(parents=True, exist_ok=True)
         includes = [f"-I{folder}" for folder in folders] + [f"-I{self.root}"]
-        command = COMPILE + includes + ["-o", str(target), str(source)]
+        command = COMPILE + self.flags + includes + ["-o", str(target), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else done.stderr
 

@@ -14,6 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MEMORY_LIMIT_BYTES = 4 << 30
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:detect_stack_use_after_return=0",
+    "UBSAN_OPTIONS": "abort_on_error=1",
+}
+REPORT = re.compile(r"ERROR: (AddressSanitizer: [\w-]+)|runtime error: ([^\n]*)")
 FIRST_FAILURE = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", re.MULTILINE)
 FAILED_FILE = re.compile(r"^FAILED (.*)$", re.MULTILINE)
 LAST_BEGUN = re.compile(r"^\[ RUN      \] ([\w/]+\.[\w/]+)$", re.MULTILINE)
@@ -44,23 +49,26 @@ class Killer:
     environment: dict = field(default_factory=dict)
     standard_seconds: float = 0.0
     least_seconds: float = 2.0
+    is_sanitised: bool = False  # runs a core that a sanitizer looks after
 
     def limit_seconds(self):
         """Generous: what takes twenty times as long as the core itself is caught in a loop."""
         return max(self.least_seconds, 20 * self.standard_seconds)
 
     def run(self, preload, folder):
+        """`preload`: the shared objects, the core's last."""
         limit = int(self.limit_seconds() + 1)
         # prlimit and env are not to meet the mutant: it is preloaded behind them.
         command = [
             "prlimit",
             f"--cpu={limit}:{limit + 5}",
             "--core=0",
-            f"--as={MEMORY_LIMIT_BYTES}",
+            # A sanitizer takes address space for a shadow of all memory.
+            "--as=unlimited" if self.is_sanitised else f"--as={MEMORY_LIMIT_BYTES}",
             "env",
-            f"LD_PRELOAD={preload}",
+            "LD_PRELOAD=" + " ".join(str(path) for path in preload),
         ]
-        environment = {**os.environ, **self.environment}
+        environment = {**os.environ, **SANITIZER_OPTIONS, **self.environment}
         scale = float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
         # A mutant that sleeps uses no processor time.
         return run_limited(command + self.command, environment, folder, (60 + 20 * limit) * scale)
@@ -143,7 +151,9 @@ class ScriptDriver(Killer):
         if said.get("verdict") == "survived" and ended.status == 0:
             return None
         if said.get("verdict") == "caught":
-            return Finding(said["what"], said["script"])
+            report = REPORT.findall(ended.output)  # the last one is of the shortest script
+            seen = f": {' '.join(report[-1]).strip()}" if report else ""
+            return Finding(said["what"] + seen, said["script"])
         tail = " / ".join(lines[-3:])
         if ended.is_hang:
             return Finding(f"hang of {self.name} {tail}")
@@ -163,29 +173,31 @@ class KillerError(Exception):
     """A killer that says something wrong of the core itself, or that the mutant does not reach."""
 
 
-def try_killers(killers, original, traps, folder):
-    """Each killer passes the core as it is, and fails where the core is traps. Fills in
-    standard_seconds. One after the other: it is processor time that is measured."""
+def try_killers(killers, originals, traps, folder):
+    """Each killer passes the core as it is, and fails where the core is traps. `originals` says by
+    is_sanitised what is to be preloaded. Fills in standard_seconds. One after the other: it is
+    processor time that is measured."""
     for killer in killers:
         if not Path(killer.command[0]).is_file():
             raise KillerError(f"{killer.name}: {killer.command[0]} is not built")
         killer.least_seconds, least = 600.0, killer.least_seconds
-        ended = killer.run(original, folder)
+        ended = killer.run(originals[killer.is_sanitised], folder)
         killer.least_seconds = least
         if killer.finding(ended):
             raise KillerError(f"{killer.name} fails on the core as it is:\n{ended.output}")
         killer.standard_seconds = ended.seconds
-        if not killer.finding(killer.run(traps, folder)):
+        if not killer.finding(killer.run([traps], folder)):
             raise KillerError(
                 f"{killer.name} passes a core in which every function is a trap: what is preloaded "
                 "does not reach it; is it linked dynamically?"
             )
 
 
-def first_finding(killers, preload, folder):
-    """(the killer, its finding); (None, None) for a survivor."""
+def first_finding(killers, preload_of, folder):
+    """(the killer, its finding); (None, None) for a survivor. `preload_of(is_sanitised)` builds
+    what is to be preloaded when it is wanted."""
     for killer in killers:
-        finding = killer.finding(killer.run(preload, folder))
+        finding = killer.finding(killer.run(preload_of(killer.is_sanitised), folder))
         if finding:
             return killer, finding
     return None, None

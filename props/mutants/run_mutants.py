@@ -45,6 +45,7 @@ FUZZ_TARGETS = ["header", "batch"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
 HEADERS = ["guard.h"]
+KINDS = ["scripts", "tests", "sanitizer"]
 
 
 @dataclass
@@ -102,7 +103,7 @@ def parse(arguments):
         help="processor time after which no more random scripts begin (0: all of --scripts)",
     )
     parser.add_argument(
-        "--killers", default="scripts,tests", help="scripts, tests, or both (the standard)"
+        "--killers", default=",".join(KINDS), help=f"of {', '.join(KINDS)}; all is the standard"
     )
     parser.add_argument("--without", action="append", default=[], help="leave this killer out")
     parser.add_argument(
@@ -117,8 +118,8 @@ def parse(arguments):
         if getattr(options, name) < 1:
             parser.error(f"--{name} takes a number from 1")
     for kind in options.killers.split(","):
-        if kind not in ("scripts", "tests"):
-            parser.error(f"--killers: '{kind}' is neither scripts nor tests")
+        if kind not in KINDS:
+            parser.error(f"--killers: '{kind}' is none of {', '.join(KINDS)}")
     return parser, options
 
 
@@ -155,14 +156,16 @@ def selected(mutants, options, parser):
 
 def make_killers(options):
     made = []
-    if "scripts" in options.killers.split(","):
-        command = [str(options.bin / DRIVER), f"--seed={options.seed}"]
-        command += [f"--scripts={options.scripts}", f"--seconds={options.seconds_per_mutant}"]
-        if options.as_found:
-            command.append("--as-found")
-        command += [str(path) for path in sorted((options.root / "props/corpus").glob("*.kmes"))]
+    kinds = options.killers.split(",")
+    driver = [str(options.bin / DRIVER), f"--seed={options.seed}"]
+    driver.append(f"--seconds={options.seconds_per_mutant}")
+    if options.as_found:
+        driver.append("--as-found")
+    corpus = [str(path) for path in sorted((options.root / "props/corpus").glob("*.kmes"))]
+    if "scripts" in kinds:
+        command = driver + [f"--scripts={options.scripts}"] + corpus
         made.append(killing.ScriptDriver("scripts", command, least_seconds=60))
-    if "tests" in options.killers.split(","):
+    if "tests" in kinds:
         for name in FUZZ_TARGETS:
             program = options.bin / "fuzz" / f"{name}_corpus_test"
             folder = options.root / "fuzz/corpora" / name
@@ -174,6 +177,11 @@ def make_killers(options):
             if options.built and not program.is_file():
                 continue
             made.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
+    if "sanitizer" in kinds:  # last: only for those who are left is the core built once more
+        command = driver + [f"--scripts={max(1, options.scripts // 4)}"] + corpus
+        made.append(
+            killing.ScriptDriver("sanitizer", command, least_seconds=60, is_sanitised=True)
+        )
     return [killer for killer in made if killer.name not in options.without]
 
 
@@ -201,7 +209,32 @@ def compile_all(core, cases, texts, jobs):
             case.twin = firsts.setdefault(case.digest, case)
 
 
-def run_all(core, cases, killers, reasons, options):
+class Preloads:
+    """What is preloaded for one mutant, built when it is wanted."""
+
+    def __init__(self, cores, case, text):
+        self.cores, self.case, self.text = cores, case, text
+        self.made = {}
+
+    def of(self, is_sanitised):
+        if is_sanitised not in self.made:
+            core, objects = self.cores[is_sanitised], self.case.objects
+            name = f"{self.case.digest}{'s' if is_sanitised else ''}"
+            if is_sanitised:
+                mutant = self.case.mutant
+                objects, error = core.compile_mutant(mutant.file, mutant.apply(self.text), name)
+                if error:
+                    raise core_build.BuildError(f"{mutant.id} compiles, but not sanitised: {error}")
+            self.made[is_sanitised] = core.link(objects, core.scratch / f"{name}.so")
+        runtimes = core_build.sanitiser_runtimes() if is_sanitised else []
+        return runtimes + [self.made[is_sanitised]]
+
+    def remove(self):
+        for library in self.made.values():
+            library.unlink()
+
+
+def run_all(cores, cases, texts, killers, reasons, options):
     todo = [case for case in cases if case.twin is case]
     progress = Progress(len(todo), "running")
     for case in cases:
@@ -209,11 +242,11 @@ def run_all(core, cases, killers, reasons, options):
             print(case.row())
 
     def run_one(case):
-        library = core.link(case.objects, core.scratch / f"{case.digest}.so")
+        preloads = Preloads(cores, case, texts[case.mutant.file])
         try:
-            killer, finding = killing.first_finding(killers, library, options.root)
+            killer, finding = killing.first_finding(killers, preloads.of, options.root)
         finally:
-            library.unlink()
+            preloads.remove()
         case.verdict = "caught" if finding else "survived"
         if finding:
             case.killer, case.what, case.script = killer.name, finding.what, finding.script
@@ -275,10 +308,14 @@ def work(parser, options, scratch):
     texts = {mutant.file: text for mutant, text in mutants}
     core = core_build.Core(options.root, scratch)
     killers = make_killers(options)
-    original = core.link({}, scratch / "original.so")
-    killing.try_killers(
-        killers, original, core.link_traps(scratch / "traps.so"), options.root
-    )
+    cores = {False: core}
+    originals = {False: [core.link({}, scratch / "original.so")]}
+    if any(killer.is_sanitised for killer in killers):
+        cores[True] = core_build.Core(options.root, scratch / "sanitised", core_build.SANITISE)
+        library = cores[True].link({}, scratch / "sanitised.so")
+        originals[True] = core_build.sanitiser_runtimes() + [library]
+    traps = core.link_traps(scratch / "traps.so")
+    killing.try_killers(killers, originals, traps, options.root)
     cases = [Case(mutant, mutant.diff(text)) for mutant, text in chosen]
     extra = []
     if options.only or options.sample:
@@ -291,7 +328,8 @@ def work(parser, options, scratch):
             if mutant.id in listed and mutant.id not in chosen_ids and mutant.file in files
         ]
     compile_all(core, cases + extra, texts, options.jobs)
-    run_all(core, cases, killers, reasons_of(cases + extra, listed), options)
+    reasons = reasons_of(cases + extra, listed)
+    run_all(cores, cases, texts, killers, reasons, options)
     complaints = judge(cases + extra, listed)
     known = {mutant.id for mutant, _ in mutants}
     unknown = sorted(set(listed) - known)
