@@ -55,15 +55,6 @@
 #define UNSEEN __attribute__((no_sanitize("thread"), noinline))
 #endif
 
-void __tsan_read1(void* address);
-void __tsan_read8(void* address);
-void __tsan_write1(void* address);
-void __tsan_write8(void* address);
-void __tsan_read_range(void* address, unsigned long bytes);
-void __tsan_write_range(void* address, unsigned long bytes);
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-
 /* One buffer. `tail` is what TAIL stored last; only who is in the CPU's critical section uses it.
  * A tag says which tail was the last one before the bytes of its block were written. */
 struct span {
@@ -186,24 +177,31 @@ UNSEEN static void* fence_of(const struct span* span, __u64 tail) {
     return span->base + FENCES_AT + 8 * (tail * 0x9E3779B97F4A7C15ull >> 56) % (8 * FENCES);
 }
 
+/* Two tails are 30 bytes apart at least. */
 UNSEEN static void* tail_of(const struct span* span, __u64 tail) {
-    return span->base + TAILS_AT + tail % TAILS;
+    return span->base + TAILS_AT + (tail & ~7ull) % TAILS;
 }
 
 /* -- Data ------------------------------------------------------------------------------------- */
 
-/* The tags stand before the bytes, so that who has read the bytes finds the tags. */
-UNSEEN void kmes_tsan_written(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
+UNSEEN void* kmes_tsan_position(const __u8* data, __u64 pos) {
+    struct span* span = span_of(data);
+
+    return span ? span->base + pos % POSITIONS : NULL;
+}
+
+/* Before the bytes are written, so that who has read the bytes finds the tags. */
+UNSEEN void kmes_tsan_tag(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
     struct span* span = span_of(data);
     __u64 at;
 
     if (!span || !bytes) return;
     for (at = pos - pos % TAG_BLOCK_BYTES; at < pos + bytes; at += TAG_BLOCK_BYTES)
         __atomic_store_n(tag_of(span, at & (capacity_bytes - 1)), span->tail, __ATOMIC_SEQ_CST);
-    __tsan_write_range(span->base + pos % POSITIONS, bytes);
 }
 
-UNSEEN void kmes_tsan_seen(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
+/* After the bytes were read. */
+UNSEEN void kmes_tsan_read_tags(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
     struct span* span = span_of(data);
     __u64 at;
 
@@ -217,30 +215,32 @@ UNSEEN void kmes_tsan_seen(const __u8* data, __u64 capacity_bytes, __u64 pos, __
     }
 }
 
-UNSEEN void kmes_tsan_believed(const __u8* data, __u64 pos, __u64 bytes) {
-    struct span* span = span_of(data);
-
-    if (span && bytes) __tsan_read_range(span->base + pos % POSITIONS, bytes);
-}
-
 /* -- The tail and its two fences -------------------------------------------------------------- */
 
-UNSEEN void kmes_tsan_tail_is_stored(const void* word, __u64 tail) {
+UNSEEN void* kmes_tsan_tail_is_stored(const void* word, __u64 tail) {
     struct span* span = span_of_word(word);
 
-    if (!span) return;
+    if (!span) return NULL;
     span->tail = tail;
     mine.tail_span = span;
     mine.tail = tail;
-    __tsan_write1(tail_of(span, tail));
+    return tail_of(span, tail);
 }
 
-UNSEEN void kmes_tsan_tail_fence(void) {
-    if (mine.tail_span) __tsan_release(fence_of(mine.tail_span, mine.tail));
+UNSEEN void* kmes_tsan_tail_fence(void) {
+    return mine.tail_span ? fence_of(mine.tail_span, mine.tail) : NULL;
 }
 
-UNSEEN void kmes_tsan_data_fence(void) {
-    if (mine.seen_span && mine.seen_tail) __tsan_acquire(fence_of(mine.seen_span, mine.seen_tail));
+UNSEEN void* kmes_tsan_data_fence(void) {
+    return mine.seen_span && mine.seen_tail ? fence_of(mine.seen_span, mine.seen_tail) : NULL;
+}
+
+UNSEEN void* kmes_tsan_tail_is_rechecked(const void* word) {
+    __u64 seen_tail = mine.seen_tail;
+
+    mine.seen_tail = 0;
+    if (!seen_tail || mine.seen_span != span_of_word(word)) return NULL;
+    return tail_of(mine.seen_span, seen_tail);
 }
 
 UNSEEN void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail) {
@@ -248,10 +248,7 @@ UNSEEN void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail) {
     mine.looked_tail = tail;
 }
 
-UNSEEN __u64 kmes_tsan_tail_is_rechecked(const void* word, __u64 tail) {
-    if (mine.seen_tail && mine.seen_span == span_of_word(word))
-        __tsan_read1(tail_of(mine.seen_span, mine.seen_tail));
-    mine.seen_tail = 0;
+UNSEEN __u64 kmes_tsan_planted_tail(const void* word, __u64 tail) {
     if (kmes_tsan_skipped_label == KMES_ORDER_RECHECK_TAIL) return 0;
     if (kmes_tsan_reordered_label == KMES_ORDER_DATA_FENCE && mine.looked_word == word)
         return mine.looked_tail;
@@ -260,40 +257,34 @@ UNSEEN __u64 kmes_tsan_tail_is_rechecked(const void* word, __u64 tail) {
 
 /* -- The counter and the generation ----------------------------------------------------------- */
 
-UNSEEN static void* value_of(const struct span* span, __u64 values_at, __u64 value) {
-    return span->base + values_at + 8 * (value % WORD_VALUES);
-}
-
-UNSEEN void kmes_tsan_counter_is_stored(const void* word, __u64 counter) {
+UNSEEN static void* value_of(const void* word, __u64 values_at, __u64 value) {
     struct span* span = span_of_word(word);
 
-    if (span) __tsan_write8(value_of(span, COUNTERS_AT, counter));
+    return span ? span->base + values_at + 8 * (value % WORD_VALUES) : NULL;
+}
+
+UNSEEN void* kmes_tsan_counter_is_stored(const void* word, __u64 counter) {
+    return value_of(word, COUNTERS_AT, counter);
 }
 
 UNSEEN void kmes_tsan_counter_is_taken(__u64 counter) {
     mine.counter = counter;
 }
 
-UNSEEN void kmes_tsan_counter_is_relied_on(const void* word) {
-    struct span* span = span_of_word(word);
-
-    if (span) __tsan_read8(value_of(span, COUNTERS_AT, mine.counter));
+UNSEEN void* kmes_tsan_counter_is_relied_on(const void* word) {
+    return value_of(word, COUNTERS_AT, mine.counter);
 }
 
-UNSEEN void kmes_tsan_generation_is_stored(const void* word, __u64 generation) {
-    struct span* span = span_of_word(word);
-
-    if (span) __tsan_write8(value_of(span, GENERATIONS_AT, generation));
+UNSEEN void* kmes_tsan_generation_is_stored(const void* word, __u64 generation) {
+    return value_of(word, GENERATIONS_AT, generation);
 }
 
 UNSEEN void kmes_tsan_generation_is_seen(__u64 generation) {
     mine.generation = generation;
 }
 
-UNSEEN void kmes_tsan_generation_is_relied_on(const void* word) {
-    struct span* span = span_of_word(word);
-
-    if (span) __tsan_read8(value_of(span, GENERATIONS_AT, mine.generation));
+UNSEEN void* kmes_tsan_generation_is_relied_on(const void* word) {
+    return value_of(word, GENERATIONS_AT, mine.generation);
 }
 
 /* -- Stores that are held back ---------------------------------------------------------------- */

@@ -42,40 +42,60 @@ extern int kmes_tsan_reordered_label; /* this fence is told, but the accesses ar
 extern int kmes_tsan_skipped_label;   /* RECHECK_TAIL: is not looked at */
 extern unsigned kmes_tsan_noise;      /* a thread pauses at one access of so many; 0: never */
 
+/* What follows keeps the books, invisible to TSan; where it gives an address (NULL: none), the
+ * caller tells TSan, so that a report says where in the core that is. */
 void kmes_tsan_pause(void);
 void kmes_tsan_fresh(const __u8* data); /* a new buffer: new stand-in addresses */
-void kmes_tsan_written(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
-void kmes_tsan_seen(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
-void kmes_tsan_believed(const __u8* data, __u64 pos, __u64 bytes);
+void* kmes_tsan_position(const __u8* data, __u64 pos);
+void kmes_tsan_tag(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
+void kmes_tsan_read_tags(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes);
 
-void kmes_tsan_tail_is_stored(const void* word, __u64 tail);
-void kmes_tsan_tail_fence(void);
-void kmes_tsan_data_fence(void);
-__u64 kmes_tsan_tail_is_rechecked(const void* word, __u64 tail);
+void* kmes_tsan_tail_is_stored(const void* word, __u64 tail);
+void* kmes_tsan_tail_fence(void);
+void* kmes_tsan_data_fence(void);
+void* kmes_tsan_tail_is_rechecked(const void* word);
 void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail);
-void kmes_tsan_counter_is_stored(const void* word, __u64 counter);
+__u64 kmes_tsan_planted_tail(const void* word, __u64 tail);
+void* kmes_tsan_counter_is_stored(const void* word, __u64 counter);
 void kmes_tsan_counter_is_taken(__u64 counter);
-void kmes_tsan_counter_is_relied_on(const void* word);
-void kmes_tsan_generation_is_stored(const void* word, __u64 generation);
+void* kmes_tsan_counter_is_relied_on(const void* word);
+void* kmes_tsan_generation_is_stored(const void* word, __u64 generation);
 void kmes_tsan_generation_is_seen(__u64 generation);
-void kmes_tsan_generation_is_relied_on(const void* word);
+void* kmes_tsan_generation_is_relied_on(const void* word);
 
 void kmes_tsan_fence(void); /* full, invisible to TSan */
 /* A store that waits, as in a store buffer, until the next one of this thread or the release. */
 void kmes_tsan_hold(void* word, __u64 value, unsigned bytes);
 void kmes_tsan_release_held(void);
 
+/* TSan's own (compiler-rt, tsan_interface.h). */
+void __tsan_read8(void* address);
+void __tsan_write8(void* address);
+void __tsan_read_range(void* address, unsigned long bytes);
+void __tsan_write_range(void* address, unsigned long bytes);
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+
 KMES_EXTERN_C_END
+
+static inline void kmes_tsan_tell_write(void* address) {
+    if (address) __tsan_write8(address);
+}
+
+static inline void kmes_tsan_tell_read(void* address) {
+    if (address) __tsan_read8(address);
+}
 
 /* Before a store. True: it is held back. */
 static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned bytes,
                                           enum kmes_order_label label) {
     kmes_tsan_pause();
     kmes_tsan_release_held();
-    if (label == KMES_ORDER_TAIL) kmes_tsan_tail_is_stored(word, value);
-    if (label == KMES_ORDER_GENERATION) kmes_tsan_generation_is_stored(word, value);
+    if (label == KMES_ORDER_TAIL) kmes_tsan_tell_write(kmes_tsan_tail_is_stored(word, value));
+    if (label == KMES_ORDER_GENERATION)
+        kmes_tsan_tell_write(kmes_tsan_generation_is_stored(word, value));
     if (label == KMES_ORDER_COUNTER || label == KMES_ORDER_RETIRE_COUNTER)
-        kmes_tsan_counter_is_stored(word, value);
+        kmes_tsan_tell_write(kmes_tsan_counter_is_stored(word, value));
     if ((label == KMES_ORDER_TAIL && kmes_tsan_reordered_label == KMES_ORDER_TAIL_FENCE) ||
         (label == KMES_ORDER_PUBLISH && kmes_tsan_reordered_label == KMES_ORDER_WAKE_FENCE) ||
         (label == KMES_ORDER_ASK_WAKE && kmes_tsan_reordered_label == KMES_ORDER_SLEEP_FENCE)) {
@@ -89,12 +109,16 @@ static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned byte
 static inline __u64 kmes_tsan_after_load(const void* word, __u64 value,
                                          enum kmes_order_label label) {
     if (label == KMES_ORDER_LOOK_TAIL) kmes_tsan_tail_is_looked_at(word, value);
-    if (label == KMES_ORDER_RECHECK_TAIL) return kmes_tsan_tail_is_rechecked(word, value);
+    if (label == KMES_ORDER_RECHECK_TAIL) {
+        kmes_tsan_tell_read(kmes_tsan_tail_is_rechecked(word));
+        return kmes_tsan_planted_tail(word, value);
+    }
     if (label == KMES_ORDER_LOOK_GENERATION) kmes_tsan_generation_is_seen(value);
-    if (label == KMES_ORDER_FROZEN_WRITE_POS) kmes_tsan_generation_is_relied_on(word);
+    if (label == KMES_ORDER_FROZEN_WRITE_POS)
+        kmes_tsan_tell_read(kmes_tsan_generation_is_relied_on(word));
     if (label == KMES_ORDER_SLEEP_COUNTER) kmes_tsan_counter_is_taken(value);
     if (label == KMES_ORDER_SLEEP_WRITE_POS || label == KMES_ORDER_SLEEP_GENERATION)
-        kmes_tsan_counter_is_relied_on(word);
+        kmes_tsan_tell_read(kmes_tsan_counter_is_relied_on(word));
     if (label == KMES_ORDER_NEED_WAKE || label == KMES_ORDER_SLEEP_GENERATION) {
         kmes_tsan_pause();
         kmes_tsan_release_held();
@@ -138,15 +162,21 @@ KMES_ORDER_DEFINE_ACCESSORS(u8)
 #undef KMES_ORDER_DEFINE_ACCESSORS
 
 static inline void kmes_fence_release(enum kmes_order_label label) {
+    void* told;
+
     if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
-    if (label == KMES_ORDER_TAIL_FENCE) kmes_tsan_tail_fence();
+    told = label == KMES_ORDER_TAIL_FENCE ? kmes_tsan_tail_fence() : NULL;
+    if (told) __tsan_release(told);
 }
 
 static inline void kmes_fence_acquire(enum kmes_order_label label) {
+    void* told;
+
     if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
-    if (label == KMES_ORDER_DATA_FENCE) kmes_tsan_data_fence();
+    told = label == KMES_ORDER_DATA_FENCE ? kmes_tsan_data_fence() : NULL;
+    if (told) __tsan_acquire(told);
 }
 
 static inline void kmes_fence_full(enum kmes_order_label label) {
@@ -157,10 +187,12 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
 static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, const void* from,
                                 __u64 bytes, enum kmes_order_label label) {
     const __u8* source = (const __u8*)from;
+    void* told = kmes_tsan_position(data, pos);
     __u64 i;
 
     kmes_tsan_pause();
-    kmes_tsan_written(data, capacity_bytes, pos, bytes);
+    kmes_tsan_tag(data, capacity_bytes, pos, bytes);
+    if (told && bytes) __tsan_write_range(told, bytes);
     for (i = 0; i < bytes; i++) {
         __u8* to = data + ((pos + i) & (capacity_bytes - 1));
 
@@ -185,13 +217,15 @@ static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_byte
         else
             target[i] = __atomic_load_n(from, __ATOMIC_RELAXED);
     }
-    if (label == KMES_ORDER_READ_DATA) kmes_tsan_seen(data, capacity_bytes, pos, bytes);
+    if (label == KMES_ORDER_READ_DATA) kmes_tsan_read_tags(data, capacity_bytes, pos, bytes);
 }
 
 static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
                                       enum kmes_order_label label) {
+    void* told = kmes_tsan_position(data, pos);
+
     (void)label;
-    kmes_tsan_believed(data, pos, bytes);
+    if (told && bytes) __tsan_read_range(told, bytes);
 }
 
 static inline void kmes_data_is_fresh(const __u8* data, enum kmes_order_label label) {

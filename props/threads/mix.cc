@@ -65,6 +65,7 @@ void narrow(Draw& draw, Mix* mix) {
         mix->sizes = Sizes::kSmall;
         mix->rounds = 2;
         mix->round_events = 3000;
+        mix->readers[0].dawdle = 1u << draw.below(14);  // a slow one is where the tail moves
     } else if (mix->profile == Profile::kSleeps) {
         mix->sizes = Sizes::kTiny;
         mix->rounds = 300;

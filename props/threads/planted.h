@@ -27,6 +27,7 @@ struct Plant {
     Fault fault;
     Profile profile;  // the runs that meet it
     Finder finder;
+    const char* in;   // a function of the core that TSan's report names; "" for other finders
     const char* why;  // what the finder sees; or why there is nothing to see
 };
 

@@ -84,15 +84,41 @@ std::string last_line(const std::string& output, const std::string& beginning) {
     return output.substr(begin, output.find('\n', begin) - begin);
 }
 
-// "data race kmes/consumer.c:12 in is_whole", whatever folder it was built in.
-std::string tsan_summary(const std::string& output) {
-    std::string line = last_line(output, "SUMMARY: ThreadSanitizer: ");
-    const std::size_t path = line.find(" /");
-    const std::size_t core = line.rfind("/kmes/");
+// The innermost function of the core's own files in the stack that begins at `at`, and where.
+std::string core_frame(const std::string& output, std::size_t at) {
+    const std::size_t end = output.find("\n\n", at);
 
-    if (path != std::string::npos && core != std::string::npos && core > path)
-        line.replace(path + 1, core - path, "");
-    return line;
+    while ((at = output.find("    #", at)) < end) {
+        const std::size_t line_end = output.find('\n', at);
+        const std::string line = output.substr(at, line_end - at);
+        const std::size_t file = line.find("/kmes/");
+
+        if (file != std::string::npos && line.find("/kmes/user/") == std::string::npos) {
+            const std::size_t name = line.find(' ', 5) + 1;
+
+            return line.substr(name, line.find(' ', name) - name) + " (" +
+                   line.substr(file + 1, line.find(' ', file) - file - 1) + ")";
+        }
+        at = line_end;
+    }
+    return "a place outside of the core";
+}
+
+// "race of is_whole (kmes/consumer.c:63:5) with move_tail (kmes/producer.c:82:5)"
+std::string tsan_summary(const std::string& output) {
+    const std::size_t report = output.find("WARNING: ThreadSanitizer: data race");
+    const std::size_t before = output.find("\n\n  Previous", report);
+
+    if (report == std::string::npos || before == std::string::npos)
+        return last_line(output, "SUMMARY: ThreadSanitizer: ");
+    return "race of " + core_frame(output, report) + " with " + core_frame(output, before + 2);
+}
+
+// Whether the report is about what was planted: it names the function. (TSan may have forgotten
+// one of the two stacks; it says so then.)
+bool is_about(const Plant& plant, const std::string& output) {
+    return output.find(std::string(" ") + plant.in + " ") != std::string::npos ||
+           output.find("failed to restore the stack") != std::string::npos;
 }
 
 Seen see(const Plant& plant) {
@@ -141,6 +167,9 @@ TEST(PlantedTest, EachFaultIsFoundByWhomTheTableSays) {
             << name_of(plant.label) << " " << name_of(plant.fault)
             << "; the table says: " << plant.why << "\n"
             << seen.output;
+        if (seen.finder == Finder::kTsan) {
+            EXPECT_TRUE(is_about(plant, seen.output)) << plant.in << "\n" << seen.output;
+        }
     }
 }
 
@@ -181,7 +210,9 @@ int main(int argc, char** argv) {
     const char* options = getenv("TSAN_OPTIONS");
 
     setenv("TSAN_OPTIONS",
-           (std::string(options ? options : "") + ":halt_on_error=1:exitcode=66").c_str(), 1);
+           (std::string(options ? options : "") + ":halt_on_error=1:exitcode=66:history_size=7")
+               .c_str(),
+           1);
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

@@ -18,7 +18,7 @@ namespace kmes::props {
 namespace {
 
 constexpr std::uint64_t kSeed = 20001;
-constexpr std::uint64_t kRuns = 60;
+constexpr std::uint64_t kRuns = 120;
 constexpr std::uint64_t kEnough = 100000;  // mixes that no run ever comes to the end of
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {

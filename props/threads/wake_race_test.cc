@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+//
+// E1 on this machine: without a full fence on both sides a store waits in the processor's store
+// buffer while the next load is done, and a consumer sleeps on an event that is published. One
+// emission and one kmes_reader_wait meet again and again, on the core's own code, whose fences can
+// be left out one by one (droppable_fence.h).
+//
+//   wake_race_test              with all fences; and with none, until one wake-up is lost
+//   wake_race_test --races=N    N races of each of the four, for the rates (wake_race_long_test)
+//
+// A race is lost if the consumer went to sleep, and the counter has still the value that it sleeps
+// on when the emission is over: nobody will wake it. No time is measured.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kmes/order.h"
+#include "kmes/reader.h"
+#include "kmes/ring.h"
+#include "kmes/tests/ring_memory.h"
+#include "props/threads/droppable_fence.h"
+
+extern "C" {
+unsigned long long kmes_dropped_fences;
+}
+
+namespace kmes::props {
+namespace {
+
+constexpr std::uint64_t kCapacityBytes = 4096;
+constexpr std::uint64_t kWakeFence = 1ull << KMES_ORDER_WAKE_FENCE;
+constexpr std::uint64_t kSleepFence = 1ull << KMES_ORDER_SLEEP_FENCE;
+
+std::uint64_t long_races;  // 0: the short test
+
+// Two threads that go on together; the one that waits lets others run now and then.
+class Meeting {
+  public:
+    void meet() {
+        const std::uint64_t mine = arrived_.fetch_add(1) / 2;
+
+        for (unsigned turns = 1; arrived_.load() / 2 == mine; turns++) {
+            if (turns % 2048 == 0) sched_yield();
+        }
+    }
+
+  private:
+    std::atomic<std::uint64_t> arrived_{0};
+};
+
+void spin(std::uint64_t turns) {
+    for (volatile std::uint64_t left = turns; left > 0;) left = left - 1;
+}
+
+// A limit for what must be found, times KMES_TIMEOUT_SCALE; not for counting rates.
+bool is_too_late(std::chrono::steady_clock::time_point begin) {
+    const char* scale = getenv("KMES_TIMEOUT_SCALE");
+    const double factor = scale && *scale ? strtod(scale, nullptr) : 1;
+
+    return !long_races && std::chrono::steady_clock::now() - begin >
+                              std::chrono::duration<double>(150 * (factor > 0 ? factor : 1));
+}
+
+class WakeRace {
+  public:
+    WakeRace();
+    ~WakeRace() { kmes_reader_close(&reader_); }
+
+    // Until `races` are over, `enough` are lost, or the patience is at its end. How many were lost.
+    std::uint64_t run(std::uint64_t races, std::uint64_t enough);
+    std::uint64_t races() const { return races_; }
+
+  private:
+    static int attach(void* context, __u16, kmes_mapping* mapping);
+    static int sleep(void* context, __u32* word, __u32 expected, __u64);
+    void emit();
+    void drain();
+
+    tests::RingMemory memory_{kCapacityBytes};
+    std::vector<kmes_boundary> index_{kmes_index_entries(kCapacityBytes)};
+    kmes_buffer buffer_ = {};
+    kmes_platform producer_platform_ = {};
+    kmes_cpu cpu_ = {};
+    kmes_platform reader_platform_ = {};
+    kmes_reader reader_ = {};
+    Meeting meeting_;
+    std::uint64_t races_ = 0;
+    std::uint64_t lost_ = 0;
+    bool has_slept_ = false;
+};
+
+WakeRace::WakeRace() {
+    kmes_buffer_setup setup = {};
+    kmes_reader_config config = {};
+
+    setup.mapping = memory_.base();
+    setup.index = index_.data();
+    setup.capacity_bytes = kCapacityBytes;
+    setup.generation = 1;
+    setup.version = KMES_VERSION_1;
+    EXPECT_EQ(0, kmes_buffer_init(&buffer_, &setup));
+    producer_platform_.clock_ns = [](void*) -> __u64 { return 1; };
+    producer_platform_.queue_wake = [](void*, kmes_buffer*) {};  // nobody sleeps in earnest
+    kmes_cpu_init(&cpu_, 0, &buffer_, &producer_platform_, 0);
+    reader_platform_.context = this;
+    reader_platform_.sleep = sleep;
+    config.attach_functions = {attach, attach, [](void*, kmes_mapping*) {}, this};
+    config.platform = &reader_platform_;
+    EXPECT_EQ(0, kmes_reader_open(&reader_, &config));
+}
+
+int WakeRace::attach(void* context, __u16, kmes_mapping* mapping) {
+    const auto& memory = static_cast<WakeRace*>(context)->memory_;
+
+    *mapping = {};
+    mapping->base = memory.base();
+    mapping->mapped_bytes = memory.mapped_bytes();
+    return 0;
+}
+
+// Asleep until the emission is over; its last store is visible then.
+int WakeRace::sleep(void* context, __u32* word, __u32 expected, __u64) {
+    auto* self = static_cast<WakeRace*>(context);
+
+    self->meeting_.meet();
+    self->has_slept_ = true;
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == expected) self->lost_++;
+    return 0;
+}
+
+void WakeRace::emit() {
+    kmes_event_input input = {};
+
+    input.type = "t";
+    input.type_len = 1;
+    kmes_cpu_emit(&cpu_, &input);
+}
+
+void WakeRace::drain() {
+    std::uint8_t room[64];
+    kmes_event_view view;
+
+    while (kmes_reader_next(&reader_, room, sizeof(room), &view) == KMES_READ_EVENT) continue;
+}
+
+// Who begins first, and by how much, changes from race to race.
+std::uint64_t WakeRace::run(std::uint64_t races, std::uint64_t enough) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::atomic<bool> ends{false};
+    std::thread emitting([&] {
+        for (std::uint64_t race = 0;; race++) {
+            meeting_.meet();
+            if (ends.load()) return;
+            spin(race % 13);
+            emit();
+            meeting_.meet();
+        }
+    });
+
+    for (races_ = 0; races_ < races && lost_ < enough && !is_too_late(begin); races_++) {
+        has_slept_ = false;
+        meeting_.meet();
+        spin(races_ % 37);
+        kmes_reader_wait(&reader_, KMES_NO_TIMEOUT);
+        if (!has_slept_) meeting_.meet();
+        drain();
+    }
+    ends.store(true);
+    meeting_.meet();
+    emitting.join();
+    return lost_;
+}
+
+struct Lost {
+    std::uint64_t races;
+    std::uint64_t lost;
+};
+
+Lost race_without(std::uint64_t fences, std::uint64_t races, std::uint64_t enough) {
+    WakeRace race;
+
+    kmes_dropped_fences = fences;
+    const std::uint64_t lost = race.run(races, enough);
+
+    kmes_dropped_fences = 0;
+    printf("left out: %-26s %9llu races, %6llu wake-ups lost\n",
+           fences == 0             ? "nothing"
+           : fences == kWakeFence  ? "WAKE_FENCE"
+           : fences == kSleepFence ? "SLEEP_FENCE"
+                                   : "WAKE_FENCE and SLEEP_FENCE",
+           static_cast<unsigned long long>(race.races()), static_cast<unsigned long long>(lost));
+    fflush(stdout);
+    return {race.races(), lost};
+}
+
+// A store buffer can only be seen from another processor.
+bool has_one_processor() {
+    return std::thread::hardware_concurrency() < 2;
+}
+
+TEST(WakeRaceTest, WithBothFencesNoWakeUpIsLost) {
+    EXPECT_EQ(0u, race_without(0, long_races ? long_races : 50000, UINT64_MAX).lost);
+}
+
+// On an idle machine one race in a hundred; on a busy one the two threads seldom run at the same
+// time, so it goes on until one is lost.
+TEST(WakeRaceTest, WithoutAnyFenceAWakeUpIsLost) {
+    if (has_one_processor()) GTEST_SKIP() << "one processor";
+    const Lost result = long_races ? race_without(kWakeFence | kSleepFence, long_races, UINT64_MAX)
+                                   : race_without(kWakeFence | kSleepFence, UINT64_MAX, 1);
+
+    EXPECT_GT(result.lost, 0u) << "in " << result.races << " races";
+}
+
+TEST(WakeRaceTest, WithoutOneOfThemAWakeUpIsLostInALongRun) {
+    if (!long_races) return;  // one in hundreds, or in a million: too rare for every commit
+    if (has_one_processor()) GTEST_SKIP() << "one processor";
+    EXPECT_GT(race_without(kWakeFence, long_races, UINT64_MAX).lost, 0u);
+    EXPECT_GT(race_without(kSleepFence, long_races, UINT64_MAX).lost, 0u);
+}
+
+}  // namespace
+}  // namespace kmes::props
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    if (argc == 2 && std::string(argv[1]).starts_with("--races="))
+        kmes::props::long_races = strtoull(argv[1] + 8, nullptr, 10);
+    return RUN_ALL_TESTS();
+}
