@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -178,6 +180,21 @@ TEST(PlantedTest, TheTableHasEveryFaultOfEveryLabel) {
 
     for (const Plant& plant : all_plants()) places.push_back({plant.label, plant.fault});
     EXPECT_TRUE(places == all_plant_places());
+}
+
+// docs/threads.md, line by line.
+TEST(PlantedTest, TheDocumentHasTheTable) {
+    std::ifstream file("docs/threads.md");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+
+    ASSERT_FALSE(text.empty()) << "docs/threads.md is not there: run it from the top of the tree";
+    for (const Plant& plant : all_plants()) {
+        const std::string row = std::string("\n| ") + name_of(plant.label) + " | " +
+                                name_of(plant.fault) + " | " + name_of(plant.finder) + " | " +
+                                plant.why + " |\n";
+
+        EXPECT_NE(std::string::npos, text.find(row)) << "docs/threads.md lacks:" << row;
+    }
 }
 
 // Nothing is planted: what is found then is a mistake of the harness, or of the core.
