@@ -4,7 +4,7 @@
  * a newer buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event is its sequence number, which
  * is its position; laps and torn reads are in jump.pml.
  *
- *   WITHOUT_FROZEN_LOOK   goes to the newer buffer without a second look at the old write_pos (E24).
+ *   WITHOUT_FROZEN_LOOK   goes to the newer buffer with no second look at write_pos (E24).
  */
 
 /* The sequence number that consumer `me` has to deliver next: all from its first buffer's tail. */

@@ -3,8 +3,8 @@
  * Sleep and wake: futex_wait, and a wake that the CPU queues and that is issued later (platform.h).
  * Both calls enter the operating system and take a lock there: full fences. Knows no protocol.
  *
- *   WAKE_GOES_TO_CURRENT   a queued wake does not hold its buffer: it wakes who sleeps on the buffer
- *                          that is written to when it is issued (against E16).
+ *   WAKE_GOES_TO_CURRENT   a queued wake does not hold its buffer: it wakes who sleeps on
+ *                          the buffer that is written to by then (against E16).
  */
 #define AWAKE 255
 

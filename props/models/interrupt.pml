@@ -16,6 +16,9 @@
  *   WITHOUT_SETTLING     numbers of events that were turned away are forgotten.
  *   ONLY_TORN            the run does not end where events are out of order or numbers wrong.
  */
+/* leaves out: WALK_SIZE TAIL TAIL_FENCE: nothing is overwritten here; jump.pml */
+/* leaves out: LOOK_TAIL DATA_FENCE RECHECK_TAIL: likewise */
+/* leaves out: LOOK_GENERATION FROZEN_WRITE_POS SLEEP_GENERATION: no buffer is left here */
 #ifndef TASK_EVENTS
 #define TASK_EVENTS 1
 #endif

@@ -7,10 +7,13 @@
  * x86-64 here: the consumer stores nothing that the producer loads, so a producer whose stores wait
  * is one that runs later. (What weaker machines add is E4 and E5: not this model's.)
  *
- * Sizes:    CAPACITY; EVENTS that are written, each of any size up to half of it, alone or in a batch.
+ * Sizes:    CAPACITY; EVENTS that are written, each of any size up to half of it, alone or (with
+ *           BATCHES) in a batch.
  * Start:    SURVIVOR: units of one published event that is there before (more than half: after a
  *           shrink), 0: none.
  */
+/* leaves out: WAKE_FENCE NEED_WAKE COUNTER: nobody sleeps here; sleep_and_swap.pml */
+/* leaves out: LOOK_GENERATION: no buffer is left here; sleep_and_swap.pml */
 #ifndef CAPACITY
 #define CAPACITY 8
 #endif
@@ -27,7 +30,7 @@
 
 bool producer_is_done;
 
-/* path: emit, batch */
+/* path: emit, batch, overfull-batch */
 proctype producer() {
     byte events, size, new_tail, written;
 
@@ -54,12 +57,12 @@ proctype producer() {
     producer_is_done = true
 }
 
-/* path: next */
+/* path: open, next */
 proctype consumer() {
     byte read_pos, available, seen, size, owner, copied;
     bool is_mixed, is_whole;
 
-    read_pos = tail_pos; /* E11: begins at the tail, at any time */
+    read_pos = tail_pos; /* @LOOK_TAIL attach.c: begins at the tail, at any time (E11) */
     do
     :: look(read_pos, available, seen);
 read:

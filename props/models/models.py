@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The table of variants, and one run of spin for one of them: what pan found, and how thoroughly.
 
-A run counts only if pan said how it ended: `passes` is a whole search without an error, an error is the name in a
-violated assertion. Everything else (a search that was cut off, a state that nothing leaves, a compiler's error) is
-an outcome of its own that no variant expects.
+A run counts only if pan said how it ended: `passes` is a whole search without an error, an error is
+the name in a violated assertion. Everything else (a search that was cut off, a state that nothing
+leaves, a compiler's error) is an outcome of its own that no variant expects.
 """
 import collections
 import os
@@ -30,9 +30,11 @@ def read_variants(path=os.path.join(HERE, "variants.txt")):
             cells = [cell.strip() for cell in line.split("|")]
             match = re.fullmatch(r"(passes) (\d+)|(\w+)", cells[2]) if len(cells) == 5 else None
             if not match:
-                raise SystemExit("%s:%d: not `name | model | outcome | definitions | text`" % (path, number))
+                raise SystemExit("%s:%d: not `name | model | outcome | definitions | text`"
+                                 % (path, number))
             outcome, least = match.group(1) or match.group(3), int(match.group(2) or 0)
-            variants.append(Variant(cells[0], cells[1], outcome, least, tuple(cells[3].split()), cells[4]))
+            definitions = tuple(cells[3].split())
+            variants.append(Variant(cells[0], cells[1], outcome, least, definitions, cells[4]))
     names = [variant.name for variant in variants]
     for name in sorted(set(names)):
         if names.count(name) > 1:
@@ -55,16 +57,24 @@ def flags(variant):
 
 
 def call(command, folder):
-    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.run(command, cwd=folder, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def build(variant, folder, compiler_flags):
     """Makes folder/pan. An empty text, or what went wrong."""
     spin = call(["spin", "-a"] + flags(variant) + [model_path(variant)], folder)
-    if spin.returncode or "Error" in spin.stdout or not os.path.exists(os.path.join(folder, "pan.c")):
+    is_made = os.path.exists(os.path.join(folder, "pan.c"))
+    if spin.returncode or "Error" in spin.stdout or not is_made:
         return "spin: " + spin.stdout
-    gcc = call(["gcc", "-w", "-DSAFETY", "-DMEMLIM=%d" % MEMORY_MB, "-o", "pan", "pan.c"] + compiler_flags, folder)
+    gcc = ["gcc", "-w", "-DSAFETY", "-DMEMLIM=%d" % MEMORY_MB, "-o", "pan", "pan.c"]
+    gcc = call(gcc + compiler_flags, folder)
     return "gcc: " + gcc.stdout if gcc.returncode else ""
+
+
+CUT_OFF = re.compile(r"max search depth too small|Search not completed|MEMLIM|out of memory"
+                     r"|truncated|aborted")
+ALL = ("Full statespace search for:", r"assertion violations\s*\+", r"invalid end states\s*\+")
 
 
 def outcome_of(returncode, log):
@@ -78,17 +88,16 @@ def outcome_of(returncode, log):
     if errors.group(1) != "0":
         other = re.search(r"^pan:\d+: (.*)", log, re.MULTILINE)
         return other.group(1) if other else "an error without a name"
-    if re.search(r"max search depth too small|Search not completed|MEMLIM|out of memory|truncated|aborted", log):
+    if CUT_OFF.search(log):
         return "cut off"
-    if "Full statespace search for:" not in log or not re.search(r"assertion violations\s*\+", log) \
-            or not re.search(r"invalid end states\s*\+", log):
+    if not all(re.search(words, log) for words in ALL):
         return "not a full search"
     return "passes"
 
 
 def unreached_in(log):
-    """Statements that a process never came to: {(process, text)}. (Where one stands is not told right
-    by spin 6.5.2 for an inline inside of an inline.)"""
+    """Statements that a process never came to: {(process, text)}. (Where one stands is not told
+    right by spin 6.5.2 for an inline inside of an inline.)"""
     missed = set()
     sections = re.split(r"^unreached in (?:proctype )?(\w+)$", log, flags=re.MULTILINE)
     for process, text in zip(sections[1::2], sections[2::2]):
@@ -113,7 +122,7 @@ def run(variant, folder):
     wrong = build(variant, folder, ["-O1" if variant.least >= MANY_STATES else "-O0"])
     if wrong:
         return Found("does not build", 0, set(), set(), wrong)
-    table = "-w%d" % (22 if variant.least >= MANY_STATES else 18)  # slots of the hash table: too few is slow
+    table = "-w%d" % (22 if variant.least >= MANY_STATES else 18)  # slots: too few is slow
     pan = call(["./pan", "-m%d" % DEPTH, table], folder)
     states = re.search(r"(\d+) states, stored", pan.stdout)
     outcome = outcome_of(pan.returncode, pan.stdout)
@@ -125,15 +134,15 @@ def run(variant, folder):
     return Found(outcome, int(states.group(1)) if states else 0, reached, unreached, pan.stdout)
 
 
-def shortest_trail(variant, folder):
-    """The text of a shortest run that goes wrong."""
+def short_trail(variant, folder):
+    """The text of a run that goes wrong: after the first one, shorter ones are looked for."""
     os.makedirs(folder)
-    wrong = build(variant, folder, ["-O1", "-DBFS"])
+    wrong = build(variant, folder, ["-O1", "-DREACH"])
     if wrong:
         return wrong
-    pan = call(["./pan"], folder)
-    if not [name for name in os.listdir(folder) if name.endswith(".trail")]:
+    pan = call(["./pan", "-i", "-m%d" % DEPTH], folder)
+    trail = os.path.basename(model_path(variant)) + ".trail"
+    if not os.path.exists(os.path.join(folder, trail)):
         return "nothing goes wrong:\n" + pan.stdout
-    spin = ["spin", "-t", "-p", "-g", "-l"] + flags(variant) + [model_path(variant)]
-    name = os.path.basename(model_path(variant)) + ".trail"
-    return call(spin[:1] + ["-k", name] + spin[2:], folder).stdout
+    spin = ["spin", "-k", trail, "-p", "-g", "-l"] + flags(variant) + [model_path(variant)]
+    return call(spin, folder).stdout

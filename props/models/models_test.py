@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""models_test.py [--trail] [NAME...]: runs the variants of variants.txt, or those named, a line for each.
+"""models_test.py [--trail] [NAME...]: runs the variants of variants.txt, or those named.
 
-Fails where one ends otherwise than the table says; where a passing one has fewer states than the table wants, a process
-that should come to its end never does, or the monitor has a statement that was never come to; and, over all passing ones
-of a model, where a statement was reached in none. --trail shows a shortest run that violates something, step by step,
-and judges nothing.
+Fails where one ends otherwise than the table says; where a passing one has fewer states than the
+table wants, a process that should come to its end never does, or the monitor has a statement that
+was never come to; and, over all passing ones of a model, where a statement was reached in none.
+--trail shows a short run that violates something, step by step, and judges nothing.
 """
 import concurrent.futures
 import os
@@ -65,8 +65,9 @@ def check(variants, scratch, is_all):
             found[variant] = runs[variant].result()
             faults = faults_of(variant, found[variant])
             failed += bool(faults)
-            print(line % ("FAIL" if faults else "ok", variant.model, width, variant.name, variant.outcome,
-                          found[variant].outcome, found[variant].states, variant.shows))
+            print(line % ("FAIL" if faults else "ok", variant.model, width, variant.name,
+                          variant.outcome, found[variant].outcome, found[variant].states,
+                          variant.shows))
             for fault in faults:
                 print("     " + fault)
             sys.stdout.flush()
@@ -91,7 +92,7 @@ def main(arguments):
         if "--trail" not in arguments:
             return check(chosen, scratch, not names)
         for variant in chosen:
-            print(models.shortest_trail(variant, os.path.join(scratch, variant.name)))
+            print(models.short_trail(variant, os.path.join(scratch, variant.name)))
     return 0
 
 

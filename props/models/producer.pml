@@ -30,12 +30,13 @@ inline wake_if_asked(asked) {
         load(CPU, NEED_WAKE(current_buffer), asked); /* @NEED_WAKE producer.c */
         if
         :: asked ->
-            asked = 0;
 #ifdef PRODUCER_CLEARS
             store(CPU, NEED_WAKE(current_buffer), 0);
 #endif
-            counter_of[current_buffer]++;
-            store(CPU, COUNTER(current_buffer), counter_of[current_buffer]); /* @COUNTER producer.c */
+            asked = counter_of[current_buffer] + 1;
+            counter_of[current_buffer] = asked;
+            store(CPU, COUNTER(current_buffer), asked); /* @COUNTER producer.c */
+            asked = 0;
             queue_wake(current_buffer)
         :: else
         fi

@@ -3,7 +3,7 @@
  * The drain loop in a ring that the writer laps: 5.1.8.1 with E6, E7, E20 (kmes/consumer.c). It
  * copies unit by unit; an event is delivered as a copy, after the second look at the tail.
  *
- *   LAP_WITHOUT_LOOK      a lapped consumer reads at the tail without another look at write_pos (E20).
+ *   LAP_WITHOUT_LOOK      after a lap it reads at the tail without a look at write_pos (E20).
  *   DISCARD_WITHOUT_LOOK  likewise after a read that was discarded (E20).
  *   EMPTY_IF_EQUAL        empty only where read_pos == write_pos, not >= (E20).
  *   WITHOUT_RECHECK       no second look at the tail (5.1.8.1 step 5).
@@ -33,6 +33,8 @@ byte last_sequence; /* delivered; 0: none */
 #endif
 #define is_sound(size, available) ((size) > 0 && (size) <= (available)) /* E7 */
 
+hidden byte owner_there; /* inside one step only */
+
 /* Published units at read_pos, which is not lapped; or goes to `nothing_there`. */
 inline look(read_pos, available, seen) {
     do
@@ -56,17 +58,18 @@ inline look(read_pos, available, seen) {
     od
 }
 
-/* A copy of what lies at read_pos: its size, whose its first unit is, whether all the others are. */
+/* A copy of what lies at read_pos: its size, whose its first unit is, whether the others are. */
 inline read_event(read_pos, available, size, owner, copied, is_mixed) {
     atomic {
         size = size_in_header[read_pos % CAPACITY]; /* @READ_DATA consumer.c */
-        owner = unit[read_pos % CAPACITY];
+        owner = unit[read_pos % CAPACITY];          /* @READ_DATA consumer.c */
         copied = 1
     };
     do
     :: is_sound(size, available) && copied < size ->
         atomic {
-            is_mixed = (is_mixed || unit[(read_pos + copied) % CAPACITY] != owner);
+            owner_there = unit[(read_pos + copied) % CAPACITY]; /* @READ_DATA consumer.c */
+            is_mixed = (is_mixed || owner_there != owner);
             copied++
         }
     :: else -> break

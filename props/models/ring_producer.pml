@@ -4,7 +4,7 @@
  * kmes/buffer.c). Positions count units of the ring; an event has 1 to half of the ring of them,
  * and each unit says whose it is. The first unit has the size, too.
  *
- *   EMPTIES                       the walk may meet an impossible size: the buffer is emptied (E13).
+ *   EMPTIES                       the walk may meet an impossible size: all is dropped (E13).
  *   WITHOUT_PUBLISH_BEFORE_TAIL   a batch may move the tail past what is published (E8).
  */
 
@@ -66,12 +66,15 @@ inline write_event(size, written) {
         sequence++;
         true_size[sequence] = size;
         unit[frontier % CAPACITY] = sequence; /* @DATA producer.c */
-        size_in_header[frontier % CAPACITY] = size;
+        size_in_header[frontier % CAPACITY] = size; /* @DATA producer.c */
         written = 1
     };
     do
     :: written < size ->
-        atomic { unit[(frontier + written) % CAPACITY] = sequence; written++ }
+        atomic {
+            unit[(frontier + written) % CAPACITY] = sequence; /* @DATA producer.c */
+            written++
+        }
     :: else -> break
     od;
     atomic { frontier = frontier + size; written = 0 }

@@ -5,12 +5,15 @@
  * thing away, see the parts. What must hold: no event of a drained buffer is lost, and when nothing
  * moves any more nobody sleeps on an event or on a buffer that was left.
  *
- * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS (at most 3); BATCHES: events may be left unpublished for a while.
+ * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS (at most 3); BATCHES: events may stay unpublished for
+ *           a while; BEGIN_ATTACHED: consumers do not attach first.
  * Sharing:  CLEARS_0, CLEARS_1: whether consumer 0, 1 clears need_wake (1: exclusive; 0: shared);
  *           LIMITED_1: consumer 1 sleeps with a time limit (E12).
  * Backstop: NUDGE: retired buffers are nudged once at any time, and again whenever nothing else
  *           moves, for as long as one is mapped (E19). Left out by default: it hides other faults.
  */
+/* leaves out: WALK_SIZE TAIL TAIL_FENCE DATA: nothing is overwritten here; jump.pml */
+/* leaves out: LOOK_TAIL READ_DATA DATA_FENCE RECHECK_TAIL: likewise */
 #ifndef CONSUMERS
 #define CONSUMERS 1
 #endif
@@ -70,7 +73,18 @@ bool a_dead_buffer_is_slept_on;
 #define A_LIMIT_IS_DUE false
 #endif
 
-/* path: emit, batch, swap, nudge */
+/* path: emit */
+inline emit(events, asked) {
+    atomic { events < EVENTS -> events++; append(); publish() };
+    wake_if_asked(asked)
+}
+
+/* path: batch */
+inline end_batch(asked) {
+    atomic { frontier != published -> publish() };
+    wake_if_asked(asked)
+}
+
 proctype cpu() {
     byte events, swaps, asked;
 #ifdef NUDGE
@@ -79,10 +93,10 @@ proctype cpu() {
 #endif
 
     do
-    :: atomic { events < EVENTS -> events++; append(); publish() }; wake_if_asked(asked)
+    :: emit(events, asked)
 #ifdef BATCHES
     :: events < EVENTS -> atomic { append(); events++ }
-    :: frontier != published -> atomic { publish() }; wake_if_asked(asked)
+    :: end_batch(asked)
 #endif
     :: swaps < SWAPS -> swap(swaps, swaps + 1, asked); swaps++
 #ifdef NUDGE

@@ -3,14 +3,14 @@
  * Shared memory as processors see it: each has a first-in-first-out buffer of stores that are done
  * for itself and not yet visible to others (total store order: x86-64). Knows no protocol.
  *
- * A store into one's own buffer is nobody else's business: it may be one step with what precedes it.
- * Likewise a fence with the load behind it. Two loads, or a load behind a store, are never one step.
+ * A store into one's own buffer is nobody else's business: it may be one step with what precedes
+ * it. Likewise a fence with the load behind it. Two loads, or a load behind a store, never are.
  *
  * Every word has one side that stores it and another that loads it, so no processor ever loads a
  * word of its own buffer; the assertion in `load` watches over that.
  *
  *   STORE_BUFFER_DEPTH   stores that may wait; a full buffer makes the next store wait. Default 2.
- *   WEAK_STORES          stores of the CPU that are RELAXED may overtake those before them, as on Arm.
+ *   WEAK_STORES          RELAXED stores of the CPU may overtake those before them, as on Arm.
  */
 #ifndef STORE_BUFFER_DEPTH
 #define STORE_BUFFER_DEPTH 2
@@ -24,7 +24,8 @@
 #define PROCESSORS (1 + CONSUMERS)
 
 byte memory[WORDS];
-chan store_buffer[PROCESSORS] = [STORE_BUFFER_DEPTH] of { byte, byte, bit }; /* word, value, order */
+/* Of each: word, value, order. */
+chan store_buffer[PROCESSORS] = [STORE_BUFFER_DEPTH] of { byte, byte, bit };
 
 /* Of no step's state: used inside one step only. */
 hidden byte arriving_word;

@@ -22,6 +22,7 @@ inline retire_counter(buffer) {
     queue_wake(buffer)
 }
 
+/* path: nudge */
 inline retire(buffer, asked) {
     atomic {
         generation_of[buffer]++;
@@ -41,8 +42,8 @@ inline retire(buffer, asked) {
 #endif
 }
 
-/* The new buffer continues where the old one stands. Nobody can load a word of it before CURRENT
- * is seen to have changed, which is stored behind them: so they need not wait in the store buffer. */
+/* The new buffer continues where the old one stands. Nobody can load a word of it before CURRENT is
+ * seen to have changed, which is stored behind them: they need not wait in the store buffer. */
 inline open_new(new_buffer) {
 #if defined(SHRINK)
     do
@@ -65,6 +66,7 @@ inline switch_pointer(new_buffer) {
     store(CPU, CURRENT, new_buffer)
 }
 
+/* path: swap */
 inline swap(old_buffer, new_buffer, asked) {
     atomic {
         if

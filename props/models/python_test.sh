@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# models_test.sh SCRIPT ARGUMENTS...: a Python script of this folder, as a test.
+# python_test.sh SCRIPT ARGUMENTS...: a Python script of this folder, as a test.
 set -eu
 
 script=$1
