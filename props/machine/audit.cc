@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::uint64_t kAlwaysChecked = 4096;  // larger buffers are looked at less often
 
-const char* name_of(enum kmes_order_label label) {
-#define KMES_LABEL_NAME(label, access, field) #label,
-    static const char* const kNames[] = {KMES_ORDER_LABELS(KMES_LABEL_NAME)};
-#undef KMES_LABEL_NAME
-    return label < KMES_ORDER_LABEL_COUNT ? kNames[label] : "?";
-}
-
 // The second column of the index of labels.
 enum kmes_order_kind kind_of(enum kmes_order_label label) {
 #define KMES_LABEL_KIND(label, access, field) KMES_ORDER_KIND_##access,
@@ -37,12 +30,19 @@ unsigned walk_limit(std::uint64_t capacity) {
 
 }  // namespace
 
+const char* Machine::label_name(enum kmes_order_label label) {
+#define KMES_LABEL_NAME(label, access, field) #label,
+    static const char* const kNames[] = {KMES_ORDER_LABELS(KMES_LABEL_NAME)};
+#undef KMES_LABEL_NAME
+    return label < KMES_ORDER_LABEL_COUNT ? kNames[label] : "?";
+}
+
 // Each access as strong as kmes/order.h says: on this machine a weaker one cannot be seen to fail.
 void Machine::audit_kind(const kmes_order_access& access) {
     if (access.label >= KMES_ORDER_LABEL_COUNT || access.kind != kind_of(access.label))
         if (!(access.label == KMES_ORDER_FRESH))
             fail("order-strength", "5.1.10, E1, E4, E5, E24",
-                 std::string("the access ") + name_of(access.label) +
+                 std::string("the access ") + label_name(access.label) +
                      " is done in another way than kmes/order.h says");
 }
 
@@ -137,7 +137,7 @@ void Machine::audit_producer(const kmes_order_access& access) {
             return audit_new_ring(access);
         default:
             fail("order", "5.1.7",
-                 std::string("the producer makes the access ") + name_of(access.label));
+                 std::string("the producer makes the access ") + label_name(access.label));
     }
 }
 

@@ -497,6 +497,7 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     if (timeout_ns != sleep_limit(*consumer))
         machine.fail("sleep", "E12", "a consumer sleeps with another limit than it should");
     if (consumer->flow.budget == 0) {
+        consumer->flow.next = "futex_wait";
         Fiber::pause();
         if (machine.is_cancelling_) throw Stop{};
     }

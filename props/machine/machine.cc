@@ -122,6 +122,7 @@ void Machine::on_access(const kmes_order_access& access) {
     if (!consumer_) check_visible(access);
     if (flow.fiber) {
         if (flow.budget == 0) {
+            flow.next = label_name(access.label);
             Fiber::pause();
             if (is_cancelling_) throw Stop{};
         }

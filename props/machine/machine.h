@@ -46,8 +46,9 @@ struct Ring {
 
 // Whatever makes accesses one after the other: the producer, what interrupts it, a consumer.
 struct Flow {
-    Fiber* fiber = nullptr;    // nullptr: runs to its end
-    std::uint64_t budget = 0;  // accesses before it stands still
+    Fiber* fiber = nullptr;      // nullptr: runs to its end
+    std::uint64_t budget = 0;    // accesses before it stands still
+    const char* next = nullptr;  // the label of the access before which it does
     // The access that was told last: done when the flow comes again.
     tests::RingMemory* written_memory = nullptr;
     const void* written = nullptr;
@@ -163,6 +164,7 @@ class Machine {
     bool is_inside() const { return depth_ > 0; }
 
     // -- audit.cc --
+    static const char* label_name(enum kmes_order_label label);
     void audit_kind(const kmes_order_access& access);
     void audit_producer(const kmes_order_access& access);
     void audit_walk(const kmes_order_access& access);

@@ -17,7 +17,7 @@ const char* name_of(ConsumerState state) {
         case ConsumerState::fresh:
             return "not begun";
         case ConsumerState::running:
-            return "stands between two accesses";
+            return "stands before";
         case ConsumerState::asleep:
             return "asleep";
         case ConsumerState::blocked:
@@ -57,6 +57,7 @@ std::string Machine::buffer_text(std::size_t index) const {
 
 std::string Machine::consumer_text(const Consumer& consumer) const {
     std::string text = fmt::format("consumer {}: {}", consumer.number, name_of(consumer.state));
+    if (consumer.state == ConsumerState::running) text += fmt::format(" {}", consumer.flow.next);
     if (consumer.state == ConsumerState::asleep)
         text +=
             fmt::format(" on buffer {}{}", consumer.sleeps_on, consumer.is_woken ? ", woken" : "");
@@ -74,12 +75,13 @@ std::string Machine::state_text() const {
     std::string text;
     if (was_skipped_) text += "skipped: it does not apply here\n";
     if (returned_) text += fmt::format("returned {}\n", *returned_);
-    text +=
-        fmt::format("producer: number {} clock {}{}{}{}{}\n", cpu_.sequence, clock_ns_,
-                    started_ ? ", in the middle of " + print_operation(started_->operation) : "",
-                    model_.has_reservation ? ", a reservation is open" : "",
-                    model_.has_batch ? ", a batch is open" : "",
-                    model_.has_prepared ? ", a swap is prepared" : "");
+    text += fmt::format("producer: number {} clock {}{}{}{}{}\n", cpu_.sequence, clock_ns_,
+                        started_ ? ", in the middle of " + print_operation(started_->operation) +
+                                       ", before " + started_flow_.next
+                                 : "",
+                        model_.has_reservation ? ", a reservation is open" : "",
+                        model_.has_batch ? ", a batch is open" : "",
+                        model_.has_prepared ? ", a swap is prepared" : "");
     const kmes_statistics& counters = cpu_.statistics;
     text += fmt::format(
         "counters: events {} bytes {} dropped {} dropped_nested {} overwritten {} wakes {} corrupt "
