@@ -110,6 +110,14 @@ TEST(FreshBuffer, IsRefusedForACapacityOrVersionThatIsNotValid) {
     EXPECT_EQ(memory.page_bytes(), filled(4096, 0)) << "nothing may be written";
 }
 
+// E13: an entry for 16 blocks of a small buffer, for 4 KiB of a large one.
+TEST(FreshBuffer, HasAnIndexOfItsSize) {
+    for (std::uint64_t capacity = 256; capacity <= 65536; capacity *= 2)
+        EXPECT_EQ(kmes_index_entries(capacity), 16u) << capacity;
+    for (std::uint64_t capacity = 131072; capacity <= 1u << 31; capacity *= 2)
+        EXPECT_EQ(kmes_index_entries(capacity), capacity / 4096) << capacity;
+}
+
 TEST(Wrap, IsOneContiguousWriteOverTheEndOfTheData) {
     World world({.start_pos = 240});
     world.now_ns = 7;

@@ -5,6 +5,8 @@
  */
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "kmes/tests/bytes.h"
 #include "kmes/tests/world.h"
 
@@ -19,6 +21,22 @@ kmes_event_input input_of(const char* type, std::uint16_t type_len, std::uint32_
     input.payload = payload.data();
     input.payload_len = payload_len;
     return input;
+}
+
+// What stood in the memory before is no count, no wake that is owed and no emission on its way.
+TEST(Cpu, BeginsTheSameInMemoryThatHeldAnything) {
+    World world({});
+    kmes_cpu& cpu = world.cpu;
+    memset(&cpu, 0xA5, sizeof(cpu));
+    kmes_cpu_init(&cpu, 7, &world.first().buffer, &world.platform, 41);
+    EXPECT_EQ(cpu.inside, 0u);
+    EXPECT_EQ(cpu.nested_missed, 0u);
+    EXPECT_FALSE(cpu.wake_owed);
+    const kmes_statistics none{};
+    EXPECT_EQ(memcmp(&cpu.statistics, &none, sizeof(none)), 0);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(cpu.sequence, 42u);
+    EXPECT_EQ(cpu.statistics.dropped_nested, 0u);
 }
 
 // 5.1.7 step 5: "exceeds 50 %": half is not over half.
@@ -259,6 +277,22 @@ TEST(NestedEmission, FromTheClockIsTurnedAwayAndItsNumberShowsAsAGap) {
     EXPECT_EQ(world.cpu.sequence, 3u);
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
     EXPECT_EQ(world.cpu.statistics.events, 2u);
+}
+
+// The same for a reservation: what came before it was given a number is counted before it.
+TEST(NestedEmission, FromTheClockOfAReservationUsesTheNumberBeforeIt) {
+    World world({});
+    world.on_clock = [&] {
+        world.on_clock = nullptr;
+        EXPECT_EQ(world.emit_sized(40), -EBUSY);
+    };
+    const kmes_event_input input = input_of("t", 1, 0);
+    kmes_reservation reservation;
+    ASSERT_EQ(kmes_reserve(&world.cpu, &input, &reservation), 0);
+    EXPECT_EQ(reservation.sequence, 2u);
+    kmes_commit(&world.cpu, &reservation);
+    EXPECT_EQ(world.cpu.sequence, 2u);
+    EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
 }
 
 // E16, at every access of an emission that laps and wakes: turned away, counted once, and the

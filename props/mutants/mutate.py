@@ -513,11 +513,35 @@ def _has_effect(source, node):
     )
 
 
+def _place(source, node):
+    """What a chain of members names: `p->m.n` is (->, m, n), `v.n` is (v, n). None where it is no
+    chain that begins with a name."""
+    names = []
+    while node.kind == "member":
+        names.insert(0, source.tokens[node.last].text)
+        if source.tokens[node.op].text == "->":
+            return ("->", *names)
+        node = node.children[0]
+    return (source.tokens[node.first].text, *names) if node.kind == "name" else None
+
+
+def _mentioned(source, node):
+    """Every place that is read or written in it, the longest chains only."""
+    found = set()
+    if node.kind in ("member", "name"):
+        place = _place(source, node)
+        if place:
+            found.add(place)
+        while node.kind == "member" and source.tokens[node.op].text != "->":
+            node = node.children[0]
+    found.update(*(_mentioned(source, child) for child in node.children))
+    return found
+
+
 def _written(source, node):
-    """The names that a statement writes; None where that cannot be said. `a->m.n = x` writes n, and
-    m in part."""
+    """The places that a statement writes; None where that cannot be said."""
     if node.kind == "declaration":
-        return set(node.parts["declared"])
+        return {(name,) for name in node.parts["declared"]}
     if node.kind != "expression":
         return None
     value = node.parts["value"]
@@ -525,40 +549,36 @@ def _written(source, node):
         return set()
     if value.kind not in ("assign", "postfix"):
         return None
-    target, names = value.children[0], set()
-    while target.kind == "member":
-        names.add(source.tokens[target.last].text)
-        if source.tokens[target.op].text == "->":
-            return names
-        target = target.children[0]
-    if target.kind != "name":
-        return None
-    names.add(source.tokens[target.first].text)
-    return names
+    place = _place(source, value.children[0])
+    return {place} if place else None
+
+
+def _may_be_one(one, other):
+    """Whether two places can overlap. Through a pointer a variable's members can be reached."""
+    if (one[0] == "->") == (other[0] == "->"):
+        shorter = min(len(one), len(other))
+        return one[:shorter] == other[:shorter]
+    return bool(set(one[1:]) & set(other[1:]))
 
 
 def _are_independent(source, first, second):
-    """Two statements of which neither writes a name that the other one mentions, and of which one
-    at most calls something: one access of the seam. (Pointers of this tree do not point at members
-    of other names; what is private has no other reader while a CPU or a reader is in the core.)"""
+    """Two statements of which neither writes a place that the other one mentions, and of which one
+    at most calls something: one access of the seam. (What is private has no other reader while a
+    CPU or a reader is in the core.)"""
     written, calls = [], []
     for node in (first, second):
-        names = _written(source, node)
+        places = _written(source, node)
         inner = list(node.walk())
         calls += [source.tokens[child.first].text for child in inner if child.kind == "call"]
-        if names is None or [child.kind for child in inner].count("assign") > 1:
+        if places is None or [child.kind for child in inner].count("assign") > 1:
             return False
-        written.append(names)
+        written.append(places)
     if len(calls) > 1 or any(not SEAM.match(name) for name in calls):
         return False
-    for names, node in zip(written, (second, first)):
-        mentioned = {
-            token.text
-            for token in source.tokens[node.first : node.last + 1]
-            if token.kind == "name"
-        }
-        if names & mentioned:
-            return False
+    for places, node in zip(written, (second, first)):
+        for mentioned in _mentioned(source, node) | _written(source, node):
+            if any(_may_be_one(place, mentioned) for place in places):
+                return False
     return True
 
 

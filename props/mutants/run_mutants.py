@@ -185,6 +185,12 @@ def make_killers(options):
     return [killer for killer in made if killer.name not in options.without]
 
 
+def error_of(log):
+    """The first error that the compiler names, without its place."""
+    errors = [line.split("error: ", 1)[1] for line in log.splitlines() if "error: " in line]
+    return errors[0] if errors else "the compiler refuses it"
+
+
 def compile_all(core, cases, texts, jobs):
     progress = Progress(len(cases), "compiling")
     firsts = {}
@@ -195,7 +201,7 @@ def compile_all(core, cases, texts, jobs):
         text = mutant.apply(texts[mutant.file])
         case.objects, error = core.compile_mutant(mutant.file, text, f"m{index}")
         if error:
-            case.verdict, case.what = "stillborn", error.strip().splitlines()[0]
+            case.verdict, case.what = "stillborn", error_of(error)
         else:
             case.digest = core.digest(case.objects)
             if case.digest == core.original_digest(case.objects):
