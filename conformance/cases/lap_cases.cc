@@ -3,6 +3,8 @@
 // A consumer that is overtaken: laps, torn reads, and the states in between (5.1.8.1 steps 2 to 5,
 // 5.1.9, E6, E7, E20).
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 #include "conformance/cases/play.h"
 
@@ -46,33 +48,67 @@ CaseOutcome lapped_by_one(Stage& stage) {
     return stage.finish();
 }
 
+// Makes the payload of an event that will stand at `position`, and overwrites another.
+using Overwrite = std::function<void(std::string& payload, std::uint64_t position, int round)>;
+
 // Puts an event of some pages at the start of the ring, guards its pages from `first_page` on, and
 // laps at the first access: what the consumer has read by then is old, what it reads next is new.
-CaseOutcome tear(Stage& stage, std::uint64_t first_page, unsigned char filling) {
+CaseOutcome tear(Stage& stage, std::uint64_t first_page, int rounds, const Overwrite& overwrite) {
     stage.start();
     stage.wait_asleep();
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         fill_up_to(stage, 0, 0);
         stage.wait_asleep(0);
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
         bool lapped = false;
         // Page 0 of the mapping is the metadata; the event lies on pages 1 to 4.
         stage.guard(0, 1 + first_page, 4 - first_page, [&](const GuardHit&) {
-            EventSpec over = stage.rings().make(stage.capacity_bytes() / 2);
-            std::fill(over.payload.begin(), over.payload.end(), static_cast<char>(filling));
             // Begins behind the torn event's start, so that its old start is now somewhere inside.
             emit_some(stage, 0, 1, 100);
-            for (int i = 0; i < 3; ++i) stage.rings().emit(0, over);
+            for (int i = 0; i < 3; ++i) {
+                EventSpec over = stage.rings().make(stage.capacity_bytes() / 2);
+                overwrite(over.payload, write_pos(stage, 0) + kHeaderBytesBeforeType + 1, round);
+                stage.rings().emit(0, over);
+            }
             lapped = true;
             return Stage::AtGuard::release;
         });
         emit_some(stage, 0, 1, 4 * kPage - 64);
         stage.wait_until_or_asleep([&lapped] { return lapped; }, 0);
-        if (!lapped)
+        if (!lapped && !stage.has_ended(0))
             stop_inconclusive("it delivered an event of four pages without an access to them");
         stage.wait_asleep(0);
         stage.release_guards();
     }
     return stage.finish();
+}
+
+CaseOutcome tear(Stage& stage, std::uint64_t first_page, char filling) {
+    return tear(stage, first_page, 3, [filling](std::string& payload, std::uint64_t, int) {
+        std::fill(payload.begin(), payload.end(), filling);
+    });
+}
+
+// Sizes of which some could be right: what stands at the start of the ring, where the header was.
+CaseOutcome tear_to_mixed_sizes(Stage& stage) {
+    struct Sizes {
+        std::uint32_t event_size;
+        std::uint32_t header_size;
+        std::uint16_t type_len;
+    };
+    static constexpr Sizes kTorn[] = {
+        {0xffffffff, 30, 1}, {100, 0xffffffff, 1},        {100, 101, 1},
+        {100, 30, 60000},    {0xffffffff, 0xfffffff0, 1}, {0, 30, 1}};
+    const std::uint64_t size = stage.default_setup().capacity_bytes;
+    return tear(stage, 0, std::size(kTorn),
+                [size](std::string& payload, std::uint64_t position, int round) {
+                    const std::uint64_t start = (size - position) & (size - 1);
+                    if (start + kHeaderBytesBeforeType > payload.size()) return;
+                    const Sizes& torn = kTorn[round];
+                    std::memcpy(payload.data() + start, &torn.event_size, 4);
+                    std::memcpy(payload.data() + start + 4, &torn.header_size, 4);
+                    std::memcpy(payload.data() + start + 27, &torn.type_len, 2);
+                });
 }
 
 // The event before is overwritten while its reader is between two accesses to the metadata page.
@@ -241,22 +277,30 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "four pages; the ring is lapped; it goes on.",
                      "It sees in its second look at tail_pos that the event was overwritten, and "
                      "discards it.",
-                     [](Stage& stage) { return tear(stage, 1, 0x5a); }});
+                     [](Stage& stage) { return tear(stage, 1, '\x5a'); }});
     cases.push_back({"5.1.8.1-5/torn-at-the-end", Level::must, "5.1.8.1-5",
                      "overwritten when it is nearly read",
                      "As before, at its first access to the last page of the event.",
-                     "It discards the event.", [](Stage& stage) { return tear(stage, 3, 0xa5); }});
+                     "It discards the event.",
+                     [](Stage& stage) { return tear(stage, 3, '\xa5'); }});
     cases.push_back({"E7/torn-header-of-large-sizes", Level::erratum, "E7",
                      "the header is torn to huge sizes",
                      "The testee is stopped before it reads the header; the ring is lapped so that "
                      "event_size, header_size and type_len read as all ones.",
                      "It checks the sizes before it uses them, and sees by tail_pos that they were "
                      "torn.",
-                     [](Stage& stage) { return tear(stage, 0, 0xff); }});
+                     [](Stage& stage) { return tear(stage, 0, '\xff'); }});
     cases.push_back({"E7/torn-header-of-zeros", Level::erratum, "E7", "the header is torn to zeros",
                      "As before, with sizes that read as 0.",
                      "It neither loops nor delivers an empty event.",
-                     [](Stage& stage) { return tear(stage, 0, 0x00); }});
+                     [](Stage& stage) { return tear(stage, 0, '\0'); }});
+    cases.push_back(
+        {"E7/torn-header-of-mixed-sizes", Level::erratum, "E7",
+         "the header is torn to sizes that contradict each other",
+         "As before, with headers of which one size could be right and another cannot: "
+         "an event of 4 GiB with a short header, a header longer than the event, a type "
+         "longer than both.",
+         "It checks every size before it uses any.", tear_to_mixed_sizes});
     add_step_cases(cases);
 }
 

@@ -219,7 +219,9 @@ void Stage::on(const FutexWaitEnd& event) {
     if (found == waiting_.end()) return;
     if (found->second.wait.limit == TimeLimit::kNone) last_change_ = Clock::now();
     waiting_.erase(found);
-    if (wake_result_ != 0 && event.result == 0) tracer_->set_wait_result(event.tid, wake_result_);
+    if (wake_result_ == 0 || event.result != 0) return;
+    tracer_->set_wait_result(event.tid, wake_result_);
+    ++wake_results_told_;
 }
 
 void Stage::on(const WriteFault& event) {
@@ -428,7 +430,8 @@ bool Stage::wait_until_or_asleep(const std::function<bool()>& condition, std::ui
     wait_while(
         [&] {
             came = came || condition();
-            return !came && !(asleep(cpu) && !progress_->first_undelivered(cpu));
+            return !came && !progress_->ended(cpu) &&
+                   !(asleep(cpu) && !progress_->first_undelivered(cpu));
         },
         [&] { return progress_->first_undelivered(cpu) != nullptr; },
         "the testee to act or to sleep");

@@ -82,7 +82,8 @@ class Stage {
     void wait_asleep_or_stuck(std::uint32_t cpu);
     // Until `condition`; `what` names it in the message when the limit is passed.
     void wait_until(const std::function<bool()>& condition, const std::string& what);
-    // Until `condition`, or everything is delivered and asleep. True: the condition came.
+    // Until `condition`, or everything is delivered and asleep, or the CPU has ended. True: the
+    // condition came.
     bool wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu);
     // Gives the testee time to run, for a stretch that is not a verdict.
     void let_run(std::uint64_t milliseconds);
@@ -94,6 +95,8 @@ class Stage {
     // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
     // truth.
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
+    // How many waits were told that.
+    std::uint64_t wake_results_told() const { return wake_results_told_; }
 
     // -- Holding the testee --
     void freeze();
@@ -235,6 +238,7 @@ class Stage {
     unsigned quiet_looks_ = 0;
     std::uint64_t handled_events_ = 0;
     std::int64_t wake_result_ = 0;
+    std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;
     bool frozen_ = false;
     bool ending_ = false;
