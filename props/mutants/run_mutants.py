@@ -25,7 +25,7 @@ import equivalent
 import killers as killing
 import mutate
 
-# The programs of tests that run the hooked core, cheap ones first; the interleavings take seconds.
+# The programs of tests that run the hooked core, cheap ones first.
 TEST_PROGRAMS = [
     ("kmes/tests", "bytes_test", {}),
     ("kmes/tests", "writer_test", {}),
@@ -40,13 +40,15 @@ TEST_PROGRAMS = [
     ("kmes/tests", "labels_test", {}),
     ("kmes/tests", "abi_test", {}),
     ("kmes/tests", "overwrite_test", {}),
-    ("kmes/tests", "interleaving_test", {}),
 ]
+# All schedules of small worlds: seconds for each mutant.
+INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
 FUZZ_TARGETS = ["header", "batch"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
 HEADERS = ["guard.h"]
-KINDS = ["scripts", "tests", "sanitizer"]
+KINDS = ["scripts", "tests", "interleavings", "sanitizer"]
+STANDARD_KINDS = "scripts,tests,sanitizer"
 
 
 @dataclass
@@ -104,7 +106,9 @@ def parse(arguments):
         help="processor time after which no more random scripts begin (0: all of --scripts)",
     )
     parser.add_argument(
-        "--killers", default=",".join(KINDS), help=f"of {', '.join(KINDS)}; all is the standard"
+        "--killers",
+        default=STANDARD_KINDS,
+        help=f"of {', '.join(KINDS)}; the standard is {STANDARD_KINDS}",
     )
     parser.add_argument("--without", action="append", default=[], help="leave this killer out")
     parser.add_argument(
@@ -155,6 +159,15 @@ def selected(mutants, options, parser):
     return chosen
 
 
+def test_programs(table, options):
+    found = []
+    for folder, name, environment in table:
+        program = options.bin / folder / name
+        if program.is_file() or not options.built:
+            found.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
+    return found
+
+
 def make_killers(options):
     made = []
     kinds = options.killers.split(",")
@@ -173,11 +186,9 @@ def make_killers(options):
             if options.built and not program.is_file():
                 continue
             made.append(killing.CorpusProgram(f"{name}_corpus_test", [str(program), str(folder)]))
-        for folder, name, environment in TEST_PROGRAMS:
-            program = options.bin / folder / name
-            if options.built and not program.is_file():
-                continue
-            made.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
+        made.extend(test_programs(TEST_PROGRAMS, options))
+    if "interleavings" in kinds:
+        made.extend(test_programs(INTERLEAVINGS, options))
     if "sanitizer" in kinds:  # last: only for those who are left is the core built once more
         command = driver + [f"--scripts={max(1, options.scripts // 4)}"] + corpus
         made.append(
