@@ -47,7 +47,7 @@ using kmes::props::Script;
 // made shorter with a lower one, or each play of an endless loop would cost as much.
 constexpr std::uint64_t kAccessLimit = 400000;
 constexpr std::uint64_t kLowAccessLimit = 10000;
-constexpr double kSecondsOfAScript = 4;
+constexpr double kSecondsOfAScript = 2;
 constexpr double kSecondsOfACandidate = 0.5;
 // Plays that are spent on making a script shorter; each may cost kSecondsOfACandidate of a hang.
 constexpr std::size_t kBudget = 1500;

@@ -197,7 +197,10 @@ def first_finding(killers, preload_of, folder):
     """(the killer, its finding); (None, None) for a survivor. `preload_of(is_sanitised)` builds
     what is to be preloaded when it is wanted."""
     for killer in killers:
-        finding = killer.finding(killer.run(preload_of(killer.is_sanitised), folder))
+        ended = killer.run(preload_of(killer.is_sanitised), folder)
+        if ended.status in (126, 127):  # what env and prlimit say of a program that is not there
+            raise KillerError(f"{killer.name} cannot be run:\n{ended.output}")
+        finding = killer.finding(ended)
         if finding:
             return killer, finding
     return None, None
