@@ -107,6 +107,26 @@ void Machine::take(Visible kind, const void* address) {
     model_.apply(step, *shared.need_wake, plan);
 }
 
+// As it ships, the core tells nothing: the steps are taken when the operation is over, and what
+// they leave behind is all that can be compared.
+void Machine::take_all(Task& task) {
+    std::size_t wakes = 0;
+    while (!task.plan.empty()) {
+        const Step step = task.plan.front();
+        task.plan.pop_front();
+        if (step.kind == Visible::successor) check_successor(step);
+        if (step.kind == Visible::wake &&
+            (wakes >= task.wakes.size() || task.wakes[wakes++] != &rings_[step.buffer]->buffer))
+            fail("wake", clause_of(step.kind), "a wake is missing, or goes to another buffer");
+        model_.apply(step, *rings_[step.buffer]->buffer.shared.need_wake, task.plan);
+    }
+    if (wakes != task.wakes.size()) fail("wake", "5.1.7 step 9", "a wake that nobody asked for");
+    for (std::size_t i = 0; i < rings_.size(); i++) {
+        rings_[i]->visible_tail = model_.buffers[i].tail;
+        rings_[i]->visible_write = model_.buffers[i].published;
+    }
+}
+
 void Machine::audit_producer(const kmes_order_access& access) {
     if (!task_) fail("order", "5.1.7", "an access outside of any operation");
     switch (access.label) {

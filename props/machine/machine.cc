@@ -82,7 +82,10 @@ void Machine::queue_wake(void* context, kmes_buffer* buffer) {
     auto* machine = static_cast<Machine*>(context);
     if (machine->depth_ == 0)
         machine->fail("wake", "E16", "queued outside of the critical section");
-    machine->take(Visible::wake, buffer);
+    if (kIsHooked)
+        machine->take(Visible::wake, buffer);
+    else
+        machine->task_->wakes.push_back(buffer);
     for (const auto& consumer : machine->consumers_) {
         if (consumer->state == ConsumerState::asleep &&
             &machine->rings_[consumer->sleeps_on]->buffer == buffer)
@@ -229,7 +232,8 @@ void Machine::perform_world(const Operation& operation) {
         }
         case Verb::corrupt: {
             // Not while the producer is at work: nothing says what it has read or copied already.
-            if (started_ || model_.has_reservation || model_.has_prepared) return skip();
+            if (started_ || model_.has_reservation || model_.has_prepared || !kIsHooked)
+                return skip();
             const std::size_t event = operation[Key::event];
             const auto bytes = static_cast<std::uint32_t>(operation[Key::value]);
             if (!model_.corrupt(event, bytes)) return skip();

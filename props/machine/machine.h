@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "kmes/order.h"
 #include "kmes/reader.h"
 #include "kmes/ring.h"
 #include "kmes/tests/ring_memory.h"
+#include "props/machine/access.h"
 #include "props/machine/fiber.h"
 #include "props/machine/model.h"
 #include "props/machine/play.h"
@@ -73,8 +73,9 @@ struct Task {
     int result = 0;
     bool is_nested = false;
     bool met_corrupt = false;
-    unsigned sections = 0;  // critical sections so far
-    unsigned walked = 0;    // sizes read in this one
+    unsigned sections = 0;                  // critical sections so far
+    std::vector<const kmes_buffer*> wakes;  // where no access is told
+    unsigned walked = 0;                    // sizes read in this one
 };
 
 enum class ConsumerState { fresh, running, asleep, blocked, idle };
@@ -171,6 +172,7 @@ class Machine {
     void audit_data(const kmes_order_access& access);
     void audit_new_ring(const kmes_order_access& access);
     void take(Visible kind, const void* address);
+    void take_all(Task& task);
     void meet_corrupt(Task& task);
     void check_successor(const Step& step);
     void check_visible(const kmes_order_access& access);
@@ -188,6 +190,7 @@ class Machine {
     void start_fiber(Consumer& consumer);
     void stop_fiber(Consumer& consumer);
     void run_consumer(Consumer& consumer, std::uint64_t budget);
+    void take_over_wishes();
     void live(Consumer& consumer);
     void stand_idle(Consumer& consumer, int error);
     int open(Consumer& consumer);

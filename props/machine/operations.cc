@@ -258,6 +258,7 @@ void Machine::run_core(Task& task) {
 // The operation has returned: all of the plan was done, and everything is what the model says.
 void Machine::end(Task& task) {
     settle(*flow_);
+    if (!kIsHooked) take_all(task);
     if (task.result != task.expected)
         fail("result", "event model, Calls",
              "returned " + std::to_string(task.result) + ", not " + std::to_string(task.expected));
