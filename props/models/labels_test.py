@@ -54,8 +54,10 @@ def faults_of_names():
 
 def recorded_paths(recorder):
     paths = collections.defaultdict(list)
-    out = subprocess.run([recorder], check=True, stdout=subprocess.PIPE, text=True).stdout
-    for line in out.splitlines():
+    done = subprocess.run([recorder], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit("%s: the core does not do what the paths are named for" % recorder)
+    for line in done.stdout.splitlines():
         head, accesses = line.split(":")
         path, scenario = head.split()
         paths[path].append((scenario, accesses.split()))
