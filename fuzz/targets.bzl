@@ -7,6 +7,13 @@ load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
 # What drives a target outside of --config=fuzz and --config=afl.
 _ENGINE = ["//tools/libs:fuzz_engine"]
 
+# What a source of the core includes and no library shows.
+_PRIVATE_HEADERS = [
+    "//kmes:guard.h",
+    "//kmes:index.h",
+    "//kmes:reader_parts.h",
+]
+
 def kmes_fuzz_target(
         name,
         body,
@@ -20,17 +27,17 @@ def kmes_fuzz_target(
       <name>              the engine of --config=fuzz or --config=afl; a replay of files otherwise
       <name>_corpus_test  the replay over fuzz/corpora/<name>, in every configuration
       <name>_canary       as <name>, with the planted bug (fuzz/canaries/<name>.canary)
+      <name>_canary_test  finds it, in --config=fuzz
 
     Args:
       name: of the target
       body: its sources, the header among them
       deps: what the body uses
       corpus: False where there is none (the empty target)
-      dictionary: file for the engines, for the list in BUILD.bazel alone
+      dictionary: fuzz/dictionaries/<name>.dict, where it has one: the tools find it by that name
       scripts: True where the input is a script's text: the mutator knows the format
       canary: label of the source in which fuzz/canaries/<name>.canary plants its bug
     """
-    _unused = dictionary  # the tools find it by its name: fuzz/dictionaries/<name>.dict
     defines = ["KMES_FUZZ_TARGET=" + name]
     mutator = []
     if scripts:
@@ -81,15 +88,19 @@ def kmes_fuzz_target(
             deps = [":" + name + "_entry", "//fuzz:replay_main"],
         )
     if canary:
-        _canary(name, canary, main)
+        _canary(name, canary, main, dictionary)
 
-def _canary(name, source, main):
+def _canary(name, source, main, dictionary):
     """The target once more, with an object that has the plant before the library that has not."""
     is_c = source.endswith(".c")
     planted = name + "_planted" + (".c" if is_c else ".cc")
     native.genrule(
         name = name + "_plant",
-        srcs = ["canaries/" + name + ".canary", source],
+        testonly = True,
+        srcs = [
+            "canaries/" + name + ".canary",
+            source,
+        ],
         outs = [planted],
         cmd = "$(location canaries/plant.sh) $(SRCS) > $@",
         tools = ["canaries/plant.sh"],
@@ -97,13 +108,36 @@ def _canary(name, source, main):
     cc_library(
         name = name + "_planted_source",
         testonly = True,
-        srcs = [planted],
+        srcs = [planted] + (_PRIVATE_HEADERS if is_c else []),
         copts = KMES_C_COPTS if is_c else KMES_CXX_COPTS,
         alwayslink = True,
-        deps = ["//fuzz:canary_headers", ":" + name + "_body"],
+        deps = [":" + name + "_body"],
     )
     cc_binary(
         name = name + "_canary",
         testonly = True,
-        deps = [":" + name + "_planted_source", ":" + name + "_entry"] + main + _ENGINE,
+        deps = [
+            ":" + name + "_planted_source",
+            ":" + name + "_entry",
+        ] + main + _ENGINE,
+    )
+    data = [
+        "canaries/" + name + ".canary",
+        ":" + name + "_canary",
+    ]
+    args = [
+        "fuzz/" + name + "_canary",
+        "fuzz/canaries/" + name + ".canary",
+        "fuzz/corpora/" + name,
+    ]
+    if dictionary:
+        data.append(dictionary)
+        args.append("fuzz/" + dictionary)
+    native.sh_test(
+        name = name + "_canary_test",
+        size = "medium",
+        srcs = ["canaries_test.sh"],
+        args = args,
+        data = data + native.glob(["corpora/" + name + "/**"]),
+        tags = ["only-fuzz"],
     )

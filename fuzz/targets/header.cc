@@ -5,6 +5,7 @@
 #include "fuzz/targets/header.h"
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "fuzz/fail.h"
 #include "fuzz/fuzzed_bytes.h"
 #include "kmes/event.h"
+#include "kmes/ring.h"
 
 namespace kmes::fuzz {
 namespace {
@@ -134,6 +136,46 @@ void build(FuzzedBytes& bytes) {
                  "kmes_event_check of a built header");
 }
 
+// 5.1.3, 5.1.6: what a fresh buffer's page must hold, and that nothing is written for a setup that
+// is not valid.
+void set_up(FuzzedBytes& bytes) {
+    constexpr std::uint64_t kMostCapacity = 1024;
+    alignas(8) static std::uint8_t memory[4096 + 2 * kMostCapacity];
+    static kmes_boundary index[64];
+    std::memset(memory, 0, sizeof(memory));
+    kmes_buffer_setup setup{};
+    const std::uint64_t drawn = bytes.below(256);
+    setup.capacity_bytes =
+        drawn < 128 ? std::uint64_t{1} << drawn % 64 : bytes.take<std::uint64_t>();
+    setup.version = drawn % 4 == 3 ? bytes.take<std::uint32_t>() : 1;
+    setup.cpu_id = bytes.take<std::uint16_t>();
+    setup.generation = bytes.take<std::uint64_t>();
+    setup.start_pos = bytes.take<std::uint64_t>();
+    setup.mapping = memory;
+    setup.index = index;
+    const std::uint64_t capacity = setup.capacity_bytes;
+    const bool is_power =
+        capacity >= 256 && capacity <= std::uint64_t{1} << 31 && (capacity & (capacity - 1)) == 0;
+    expect((kmes_index_entries(capacity) != 0) == is_power, "kmes_index_entries of this capacity");
+    if (is_power && setup.version == 1 && capacity > kMostCapacity) return;  // no such memory here
+    kmes_buffer buffer;
+    const int result = kmes_buffer_init(&buffer, &setup);
+    expect_equal(result, is_power && setup.version == 1 ? 0 : -EINVAL, "kmes_buffer_init");
+    std::array<std::uint8_t, 4096> right{};
+    if (result == 0) {
+        std::memcpy(right.data(), "KMESRING", 8);
+        put_little_endian(right.data(), 8, 4, 1);
+        put_little_endian(right.data(), 12, 2, setup.cpu_id);
+        put_little_endian(right.data(), 16, 8, capacity);
+        put_little_endian(right.data(), 24, 8, 4096);
+        put_little_endian(right.data(), 32, 8, setup.generation);
+        put_little_endian(right.data(), 64, 8, setup.start_pos);
+        put_little_endian(right.data(), 72, 8, setup.start_pos);
+    }
+    expect(std::memcmp(memory, right.data(), right.size()) == 0,
+           "the page of a fresh buffer is not what 5.1.6 says");
+}
+
 // RFC 3629 by the other way: the code point is decoded, and then has to be one that these bytes are
 // the shortest form of.
 bool is_right_utf8(std::string_view text) {
@@ -169,6 +211,7 @@ int kmes_fuzz_header(const std::uint8_t* data, std::size_t size) {
     std::memcpy(header.data(), given.data(), given.size());
     const auto available = bytes.take<std::uint64_t>();
     build(bytes);
+    set_up(bytes);
     // In memory of its own: what is read beyond the end is seen.
     const std::string_view rest = bytes.rest();
     const auto text = std::make_unique<char[]>(rest.size());

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]: the fuzzer with the planted bug passes every
+# file of the seed corpus, and finds the bug from the seed, and within the executions, that the
+# canary states. Needs --config=fuzz.
+set -uo pipefail
+[ $# -ge 3 ] || { echo "usage: canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]" >&2; exit 2; }
+fuzzer=$1 canary=$2 corpus=$3 dictionary=${4-}
+scratch=${TEST_TMPDIR:-$(mktemp -d)}
+log=$scratch/log
+
+value() { sed -n "s/^$1: //p" "$canary"; }
+
+refuse() {
+    echo "FAILED $canary: $1"
+    tail -n 40 "$log"
+    exit 1
+}
+
+seed=$(value seed) runs=$(value runs)
+mkdir -p "$scratch/new" || exit 3
+# One address space for every run: libFuzzer also compares pointers.
+run=(setarch "$(uname -m)" -R "$fuzzer" -print_funcs=0 "-seed=$seed" -artifact_prefix="$scratch/")
+"${run[@]}" -runs=0 "$corpus" >"$log" 2>&1 || refuse "a file of the seed corpus triggers it"
+[ -z "$dictionary" ] || run+=("-dict=$dictionary")
+if "${run[@]}" "-runs=$runs" "$scratch/new" "$corpus" >"$log" 2>&1; then
+    refuse "not found in $runs executions"
+fi
+# It is the plant that was found: a crash of the engine, or no memory, is none.
+grep -qE '^kmes fuzz: |ERROR: (Address|UndefinedBehavior)Sanitizer|runtime error:' "$log" ||
+    refuse "the fuzzer ended for another reason"
+ls "$scratch"/crash-* >/dev/null 2>&1 || refuse "no input was kept"
+found=$(sed -n 's/^#\([0-9]*\)[^0-9].*/\1/p' "$log" | tail -n 1)
+echo "PASSED $canary: found after about ${found:-0} of $runs executions"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Which lines and branches of the core (kmes/*.c) inputs reach, from replays that were built with
+--config=profile. `tools/kmes fuzz` asks for a run's inputs; //fuzz:coverage_test for the corpora
+alone, which have to reach every line, and every branch but those that uncovered.txt justifies."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LLVM = "/usr/lib/llvm-19/bin/llvm-"
+LEAST_BRANCHES = 97.0
+
+
+@dataclass
+class Coverage:
+    lines: int = 0
+    lines_reached: int = 0
+    branches: int = 0
+    branches_reached: int = 0
+    missed_lines: list = field(default_factory=list)  # "kmes/file.c", number
+    missed_branches: list = field(default_factory=list)
+
+    def text(self):
+        def part(name, reached, count):
+            share = 100.0 * reached / count if count else 0.0
+            return f"{name} {reached} of {count} ({share:.2f} %)"
+
+        return (part("lines", self.lines_reached, self.lines) + ", " +
+                part("branches", self.branches_reached, self.branches))
+
+
+IS_CORE = re.compile(r"(?:^|/)(kmes/[^/]+[.]c)$")
+
+
+def replay(binary, folders, scratch):
+    """Runs the inputs; what each process reached lies in the scratch folder then."""
+    present = [str(folder) for folder in folders if any(Path(folder).iterdir())]
+    if not present:
+        return ""
+    environment = {**os.environ, "LLVM_PROFILE_FILE": f"{scratch}/{Path(binary).name}-%p.profraw"}
+    run = subprocess.run([str(Path(binary).resolve())] + present, env=environment, check=False,
+                         capture_output=True, text=True, errors="replace")
+    return "" if run.returncode in (0, 1) else run.stderr
+
+
+def measure(root, binaries, scratch):
+    profile = Path(scratch) / "all.profdata"
+    raw = sorted(str(file) for file in Path(scratch).glob("*.profraw"))
+    subprocess.run([LLVM + "profdata", "merge", "-sparse", "-o", str(profile)] + raw, check=True)
+    objects = [str(Path(binaries[0]).resolve())]
+    for binary in binaries[1:]:
+        objects += ["-object", str(Path(binary).resolve())]
+    return objects + [f"-instr-profile={profile}"]
+
+
+def read(root, arguments):
+    """The figures, from llvm-cov's lcov export."""
+    text = subprocess.run(
+        [LLVM + "cov", "export", "-format=lcov"] + arguments, check=True, capture_output=True,
+        text=True, cwd=root).stdout
+    coverage = Coverage()
+    file = ""
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key == "SF":
+            found = IS_CORE.search(value)
+            file = found.group(1) if found else ""
+        elif not file:
+            continue
+        elif key == "DA":
+            number, count = value.split(",")[:2]
+            coverage.lines += 1
+            coverage.lines_reached += int(count) > 0
+            if int(count) == 0:
+                coverage.missed_lines.append((file, int(number)))
+        elif key == "BRDA":
+            number, _, branch, count = value.split(",")
+            coverage.branches += 1
+            coverage.branches_reached += count not in ("-", "0")
+            if count in ("-", "0"):
+                coverage.missed_branches.append((file, int(number), int(branch)))
+    return coverage
+
+
+def write_html(root, arguments, folder):
+    sources = sorted(str(file.relative_to(root)) for file in Path(root).glob("kmes/*.c"))
+    subprocess.run(
+        [LLVM + "cov", "show", "-format=html", "-show-branches=count", f"-output-dir={folder}"] +
+        arguments + ["-sources"] + sources, check=True, cwd=root, stdout=subprocess.DEVNULL)
+    return Path(folder) / "index.html"
+
+
+def read_excuses(file):
+    """uncovered.txt: `kmes/file.c | the line | why`, one a line."""
+    excuses = {}
+    for number, line in enumerate(Path(file).read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split(" | ")]
+        if len(parts) != 3 or not all(parts):
+            sys.exit(f"{file}:{number}: three parts are right: kmes/file.c | the line | why")
+        excuses[(parts[0], parts[1])] = number
+    return excuses
+
+
+def judge(root, coverage, excuses_file):
+    """What is wrong, a line each."""
+    excuses = read_excuses(excuses_file)
+    used = set()
+    texts = {}
+
+    def line_of(file, number):
+        if file not in texts:
+            texts[file] = (Path(root) / file).read_text().splitlines()
+        return texts[file][number - 1].strip()
+
+    wrong = [f"{file}:{number}: no input reaches this line: {line_of(file, number)}"
+             for file, number in coverage.missed_lines]
+    for file, number, branch in coverage.missed_branches:
+        key = (file, line_of(file, number))
+        used.add(key)
+        if key not in excuses:
+            wrong.append(f"{file}:{number}: branch {branch} is never taken, and {excuses_file} "
+                         f"does not say why: {key[1]}")
+    for key, number in excuses.items():
+        if key not in used:
+            wrong.append(f"{excuses_file}:{number}: every branch there is taken, or there is no "
+                         f"such line; remove it: {key[0]} | {key[1]}")
+    if 100.0 * coverage.branches_reached < LEAST_BRANCHES * coverage.branches:
+        wrong.append(f"fewer than {LEAST_BRANCHES} % of the branches are reached")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description="coverage of the core by the corpora alone")
+    parser.add_argument("--root", required=True, help="of the tree, where kmes/ is")
+    parser.add_argument("--scratch", required=True, help="a folder for what is in between")
+    parser.add_argument("--html", help="a folder for a report to look at")
+    parser.add_argument("binaries", nargs="+", help="replays; the corpus of each has its name")
+    arguments = parser.parse_args()
+    scratch = Path(arguments.scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    for old in scratch.glob("*.profraw"):
+        old.unlink()
+    root = Path(arguments.root)
+    for binary in arguments.binaries:
+        error = replay(binary, [root / "fuzz/corpora" / Path(binary).name], scratch)
+        if error:
+            sys.exit(f"{binary} does not run:\n{error}")
+    found = measure(root, arguments.binaries, scratch)
+    coverage = read(root, found)
+    print("by the corpora alone: " + coverage.text())
+    if arguments.html:
+        print(f"report: {write_html(root, found, arguments.html)}")
+    wrong = judge(root, coverage, root / "fuzz/uncovered.txt")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# make_corpora.sh TARGET [FOLDER...]: makes fuzz/corpora/TARGET anew, as small as it gets, of what
+# is in it, what is in the folders (of a fuzzer's finds, say), and, where inputs are scripts, the
+# scripts that the properties draw and those of props/corpus. Files whose name begins with `found-`
+# are the inputs of bugs that were fixed, and `kept-`, written by hand: they stay, whatever they
+# add.
+#
+# That is how the corpora of this repository came to be. Small is: a set of files that reaches each
+# edge of the control flow, without a count how often (libFuzzer's -set_cover_merge).
+set -euo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
+readonly SEEDS=600 SEED_OPERATIONS=24
+
+[ $# -ge 1 ] && [ -f "fuzz/targets/$1.cc" ] || {
+    echo "usage: fuzz/make_corpora.sh TARGET [FOLDER...]; TARGET is a name in fuzz/targets" >&2
+    exit 2
+}
+target=$1
+shift
+folders=("$@")
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+mkdir -p "$scratch/seeds" "$scratch/merged" "fuzz/corpora/$target"
+
+profile=
+case "$target" in
+    script) profile=99 ;;
+    hostile) profile=2 ;;
+esac
+if [ -n "$profile" ]; then
+    bazel build //fuzz:make_seeds
+    "$(bazel info bazel-bin)/fuzz/make_seeds" "$scratch/seeds" "$SEEDS" 1 "$SEED_OPERATIONS" \
+        "$profile"
+    folders+=("$scratch/seeds" props/corpus)
+fi
+bazel build --config=fuzz "//fuzz:$target"
+# Called once for each configuration, the folder says which: bazel-bin is of the last one.
+"$(bazel info --config=fuzz bazel-bin)/fuzz/$target" -set_cover_merge=1 -use_counters=0 \
+    -max_len=4096 "$scratch/merged" "fuzz/corpora/$target" ${folders[@]+"${folders[@]}"}
+find "fuzz/corpora/$target" -type f ! -name 'found-*' ! -name 'kept-*' -delete
+cp -- "$scratch"/merged/* "fuzz/corpora/$target/"
+printf '%s: %s files, %s bytes\n' "$target" "$(ls "fuzz/corpora/$target" | wc -l)" \
+    "$(cat "fuzz/corpora/$target"/* | wc -c)"
