@@ -141,3 +141,27 @@ def _canary(name, source, main, dictionary):
         data = data + native.glob(["corpora/" + name + "/**"]),
         tags = ["only-fuzz"],
     )
+
+_Sources = provider(fields = ["files"])
+
+def _collect_impl(target, ctx):
+    own = []
+    for name in ["srcs", "hdrs"]:
+        own += getattr(ctx.rule.files, name, [])
+    below = [dep[_Sources].files for dep in getattr(ctx.rule.attr, "deps", []) if _Sources in dep]
+    return [_Sources(files = depset([file for file in own if file.is_source], transitive = below))]
+
+_collect = aspect(
+    implementation = _collect_impl,
+    attr_aspects = ["deps"],
+)
+
+def _sources_impl(ctx):
+    files = depset(transitive = [dep[_Sources].files for dep in ctx.attr.deps])
+    return [DefaultInfo(files = files, runfiles = ctx.runfiles(transitive_files = files))]
+
+kmes_sources_of = rule(
+    doc = "The sources and headers of this tree that targets are made of, all the way down.",
+    implementation = _sources_impl,
+    attrs = {"deps": attr.label_list(aspects = [_collect])},
+)

@@ -23,6 +23,9 @@ make_clone() {
     mkdir -p "$BIN" "$CLONE" "$CLONE/out/conformance/testees" "$CLONE/out/props/replay" \
         "$TEST_TMPDIR/home"
     cp -rL "$PWD/tools" "$CLONE/"
+    mkdir "$CLONE/fuzz"
+    printf 'kmes_fuzz_target(\n    name = "%s",\n)\n' script batch header empty \
+        >"$CLONE/fuzz/BUILD.bazel"
     # Everything is installed but what FAKE_MISSING names.
     false_command dpkg-query <<'E2'
 for name in "$@"; do
@@ -120,13 +123,23 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance mutants replay test setup check fmt help'
+    local commands='conformance fuzz mutants replay test setup check fmt help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees optional$"
     kmes 2 test msan
-    has "$ERR" "tools/kmes: test: unknown part 'msan'; any of: check default asan ubsan tsan"
+    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile$"
+    kmes 2 fuzz
+    like "$ERR" 'fuzz: name a target: batch header script $'
+    kmes 2 fuzz scripts
+    like "$ERR" "fuzz: unknown target 'scripts'; one of: batch header script $"
+    kmes 2 fuzz script --seconds 1m
+    like "$ERR" "fuzz: --seconds takes a whole number from 1 to 1000000, not '1m'"
+    kmes 2 fuzz script --engine honggfuzz
+    has "$ERR" "tools/kmes: fuzz: unknown engine 'honggfuzz'; one of: libfuzzer afl"
+    kmes 2 fuzz script --jobs
+    lines "$ERR" 1
     kmes 2 fmt one.c
     lines "$ERR" 1
 }
@@ -297,7 +310,7 @@ E2
     has "$OUT" 'PASS asan //conformance/oracle:judge_test 12.0s'
     last "$OUT" '6 passed, 0 failed'
     lines "$CALLS" 2
-    like "$CALLS" '^bazel test .*--config=asan //\.\.\.$'
+    like "$CALLS" '^bazel test .*--config=asan .*//\.\.\.$'
     FAKE_CI=true kmes 0 test default
     lines "$CALLS" 2
     like "$CALLS" '^bazel shutdown '

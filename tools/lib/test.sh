@@ -4,7 +4,8 @@
 # `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
 # the count. Reads Bazel's summary; knows no test.
 
-readonly TEST_PARTS=(check default asan ubsan tsan)
+# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach.
+readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile)
 readonly LOG_LINES=1000
 
 test_command() {

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Builds every fuzz target by the conventions of OSS-Fuzz and ClusterFuzzLite, without Bazel, which
+# their containers have not. The environment says with what and to where:
+#
+#   CC CXX CFLAGS CXXFLAGS   the compilers, with the sanitizer's flags (and coverage's)
+#   LIB_FUZZING_ENGINE       what drives a target: -fsanitize=fuzzer, or a library
+#   OUT                      gets TARGET, TARGET_seed_corpus.zip, TARGET.dict, TARGET.options
+#   WORK                     for objects; without it, a folder that goes at the end
+#
+# Sources are found by folder, so that there is no list of them but Bazel's; objects that a target
+# does not need are in an archive, which the linker takes only what it needs of.
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+for name in CC CXX OUT LIB_FUZZING_ENGINE; do
+    [ -n "${!name-}" ] && continue
+    echo "fuzz/build.sh: $name is not set; see its first lines" >&2
+    exit 2
+done
+read -ra c_flags <<<"${CFLAGS-}"
+read -ra cxx_flags <<<"${CXXFLAGS-}"
+read -ra engine <<<"$LIB_FUZZING_ENGINE"
+scratch=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/kmes-fuzz.XXXXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+mkdir -p "$OUT"
+
+# The hooked core may be left by an exception of the test that drives it (kmes/BUILD.bazel). fmt is
+# compiled in: what is in OUT runs where nothing of this machine is.
+readonly common=(-I. -DKMES_ORDER_HOOKED -g1)
+readonly c_options=(-std=c11 -ffreestanding -fexceptions)
+readonly cxx_options=(-std=c++20 -DFMT_HEADER_ONLY)
+
+sources() {
+    ls kmes/*.c kmes/user/order_hooked.c kmes/tests/hooks.cc kmes/tests/world.cc
+    ls props/script/*.cc props/machine/*.cc conformance/oracle/*.cc fuzz/targets/*.cc \
+        fuzz/script_mutator.cc | grep -vE '_(test|main)\.cc$'
+}
+
+# compile SOURCE OBJECT [OPTIONS...]
+compile() {
+    local source=$1 object=$2
+    shift 2
+    case "$source" in
+        *.c) "$CC" ${c_flags[@]+"${c_flags[@]}"} "${common[@]}" "${c_options[@]}" "$@" \
+            -c "$source" -o "$object" ;;
+        *) "$CXX" ${cxx_flags[@]+"${cxx_flags[@]}"} "${common[@]}" "${cxx_options[@]}" "$@" \
+            -c "$source" -o "$object" ;;
+    esac
+}
+
+targets=$(sed -n '/^kmes_fuzz_target(/,/^)/s/^ *name = "\(.*\)",$/\1/p' fuzz/BUILD.bazel |
+    grep -vx empty)
+# Those whose input is a script.
+scripts=$(awk '/^kmes_fuzz_target\(/ { name = "" }
+    /^    name = / { split($0, part, "\""); name = part[2] }
+    /^    scripts = True/ { print name }' fuzz/BUILD.bazel)
+
+running=0
+sources >"$scratch/sources"
+while IFS= read -r source; do
+    compile "$source" "$scratch/$(tr / _ <<<"$source").o" &
+    running=$((running + 1))
+    if [ "$running" -ge "${KMES_FUZZ_BUILD_JOBS:-$(nproc)}" ]; then
+        wait -n
+        running=$((running - 1))
+    fi
+done <"$scratch/sources"
+while [ "$running" -gt 0 ]; do
+    wait -n
+    running=$((running - 1))
+done
+ar rcs "$scratch/all.a" "$scratch"/*.o
+
+for target in $targets; do
+    options=("-DKMES_FUZZ_TARGET=$target")
+    if grep -qxF "$target" <<<"$scripts" && [ "${FUZZING_ENGINE:-libfuzzer}" = libfuzzer ]; then
+        options+=(-DKMES_FUZZ_SCRIPTS)
+    fi
+    compile fuzz/entry.cc "$scratch/entry" "${options[@]}"
+    "$CXX" ${cxx_flags[@]+"${cxx_flags[@]}"} "$scratch/entry" "$scratch/all.a" \
+        "${engine[@]}" -o "$OUT/$target"
+    (cd fuzz/corpora && zip -qrj - "$target") >"$OUT/${target}_seed_corpus.zip"
+    printf '[libfuzzer]\nmax_len = 2048\ntimeout = 60\n' >"$OUT/$target.options"
+    if [ -f "fuzz/dictionaries/$target.dict" ]; then
+        cp -- "fuzz/dictionaries/$target.dict" "$OUT/$target.dict"
+        printf 'dict = %s.dict\n' "$target" >>"$OUT/$target.options"
+    fi
+done
