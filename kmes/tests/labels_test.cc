@@ -175,5 +175,14 @@ TEST_F(Labels, ValidIsTheEventThatIsDelivered) {
     expect_valid(74, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
 }
 
+TEST_F(Labels, NothingIsValidOfAnEventThatWasOverwritten) {
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128), 0);
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    ASSERT_EQ(kmes_reader_peek(&reader.reader, &reader.view), KMES_READ_EVENT);
+    ASSERT_EQ(world.emit_sized(128), 0);
+    expect_valid(0, [&] { EXPECT_FALSE(kmes_reader_release(&reader.reader)); });
+}
+
 }  // namespace
 }  // namespace kmes::tests

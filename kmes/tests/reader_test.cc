@@ -62,6 +62,23 @@ TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
     EXPECT_EQ(reader.open(), -EINVAL);
 }
 
+// Its size comes before its bytes: nothing is loaded from a mapping that is too small.
+TEST(ReaderOpen, LooksAtNothingInAMappingThatIsTooSmall) {
+    for (const std::uint64_t bytes : {0u, 64u, 4096u + 510u, 4096u + 511u}) {
+        World world({});
+        world.on_attach = [&](kmes_mapping* mapping) {
+            world.describe_current(mapping);
+            mapping->mapped_bytes = bytes;
+            return 0;
+        };
+        int accesses = 0;
+        ScopedHook hook([&](const kmes_order_access&) { accesses++; });
+        Reader reader(world);
+        EXPECT_EQ(reader.open(), -EINVAL) << bytes;
+        EXPECT_EQ(accesses, 0) << bytes;
+    }
+}
+
 TEST(ReaderOpen, HandsOnWhatTheAttachFunctionsSay) {
     World world({});
     Reader reader(world);
@@ -223,6 +240,22 @@ TEST(ReaderPeek, SaysWhenTheEventWasOverwrittenInBetween) {
     EXPECT_EQ(reader.reader.statistics.torn, 1u);
 }
 
+// A peek that finds nothing ends the one before it.
+TEST(ReaderPeek, EndsWhenTheNextOneFindsNothingToShow) {
+    World world({});
+    ASSERT_EQ(world.emit_sized(60), 0);
+    Reader reader(world);
+    reader.config.stop_on_corrupt = true;
+    ASSERT_EQ(reader.open(), 0);
+    kmes_event_view view;
+    ASSERT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
+    world.first().memory.data()[27] = 0;  // type_len
+    EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), -EBADMSG);
+    EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
+    EXPECT_FALSE(kmes_reader_release(&reader.reader));
+    EXPECT_EQ(reader.reader.statistics.delivered, 0u);
+}
+
 TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     World world({});
     for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60 + i), 0);
@@ -283,6 +316,34 @@ TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 40, &bulk, &needed), -EMSGSIZE);
     EXPECT_EQ(needed, 51u) << "of the second: the first is gone";
     EXPECT_EQ(reader.reader.statistics.torn, 1u);
+}
+
+// E21: what is not newer needs no room.
+TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
+    World world({});
+    ASSERT_EQ(world.emit_sized(100), 0);
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    EXPECT_EQ(reader.drain(), Sequences({1}));
+    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(kmes_reader_next(&reader.reader, reader.room, 64, &reader.view), KMES_READ_EVENT);
+    EXPECT_EQ(reader.view.sequence, 2u);
+}
+
+// E21: counted one by one where they came in a bulk, too.
+TEST(ReaderBulk, CountsWhatIsNotNewer) {
+    World world({});
+    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40), 0);
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    EXPECT_EQ(reader.drain(), Sequences({1, 2, 3}));
+    ASSERT_EQ(world.swap(512), 0);
+    kmes_bulk bulk;
+    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, nullptr), KMES_READ_EVENT);
+    EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
+    EXPECT_EQ(reader.reader.statistics.not_newer, 3u);
+    EXPECT_EQ(reader.reader.statistics.delivered, 3u);
 }
 
 // E21: what is not newer needs no room.

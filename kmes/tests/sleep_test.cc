@@ -65,6 +65,37 @@ TEST(ReaderWait, ClearsTheFlagWhenItIsAlone) {
     EXPECT_EQ(reader.reader.statistics.sleeps, 1u);
 }
 
+// E12: the limit is the reader's own and says nothing; an interruption is the caller's.
+TEST(ReaderWait, HandsOnAnInterruptionOfASleepThatHasALimit) {
+    World world({});
+    Reader reader(world);
+    reader.config.sharing = KMES_SHARED;
+    reader.config.shared_limit_ns = 50;
+    ASSERT_EQ(reader.open(), 0);
+    int answer = -EINTR;
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t timeout_ns) {
+        EXPECT_EQ(timeout_ns, 50u);
+        return answer;
+    };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), -EINTR);
+    answer = -ETIMEDOUT;
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 50), -ETIMEDOUT);
+}
+
+// E7: what a reader stopped at is not looked for once more.
+TEST(ReaderWait, SaysThatTheReaderHasStoppedBeforeItLooks) {
+    World world({});
+    ASSERT_EQ(world.emit_sized(60), 0);
+    Reader reader(world);
+    reader.config.stop_on_corrupt = true;
+    reader.config.spin_looks = 3;
+    ASSERT_EQ(reader.open(), 0);
+    world.first().memory.data()[27] = 0;  // type_len
+    EXPECT_EQ(reader.next(), -EBADMSG);
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EBADMSG);
+}
+
 TEST(ReaderWait, SleepsOnTheCounterWithTheValueReadBeforeTheRecheck) {
     World world({});
     Reader reader(world);
