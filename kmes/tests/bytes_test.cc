@@ -110,6 +110,35 @@ TEST(FreshBuffer, IsRefusedForACapacityOrVersionThatIsNotValid) {
     EXPECT_EQ(memory.page_bytes(), filled(4096, 0)) << "nothing may be written";
 }
 
+// 5.1.6, with the magic last, byte by byte: what has it, has everything.
+TEST(FreshBuffer, HasItsMagicLast) {
+    RingMemory memory(4096);
+    std::vector<kmes_boundary> index(kmes_index_entries(4096));
+    kmes_buffer buffer;
+    kmes_buffer_setup setup{};
+    setup.mapping = memory.base();
+    setup.index = index.data();
+    setup.capacity_bytes = 4096;
+    setup.version = KMES_VERSION_1;
+    std::vector<std::ptrdiff_t> offsets;
+    int notes = 0;  // that new data begins here: for tools, before anything else
+    {
+        ScopedHook hook([&](const kmes_order_access& access) {
+            const std::ptrdiff_t at =
+                static_cast<const std::uint8_t*>(access.address) - memory.base();
+            if (access.bytes) return offsets.push_back(at);
+            EXPECT_EQ(at, 4096);
+            EXPECT_TRUE(offsets.empty());
+            notes++;
+        });
+        ASSERT_EQ(kmes_buffer_init(&buffer, &setup), 0);
+    }
+    EXPECT_EQ(notes, 1);
+    ASSERT_EQ(offsets.size(), 7u + 8u);
+    EXPECT_EQ(std::vector<std::ptrdiff_t>(offsets.begin() + 7, offsets.end()),
+              std::vector<std::ptrdiff_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
 // E13: an entry for 16 blocks of a small buffer, for 4 KiB of a large one.
 TEST(FreshBuffer, HasAnIndexOfItsSize) {
     for (std::uint64_t capacity = 256; capacity <= 65536; capacity *= 2)

@@ -12,6 +12,8 @@ from pathlib import Path
 # No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
 # time of -O2, and most of what that knows to be the same.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
+# A variable that a mutant leaves without a value has the same one in every run, and none that helps.
+COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
 # C++ unwinds through the core: what checks a script may end it from inside a hook.
 # With what an access outside of an object is seen by.

@@ -31,6 +31,7 @@ TEST_PROGRAMS = [
     ("kmes/tests", "writer_test", {}),
     ("kmes/tests", "reader_test", {}),
     ("kmes/tests", "swap_bytes_test", {}),
+    ("kmes/tests", "attach_test", {}),
     ("kmes/tests", "torn_test", {}),
     ("kmes/tests", "sleep_test", {}),
     ("kmes/tests", "reader_switch_test", {}),
