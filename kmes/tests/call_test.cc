@@ -178,6 +178,7 @@ TEST_F(CallTest, ATypeThatIsNotUtf8IsInvalidAndThePayloadIsLeftAlone) {
     memory_.put(kType, "a\xFF");
     EXPECT_EQ(emit(kType, 2, kNowhere, 4), -EINVAL);
     EXPECT_EQ(memory_.fetches, (Fetches{{kType, 2}}));
+    EXPECT_EQ(emit(kType, 2, 0, 0), -EINVAL) << "without a payload, too";
     expect_nothing_happened();
     EXPECT_EQ(emit(kType, 1, 0, 0), 0) << "only the bytes of the type are looked at";
 }

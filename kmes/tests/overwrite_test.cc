@@ -186,6 +186,23 @@ TEST(CorruptSize, OnTheWayToTheFirstSurvivorEmptiesTheBufferToo) {
     EXPECT_EQ(world.cpu.sequence, 31u);
 }
 
+// And what is emitted before the swap is finished is counted and indexed from there.
+TEST(CorruptSize, OnTheWayToTheFirstSurvivorLeavesTheCountsRight) {
+    World world({.capacity_bytes = 1024, .start_pos = 25});
+    for (int i = 0; i < 30; i++) ASSERT_EQ(world.emit_sized(30), 0);
+    forge_size(world, 385, 29);
+    TestBuffer& fresh = world.make_buffer(512);
+    kmes_swap swap;
+    ASSERT_EQ(kmes_swap_begin(&swap, &world.cpu, &fresh.buffer, KMES_SWAP_KEEP, 0), 0);
+    for (int i = 0; i < 10; i++) ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(kmes_swap_finish(&swap), 0);
+    EXPECT_EQ(world.cpu.statistics.left_behind, 0u);
+    EXPECT_EQ(world.cpu.statistics.overwritten, 30u) << "the buffer was emptied";
+    for (int i = 0; i < 100; i++) ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(world.cpu.statistics.overwritten, 140u - 512 / 30);
+    EXPECT_EQ(fresh.shared_write_pos() - fresh.shared_tail_pos(), 512u / 30 * 30);
+}
+
 // E18: emission goes on between the pieces of a swap, also so much that it laps what was copied.
 TEST(SwapUnderEmission, LosesNothingThatSurvivesAndKeepsTheIndexRight) {
     for (const std::uint64_t between : {0u, 1u, 50u, 700u, 5000u}) {
@@ -233,18 +250,29 @@ TEST(Swap, CopiesTheLastByteAndIndexesTheLastEvent) {
     World world({.capacity_bytes = 262144});
     ASSERT_EQ(world.emit_sized(65537), 0);
     const std::vector<std::uint8_t> bytes = world.current().survivors();
-    ASSERT_EQ(world.swap(262144), 0);
+    TestBuffer& fresh = world.make_buffer(262144);
+    kmes_swap swap;
+    ASSERT_EQ(kmes_swap_begin(&swap, &world.cpu, &fresh.buffer, KMES_SWAP_KEEP, 0), 0);
+    std::uint64_t copied = 0;
+    {
+        ScopedHook hook([&](const kmes_order_access& access) {
+            if (access.label == KMES_ORDER_SWAP_DATA) copied += access.bytes;
+        });
+        EXPECT_TRUE(kmes_swap_copy(&swap));
+    }
+    EXPECT_EQ(copied, KMES_SWAP_PIECE_BYTES);
+    ASSERT_EQ(kmes_swap_finish(&swap), 0);
     EXPECT_EQ(world.current().survivors(), bytes);
 
-    World tiny({.capacity_bytes = 65536});
-    NaiveRing naive{.capacity = 65536, .sizes = {}, .tail = 0, .write = 0};
-    for (int i = 0; i < 2 * 2100; i++) {
+    /* So many that the pieces of bytes are done before the pieces of the index are. */
+    const std::uint64_t capacity = 1 << 20;
+    const std::uint64_t count = capacity / 30;
+    World tiny({.capacity_bytes = capacity});
+    for (std::uint64_t i = 0; i < count; i++) ASSERT_EQ(tiny.emit_sized(30), 0);
+    ASSERT_EQ(tiny.swap(capacity), 0);
+    for (std::uint64_t i = count + 1; i <= 2 * count; i++) {
         ASSERT_EQ(tiny.emit_sized(30), 0);
-        naive.write_event(30);
-        if (i == 2099) {
-            ASSERT_EQ(tiny.swap(65536), 0);
-        }
-        ASSERT_EQ(tiny.current().shared_tail_pos(), naive.tail) << i;
+        ASSERT_EQ(tiny.current().shared_tail_pos(), (i - count) * 30);
     }
     EXPECT_EQ(tiny.cpu.statistics.corrupt, 0u);
 }

@@ -45,7 +45,7 @@ TEST_PROGRAMS = [
 ]
 # All schedules of small worlds: seconds for each mutant.
 INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
-FUZZ_TARGETS = ["header", "batch"]
+FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
 HEADERS = ["guard.h"]

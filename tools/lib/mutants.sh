@@ -10,6 +10,11 @@ readonly MUTANT_TARGETS=(
     //kmes/tests:all
     //fuzz:batch_corpus_test
     //fuzz:header_corpus_test
+    //fuzz:hostile_corpus_test
+    //fuzz:reader_corpus_test
+    //fuzz:resize_corpus_test
+    //fuzz:schedule_corpus_test
+    //fuzz:script_corpus_test
 )
 
 mutants_command() {
