@@ -23,6 +23,8 @@ mkdir -p "$scratch/new" || exit 3
 # One address space for every run: libFuzzer also compares pointers.
 run=(setarch "$(uname -m)" -R "$fuzzer" -print_funcs=0 "-seed=$seed" -artifact_prefix="$scratch/")
 "${run[@]}" -runs=0 "$corpus" >"$log" 2>&1 || refuse "a file of the seed corpus triggers it"
+most=$(value max_len)
+[ -z "$most" ] || run+=("-max_len=$most")
 [ -z "$dictionary" ] || run+=("-dict=$dictionary")
 if "${run[@]}" "-runs=$runs" "$scratch/new" "$corpus" >"$log" 2>&1; then
     refuse "not found in $runs executions"

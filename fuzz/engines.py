@@ -18,6 +18,12 @@ SANITIZERS = {
 }
 
 
+def plain_environment(**more):
+    """For AFL++, which checks the sanitizers' options; its build has no sanitizer."""
+    kept = {name: value for name, value in os.environ.items() if name not in SANITIZERS}
+    return {**kept, **more}
+
+
 def environment(**more):
     symbolizer = "external_symbolizer_path=/usr/lib/llvm-19/bin/llvm-symbolizer"
     options = {key: value + ":" + symbolizer for key, value in SANITIZERS.items()}
@@ -130,7 +136,7 @@ class Afl:
             with open(job.folder / f"afl-{index}.log", "wb") as log:
                 running.append(
                     subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     env=environment(**settings), cwd=job.folder))
+                                     env=plain_environment(**settings), cwd=job.folder))
         return running
 
     def statistics(self):
@@ -177,8 +183,8 @@ class Afl:
             ["afl-fuzz", "-i", str(corpus), "-o", str(out), "-V", str(PROBE_SECONDS), "-m", "none",
              "--", str(binary)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=environment(AFL_NO_UI="1", AFL_SKIP_CPUFREQ="1", AFL_NO_AFFINITY="1",
-                            AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES="1"), check=False)
+            env=plain_environment(AFL_NO_UI="1", AFL_SKIP_CPUFREQ="1", AFL_NO_AFFINITY="1",
+                                  AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES="1"), check=False)
         stats = out / "default" / "fuzzer_stats"
         found = stats.is_file() and re.search(r"^execs_per_sec\s*: ([\d.]+)", stats.read_text(),
                                               re.MULTILINE)
@@ -189,7 +195,7 @@ def tail(file, lines=15):
     if not Path(file).is_file():
         return "it did not start"
     text = Path(file).read_text(errors="replace")
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+    text = re.sub(r"\x1b(\[[0-9;?]*[a-zA-Z]|\)B)|[\x0e\x0f]", "", text)
     return "\n".join(text.splitlines()[-lines:])
 
 

@@ -109,7 +109,8 @@ def _canary(name, source, main, dictionary):
         name = name + "_planted_source",
         testonly = True,
         srcs = [planted] + (_PRIVATE_HEADERS if is_c else []),
-        copts = KMES_C_COPTS if is_c else KMES_CXX_COPTS,
+        # As //kmes:core_hooked.
+        copts = KMES_C_COPTS + ["-fexceptions"] if is_c else KMES_CXX_COPTS,
         alwayslink = True,
         deps = [":" + name + "_body"],
     )
