@@ -345,6 +345,28 @@ TEST(NestedEmission, ByTheCallOrDuringAReservationOrABatchWritesNothing) {
 }
 
 // E16: "the same guard covers swaps".
+// "Nothing done": what a batch has pending is as little published as the buffer is retired.
+TEST(NestedEmission, KeepsTheEndOutOfABatch) {
+    World world({});
+    kmes_batch batch;
+    kmes_batch_begin(&world.cpu, &batch);
+    ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
+    const std::vector<std::uint8_t> page = world.first().page();
+    int ends = 0;
+    {
+        ScopedHook hook([&](const kmes_order_access& access) {
+            if (access.label != KMES_ORDER_DATA || ends++) return;
+            EXPECT_EQ(kmes_cpu_retire(&world.cpu), -EBUSY);
+            EXPECT_EQ(world.first().page(), page);
+        });
+        ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
+    }
+    EXPECT_GT(ends, 0);
+    EXPECT_EQ(world.first().page(), page);
+    kmes_batch_end(&world.cpu, &batch);
+    EXPECT_EQ(world.first().shared_write_pos(), 80u);
+}
+
 TEST(NestedEmission, KeepsSwapsNudgesAndTheEndOut) {
     World world({});
     ASSERT_EQ(world.swap(256), 0);
