@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# afl_test.sh FUZZER CORPUS: AFL++ runs the target in persistent mode with the input in shared
+# memory, and finds the planted bug that it has. Needs --config=afl and the package afl++.
+set -uo pipefail
+[ $# -eq 2 ] || { echo "usage: afl_test.sh FUZZER CORPUS" >&2; exit 2; }
+command -v afl-fuzz >/dev/null || { echo "FAILED afl-fuzz is not there; install afl++"; exit 1; }
+out=$TEST_TMPDIR/out
+export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1
+# It ends with the first crash; the seconds are a limit for a bug that is not found.
+export AFL_BENCH_UNTIL_CRASH=1
+afl-fuzz -i "$2" -o "$out" -V 300 -s 1 -m none -- "$1" >"$TEST_TMPDIR/log" 2>&1
+stats=$out/default/fuzzer_stats
+for word in persistent shmem_testcase; do
+    grep -qE "^target_mode +: .*\<$word\>" "$stats" || {
+        tail -n 30 "$TEST_TMPDIR/log"
+        echo "FAILED target_mode has no $word: $(grep target_mode "$stats")"
+        exit 1
+    }
+done
+if ! grep -qE '^saved_crashes +: [1-9]' "$stats"; then
+    echo "FAILED the planted bug is not found"
+    exit 1
+fi
+echo "PASSED $(grep target_mode "$stats"), $(grep execs_done "$stats")"
