@@ -41,6 +41,7 @@ TEST_PROGRAMS = [
     ("kmes/tests", "call_test", {}),
     ("kmes/tests", "labels_test", {}),
     ("kmes/tests", "abi_test", {}),
+    ("kmes/tests", "event_test", {}),
     ("kmes/tests", "overwrite_test", {}),
 ]
 # All schedules of small worlds: seconds for each mutant.
