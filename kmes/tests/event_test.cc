@@ -6,6 +6,7 @@
 #include "kmes/event.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <string>
@@ -111,6 +112,21 @@ TEST(Utf8, IsWhatTheTableOfTheStandardSays) {
             }
         }
     }
+}
+
+// The text ends where a page does that cannot be read.
+TEST(Utf8, IsReadNoFurtherThanItsEnd) {
+    const std::size_t page = 4096;
+    auto* pages = static_cast<std::uint8_t*>(
+        mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(pages, MAP_FAILED);
+    ASSERT_EQ(mprotect(pages + page, page, PROT_NONE), 0);
+    for (const std::string text : {"\xC2", "\xE1", "\xE1\x80", "\xF1\x80\x80", "ab\xF1"}) {
+        std::uint8_t* at = pages + page - text.size();
+        memcpy(at, text.data(), text.size());
+        EXPECT_FALSE(kmes_utf8_is_valid(at, text.size()));
+    }
+    munmap(pages, 2 * page);
 }
 
 }  // namespace
