@@ -12,13 +12,13 @@ from pathlib import Path
 # No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
 # time of -O2, and most of what that knows to be the same.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
-# A variable that a mutant leaves without a value has the same one in every run, and none that helps.
+# A variable that a mutant leaves without a value has one that is the same in every run, and no help.
 COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
-# C++ unwinds through the core: what checks a script may end it from inside a hook.
 # With what an access outside of an object is seen by.
 SANITISE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 RUNTIMES = ["libasan.so", "libubsan.so"]
+# C++ unwinds through the core: what checks a script may end it from inside a hook.
 LINK = ["ld", "-shared", "--eh-frame-hdr", "-z", "noexecstack"]
 # The hook itself, so that programs without one can have the preloaded core, too.
 HOOK = "kmes/user/order_hooked.c"
