@@ -47,7 +47,9 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
 
-// act_at_access for every k, until it sleeps before there is a k-th.
+// act_at_access for every k, until it sleeps before there is a k-th. One that spins before it
+// sleeps (5.1.8.2 step 4) is then taken round again, and only the first access of each instruction
+// to each field is counted: so what it does after its spin is reached, too.
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
 
 }  // namespace kmes::conformance

@@ -62,6 +62,9 @@ CaseOutcome unread_in_the_old(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     for (int round = 0; round < 2; ++round) {
+        // It is proven to read this buffer, and not only to have it.
+        emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
         stage.freeze();
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 24, small / 8);
         stage.resize(small);

@@ -31,6 +31,7 @@ struct RawOptions {
     std::string cpus;
     std::string capacity;
     std::string seed;
+    std::string shuffle;
     std::string timeout_scale;
     std::string report;
     std::string report_file;
@@ -82,6 +83,11 @@ class Checker {
         options_.seed = *number;
     }
 
+    void shuffle(const std::string& value) {
+        options_.shuffle = parse_decimal(value);
+        if (!options_.shuffle) fail("--shuffle", value, "a decimal number below 2^64");
+    }
+
     void timeout_scale(std::string_view option, const std::string& value) {
         double number = 0;
         const char* end = value.data() + value.size();
@@ -131,6 +137,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
            "capacity of each buffer, a power of two from 65536 to 268435456 (default 65536)")
         ->type_name("BYTES");
     app.add_option("--seed", raw.seed, "seed of everything random (default 1)")->type_name("N");
+    app.add_option("--shuffle", raw.shuffle,
+                   "run the cases in an order drawn from SEED (no verdict depends on it)")
+        ->type_name("SEED");
     app.add_option("--timeout-scale", raw.timeout_scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
@@ -166,6 +175,7 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--cpus") > 0) checker.cpus(raw.cpus);
     if (app.count("--capacity") > 0) checker.capacity(raw.capacity);
     if (app.count("--seed") > 0) checker.seed(raw.seed);
+    if (app.count("--shuffle") > 0) checker.shuffle(raw.shuffle);
     if (app.count("--timeout-scale") > 0) {
         checker.timeout_scale("--timeout-scale", raw.timeout_scale);
     }

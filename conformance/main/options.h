@@ -23,6 +23,7 @@ struct Options {
     std::uint32_t cpus = 4;
     std::uint64_t capacity_bytes = 65536;
     std::uint64_t seed = 1;
+    std::optional<std::uint64_t> shuffle;  // --shuffle SEED: cases in another order
     double timeout_scale = 1.0;
     ReportFormat report = ReportFormat::console;
     std::optional<std::string> report_file;

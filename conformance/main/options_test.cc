@@ -36,6 +36,7 @@ TEST(Options, HaveDefaults) {
     EXPECT_EQ(options.cpus, 4u);
     EXPECT_EQ(options.capacity_bytes, 65536u);
     EXPECT_EQ(options.seed, 1u);
+    EXPECT_EQ(options.shuffle, std::nullopt);
     EXPECT_EQ(options.timeout_scale, 1.0);
     EXPECT_EQ(options.report, ReportFormat::console);
     EXPECT_EQ(options.report_file, std::nullopt);
@@ -56,6 +57,8 @@ TEST(Options, TakeEveryName) {
                                    "268435456",
                                    "--seed",
                                    "18446744073709551615",
+                                   "--shuffle",
+                                   "0",
                                    "--timeout-scale",
                                    "2.5",
                                    "--report",
@@ -73,6 +76,7 @@ TEST(Options, TakeEveryName) {
     EXPECT_EQ(options.cpus, 64u);
     EXPECT_EQ(options.capacity_bytes, 268435456u);
     EXPECT_EQ(options.seed, UINT64_MAX);
+    EXPECT_EQ(options.shuffle, 0u);
     EXPECT_EQ(options.timeout_scale, 2.5);
     EXPECT_EQ(options.report, ReportFormat::json);
     EXPECT_EQ(options.report_file, "out.json");
@@ -104,6 +108,7 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--capacity", "32768", "--", "p"}), HasSubstr("power of two from 65536"));
     EXPECT_THAT(wrong({"--capacity", "536870912", "--", "p"}), HasSubstr("power of two"));
     EXPECT_THAT(wrong({"--seed", "18446744073709551616", "--", "p"}), HasSubstr("below 2^64"));
+    EXPECT_THAT(wrong({"--shuffle", "-1", "--", "p"}), HasSubstr("--shuffle is \"-1\""));
     EXPECT_THAT(wrong({"--timeout-scale", "0", "--", "p"}), HasSubstr("from 0.01 to 1000"));
     EXPECT_THAT(wrong({"--timeout-scale", "nan", "--", "p"}), HasSubstr("from 0.01 to 1000"));
     EXPECT_THAT(wrong({"--timeout-scale", "inf", "--", "p"}), HasSubstr("from 0.01 to 1000"));
@@ -135,9 +140,10 @@ TEST(Options, TakeTheScaleOfTheEnvironment) {
 
 TEST(Options, PrintHelp) {
     const ParsedOptions parsed = parse_options({"--help"});
-    for (const char* name : {"--list", "--filter GLOB", "--level", "--cpus N", "--capacity BYTES",
-                             "--seed N", "--timeout-scale X", "--report ", "--report-file FILE",
-                             "--explain CASE", "--fail-fast", "-v", "Exit status"}) {
+    for (const char* name :
+         {"--list", "--filter GLOB", "--level", "--cpus N", "--capacity BYTES", "--seed N",
+          "--shuffle SEED", "--timeout-scale X", "--report ", "--report-file FILE",
+          "--explain CASE", "--fail-fast", "-v", "Exit status"}) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }
 }

@@ -266,6 +266,7 @@ int run_program(const std::vector<std::string>& arguments, const Surroundings& a
         select_cases(around.cases, options.filters, options.level.value_or(kDefaultLevel));
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");
+    if (options.shuffle) shuffle_cases(selection.cases, *options.shuffle);
     return Run(options, around, std::move(selection.cases)).execute();
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -24,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 CaseOutcome never_run(Stage&) {
     throw std::logic_error("the test runs cases itself");
@@ -132,6 +134,20 @@ TEST(Program, HandsTheOptionsToTheStage) {
     EXPECT_TRUE(shell.last_settings.verbose);
     EXPECT_EQ(shell.last_settings.stop, &shell.stop);
     EXPECT_THAT(shell.last_settings.testee, ElementsAre("./consumer", "an argument"));
+}
+
+TEST(Program, ShufflesTheCasesTheSameWayForTheSameSeed) {
+    std::set<std::vector<std::string>> orders;
+    for (int seed = 1; seed <= 30; ++seed) {
+        Shell shell;
+        EXPECT_EQ(shell.test({"--shuffle", std::to_string(seed)}), 0);
+        EXPECT_THAT(shell.ran, UnorderedElementsAre("5.1.5/maps", "5.1.8.3/checks", "E21/twice"));
+        Shell again;
+        EXPECT_EQ(again.test({"--shuffle", std::to_string(seed)}), 0);
+        EXPECT_EQ(again.ran, shell.ran);
+        orders.insert(shell.ran);
+    }
+    EXPECT_EQ(orders.size(), 6u);
 }
 
 TEST(Program, ReportsAFailureWithTheWayToRunItAgain) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
+#include <utility>
 
 #include "conformance/report/text.h"
 
@@ -76,6 +78,14 @@ Selection select_cases(const std::vector<Case>& cases, const std::vector<std::st
         selection.error = no_match(cases, pattern, level);
     }
     return selection;
+}
+
+void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    // Not std::shuffle: each library has its own.
+    for (std::size_t left = cases.size(); left > 1; --left) {
+        std::swap(cases[left - 1], cases[random() % left]);
+    }
 }
 
 const Case* find_case(const std::vector<Case>& cases, std::string_view id) {

@@ -5,6 +5,7 @@
 #ifndef KMES_CONFORMANCE_MAIN_SELECTION_H_
 #define KMES_CONFORMANCE_MAIN_SELECTION_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ struct Selection {
 // A pattern that matches no case is an error.
 Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
                        Level level);
+
+// Into an order that follows from `seed`, on every machine the same.
+void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);
 
 // nullptr: there is no such case.
 const Case* find_case(const std::vector<Case>& cases, std::string_view id);
