@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// The suite fails every broken consumer, whatever else it does in which right way, and names a
+// clause that belongs to what is wrong with it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "props/suite/draw.h"
+
+namespace kmes::props::suite {
+namespace {
+
+constexpr int kSamplesOfPairs = 12;
+
+// The verdicts of the cases that are meant for its mistakes.
+std::vector<Verdict> judged(const Consumer& consumer) {
+    RunOptions options;
+    options.filters = cases_of(consumer);
+    options.timeout_scale = kScaleOfBroken;
+    return run_suite(consumer, options);
+}
+
+void expect_failed(const Consumer& consumer) {
+    const std::vector<Verdict> verdicts = judged(consumer);
+    RC_LOG() << describe(consumer, verdicts);
+    const std::set<std::string> clauses = clauses_of(consumer);
+    bool failed = false;
+    for (const Verdict& each : verdicts) {
+        if (each.verdict == "pass") continue;
+        RC_ASSERT(each.verdict == "fail");
+        RC_ASSERT(clauses.contains(each.clause));
+        failed = true;
+    }
+    RC_ASSERT(failed);
+}
+
+TEST(Suite, HasATableOfAllMistakesOfTheProgram) {
+    std::vector<std::string> named;
+    for (const Mistake& each : mistakes()) {
+        named.push_back(each.name);
+        EXPECT_FALSE(each.clauses.empty()) << each.name;
+        for (const std::string& id : each.cases) {
+            const auto& ids = all_case_ids();
+            EXPECT_NE(std::find(ids.begin(), ids.end(), id), ids.end()) << id;
+        }
+        for (const Need& need : each.needs) EXPECT_NE(need.reason, "") << each.name;
+    }
+    EXPECT_EQ(named, vocabulary().bugs);
+}
+
+TEST(Suite, FailsEachMistakeOfAConsumerThatIsRightElse) {
+    for (const Mistake& each : mistakes()) {
+        EXPECT_TRUE(holds("fails: " + each.name, 1,
+                          [&each] { expect_failed(*broken_consumers({each.name})); }));
+    }
+}
+
+TEST(Suite, FailsAConsumerOfTwoMistakes) {
+    EXPECT_TRUE(holds("two mistakes are failed", kSamplesOfPairs,
+                      [] { expect_failed(*consumers_of_two_mistakes()); }));
+}
+
+}  // namespace
+}  // namespace kmes::props::suite

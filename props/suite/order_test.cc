@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// A verdict does not depend on the order of the cases, nor on which others run: some of them, drawn
+// at random and in any order, give a right and a broken consumer the verdicts and clauses that they
+// give in a whole run, and so does a case alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "props/suite/draw.h"
+
+namespace kmes::props::suite {
+namespace {
+
+constexpr int kSamples = 3;     // of each consumer
+constexpr int kCasesAlone = 3;  // of each sample
+
+// What happens there depends on who is quicker, the producer or the consumer: a right consumer
+// passes it all the same, a broken one may be lucky.
+bool is_a_race(const std::string& id) {
+    return id.find("under-load") != std::string::npos;
+}
+
+// Verdict and clause of each case.
+using Verdicts = std::map<std::string, std::string>;
+
+Verdicts verdicts_of(const Consumer& consumer, const std::vector<std::string>& filters,
+                     std::vector<std::string> options = {}) {
+    RunOptions run;
+    run.filters = filters;
+    run.options = std::move(options);
+    if (!consumer.bugs.empty()) run.timeout_scale = kScaleOfBroken;
+    Verdicts verdicts;
+    for (const Verdict& each : run_suite(consumer, run)) {
+        if (!is_a_race(each.id)) verdicts[each.id] = each.verdict + " " + each.clause;
+    }
+    return verdicts;
+}
+
+// About a quarter of the cases.
+rc::Gen<std::vector<std::string>> some_cases() {
+    return rc::gen::exec([] {
+        std::vector<std::string> drawn;
+        for (const std::string& id : all_case_ids()) {
+            if (draw_below(4) == 3 && !is_a_race(id)) drawn.push_back(id);
+        }
+        if (drawn.empty()) drawn.push_back(all_case_ids().front());
+        return drawn;
+    });
+}
+
+void expect_the_same(const Consumer& consumer, const Verdicts& whole, const Verdicts& part,
+                     const std::string& how) {
+    for (const auto& [id, verdict] : part) {
+        RC_LOG() << id << " " << how << ": " << verdict << "; in a whole run: " << whole.at(id)
+                 << "; alone: " << command(consumer, {id}) << "\n";
+        RC_ASSERT(verdict == whole.at(id));
+    }
+}
+
+void expect_no_dependence(const Consumer& consumer, std::size_t least_failed) {
+    const Verdicts whole = verdicts_of(consumer, {});
+    const auto failed = std::count_if(whole.begin(), whole.end(), [](const auto& each) {
+        return each.second.substr(0, 4) == "fail";
+    });
+    EXPECT_GE(static_cast<std::size_t>(failed), least_failed);
+    EXPECT_LE(static_cast<std::size_t>(failed), consumer.bugs.empty() ? 0 : whole.size() - 20);
+    EXPECT_TRUE(holds("the order makes no difference", kSamples, [&] {
+        const std::vector<std::string> cases = *some_cases();
+        const std::string seed = std::to_string(draw_below(1000000));
+        expect_the_same(consumer, whole, verdicts_of(consumer, cases, {"--shuffle", seed}),
+                        "in the order of --shuffle " + seed);
+        for (int i = 0; i < kCasesAlone; ++i) {
+            const std::string id = *rc::gen::elementOf(cases);
+            expect_the_same(consumer, whole, verdicts_of(consumer, {id}), "alone");
+        }
+    }));
+}
+
+Consumer with(const std::vector<std::string>& bugs) {
+    Consumer consumer;
+    for (const std::string& bug : bugs) make(consumer, mistake(bug));
+    return consumer;
+}
+
+TEST(Verdicts, OfARightConsumerDoNotDependOnTheOrder) {
+    expect_no_dependence({}, 0);
+}
+
+TEST(Verdicts, OfOneThatLosesCountDoNotDependOnTheOrder) {
+    expect_no_dependence(with({"loss-count-one-too-high"}), 15);
+}
+
+TEST(Verdicts, OfOneThatReadsTornEventsDoNotDependOnTheOrder) {
+    expect_no_dependence(with({"no-tail-recheck"}), 4);
+}
+
+TEST(Verdicts, OfOneThatCrashesDoNotDependOnTheOrder) {
+    expect_no_dependence(with({"no-bounds-check"}), 2);
+}
+
+TEST(Verdicts, OfOneThatLeavesBuffersBehindDoNotDependOnTheOrder) {
+    expect_no_dependence(with({"leaks-buffers", "last-sequence-of-one-buffer"}), 5);
+}
+
+}  // namespace
+}  // namespace kmes::props::suite

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// The suite blames no right consumer: any combination of what a consumer may do in more than one
+// way passes. A sample runs a third of the cases, so that more combinations are seen in the time
+// that a test has; right_consumers_long_test runs more of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "props/suite/draw.h"
+
+namespace kmes::props::suite {
+namespace {
+
+constexpr int kSamples = 12;
+constexpr std::size_t kParts = 3;
+
+std::vector<std::string> part_of_the_cases(std::size_t part) {
+    std::vector<std::string> filters;
+    for (std::size_t i = part; i < all_case_ids().size(); i += kParts)
+        filters.push_back(all_case_ids()[i]);
+    return filters;
+}
+
+bool all_pass(const std::vector<Verdict>& verdicts) {
+    return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& each) {
+        return each.verdict == "pass" || each.verdict == "unsupported";
+    });
+}
+
+TEST(Suite, PassesThePlainConsumerInEveryCase) {
+    const std::vector<Verdict> verdicts = run_suite({});
+    EXPECT_EQ(verdicts.size(), all_case_ids().size());
+    EXPECT_TRUE(all_pass(verdicts)) << describe({}, verdicts);
+}
+
+TEST(Suite, PassesEveryRightConsumer) {
+    EXPECT_TRUE(holds("a right consumer passes", kSamples, [] {
+        const Consumer consumer = *right_consumers();
+        RunOptions options;
+        options.filters = part_of_the_cases(draw_below(kParts));
+        const std::vector<Verdict> verdicts = run_suite(consumer, options);
+        RC_LOG() << describe(consumer, verdicts);
+        RC_ASSERT(all_pass(verdicts));
+    }));
+}
+
+}  // namespace
+}  // namespace kmes::props::suite
