@@ -12,7 +12,7 @@ from pathlib import Path
 # No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
 # time of -O2, and most of what that knows to be the same.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
-# A variable that a mutant leaves without a value has one that is the same in every run, and no help.
+# A variable that a mutant leaves without a value has the same one in every run, and no lucky one.
 COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
 # With what an access outside of an object is seen by.
