@@ -7,10 +7,11 @@ set -uo pipefail
 [ $# -eq 2 ] || { echo "usage: afl_test.sh FUZZER CORPUS" >&2; exit 2; }
 command -v afl-fuzz >/dev/null || { echo "FAILED afl-fuzz is not there; install afl++"; exit 1; }
 out=$TEST_TMPDIR/out
+cp -rL -- "$2" "$TEST_TMPDIR/corpus" || exit 3  # Bazel's links are no files to it
 export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1
 # It ends with the first crash; the seconds are a limit for a bug that is not found.
 export AFL_BENCH_UNTIL_CRASH=1
-afl-fuzz -i "$2" -o "$out" -V 300 -s 1 -m none -- "$1" >"$TEST_TMPDIR/log" 2>&1
+afl-fuzz -i "$TEST_TMPDIR/corpus" -o "$out" -V 300 -s 1 -m none -- "$1" >"$TEST_TMPDIR/log" 2>&1
 stats=$out/default/fuzzer_stats
 for word in persistent shmem_testcase; do
     grep -qE "^target_mode +: .*\<$word\>" "$stats" || {
