@@ -28,10 +28,11 @@ mutants 0 --sample 40 --jobs 2 --scripts 1500
 like '^40 mutants: .* 0 survived'
 like '^caught \| .* \| .* \| .+ \| .+'
 
-# Without scripts, and with tests of other things alone, publication is not looked at.
+# Who looks at the strength of an access is left out: nobody sees it on this machine.
 none=$TEST_TMPDIR/none.txt
 : >"$none"
-mutants 1 --only producer.c/kmes_publish/weaken/ --killers tests --equivalent "$none"
+mutants 1 --only producer.c/kmes_publish/weaken/ --killers tests --without labels_test \
+    --equivalent "$none"
 like '^survived: producer.c/kmes_publish/weaken/0 '
 
 # A list that is stale: caught after all; and no mutant.
