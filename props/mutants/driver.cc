@@ -53,7 +53,7 @@ constexpr double kSecondsOfACandidate = 0.5;
 constexpr std::size_t kBudget = 1500;
 constexpr std::uint64_t kBudgetOfAccesses = 3000000;
 constexpr std::size_t kBudgetInProcesses = 300;
-constexpr std::size_t kBudgetOfHangs = 40;
+constexpr std::size_t kBudgetOfHangs = 12;
 
 struct Options {
     std::uint64_t seed = 1;

@@ -135,7 +135,7 @@ class CorpusProgram(Killer):
             return None
         failed = FAILED_FILE.search(ended.output)
         if failed:
-            return Finding(f"corpus {self.name}: {failed.group(1)}")
+            return Finding(f"{self.name}: {failed.group(1).replace(self.command[1] + '/', '')}")
         return Finding(f"{'hang' if ended.is_hang else 'crash'} of {self.name}")
 
 
