@@ -25,14 +25,15 @@ void expect_failed(const Consumer& consumer) {
     const std::vector<Verdict> verdicts = judged(consumer);
     RC_LOG() << describe(consumer, verdicts);
     const std::set<std::string> clauses = clauses_of(consumer);
-    bool failed = false;
+    // What a mistake leads to later can break other clauses, too: which of them is seen first in a
+    // case is a matter of the schedule. One verdict has to name what is wrong.
+    bool is_named = false;
     for (const Verdict& each : verdicts) {
         if (each.verdict == "pass") continue;
         RC_ASSERT(each.verdict == "fail");
-        RC_ASSERT(clauses.contains(each.clause));
-        failed = true;
+        is_named = is_named || clauses.contains(each.clause);
     }
-    RC_ASSERT(failed);
+    RC_ASSERT(is_named);
 }
 
 TEST(Suite, HasATableOfAllMistakesOfTheProgram) {
