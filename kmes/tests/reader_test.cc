@@ -174,6 +174,22 @@ TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
     EXPECT_EQ(Delivered::from(reader.view).payload, "pay");
 }
 
+// What is not published is not looked at, be it for nothing.
+TEST(ReaderNext, ReadsNoBytesWhereNothingIsPublished) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    int reads = 0;
+    ScopedHook hook([&](const kmes_order_access& access) {
+        if (access.label == KMES_ORDER_READ_DATA) reads++;
+    });
+    EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
+    EXPECT_EQ(kmes_reader_peek(&reader.reader, &reader.view), KMES_READ_EMPTY);
+    kmes_bulk bulk;
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 64, &bulk, nullptr), KMES_READ_EMPTY);
+    EXPECT_EQ(reads, 0);
+}
+
 TEST(ReaderNext, SaysHowMuchRoomAnEventTakesAndConsumesNothing) {
     World world({});
     ASSERT_EQ(world.emit_sized(40), 0);

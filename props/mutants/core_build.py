@@ -12,11 +12,14 @@ from pathlib import Path
 # No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
 # time of -O2, and most of what that knows to be the same.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
-# A variable that a mutant leaves without a value has the same one in every run, and no lucky one.
+# A variable that a mutant leaves without a value has the same one in every run: a pattern here (what
+# zeroes memory is then not the same as what does not), and in the sanitised build 0; one of the two
+# is not the lucky one.
 COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
 # With what an access outside of an object is seen by.
 SANITISE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITISE += ["-ftrivial-auto-var-init=zero"]
 RUNTIMES = ["libasan.so", "libubsan.so"]
 # C++ unwinds through the core: what checks a script may end it from inside a hook.
 LINK = ["ld", "-shared", "--eh-frame-hdr", "-z", "noexecstack"]

@@ -46,6 +46,8 @@ TEST_PROGRAMS = [
 ]
 # All schedules of small worlds: seconds for each mutant.
 INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
+# Those of them that meet the sanitised core, too: quick ones, that look at memory.
+SANITISED_PROGRAMS = ["attach_test", "bytes_test", "event_test", "reader_test", "torn_test"]
 FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
@@ -162,12 +164,17 @@ def selected(mutants, options, parser):
     return chosen
 
 
-def test_programs(table, options):
+def test_programs(table, options, is_sanitised=False):
     found = []
     for folder, name, environment in table:
         program = options.bin / folder / name
-        if program.is_file() or not options.built:
-            found.append(killing.TestProgram(name, [str(program)] + FLAGS, environment))
+        if not program.is_file() and options.built:
+            continue
+        said = name + (" under a sanitizer" if is_sanitised else "")
+        command = [str(program)] + FLAGS
+        found.append(
+            killing.TestProgram(said, command, environment, is_sanitised=is_sanitised)
+        )
     return found
 
 
@@ -197,6 +204,8 @@ def make_killers(options):
         made.append(
             killing.ScriptDriver("sanitizer", command, least_seconds=60, is_sanitised=True)
         )
+        table = [row for row in TEST_PROGRAMS if row[1] in SANITISED_PROGRAMS]
+        made.extend(test_programs(table, options, is_sanitised=True))
     return [killer for killer in made if killer.name not in options.without]
 
 
