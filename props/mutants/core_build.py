@@ -12,9 +12,9 @@ from pathlib import Path
 # No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
 # time of -O2, and most of what that knows to be the same.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
-# A variable that a mutant leaves without a value has the same one in every run: a pattern here (what
-# zeroes memory is then not the same as what does not), and in the sanitised build 0; one of the two
-# is not the lucky one.
+# A variable that a mutant leaves without a value has the same one in every run: a pattern here (to
+# zero memory, or not to, is then not the same), and 0 in the sanitised build; one of the two is not
+# the lucky one.
 COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
 # With what an access outside of an object is seen by.
