@@ -389,6 +389,8 @@ bool Stage::nudge_retired() {
     for (const Mapping& mapping : tracer_->mappings()) {
         const std::optional<BufferIndex> index = index_of(mapping.buffer);
         if (!index || !rings_->history().buffer(*index).retired) continue;
+        // In the middle of an emission (E16) its producer does nothing else.
+        if (rings_->is_reserved(cpu_of(*index))) continue;
         if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
         rings_->nudge(*index);
         nudged = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The suite blames no right consumer: any combination of what a consumer may do in more than one
-// way passes. A sample runs a third of the cases, so that more combinations are seen in the time
+// way passes. A sample runs a quarter of the cases, so that more combinations are seen in the time
 // that a test has; right_consumers_long_test runs more of them.
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamples = 12;
-constexpr std::size_t kParts = 3;
+constexpr int kSamples = 9;
+constexpr std::size_t kParts = 4;
 
 std::vector<std::string> part_of_the_cases(std::size_t part) {
     std::vector<std::string> filters;
@@ -41,6 +41,8 @@ TEST(Suite, PassesEveryRightConsumer) {
         options.filters = part_of_the_cases(draw_below(kParts));
         const std::vector<Verdict> verdicts = run_suite(consumer, options);
         RC_LOG() << describe(consumer, verdicts);
+        // At once too: what depends on the machine's load may be gone when the sample has shrunk.
+        if (!all_pass(verdicts)) std::cerr << describe(consumer, verdicts);
         RC_ASSERT(all_pass(verdicts));
     }));
 }
