@@ -31,7 +31,7 @@
     KEY(barrier, "fence", "mfence", "xchg", "lock-add", "membarrier") \
     KEY(flag, "byte", "word")                                         \
     KEY(clear, "yes", "never")                                        \
-    KEY(spin, "0", "1", "7", "40")                                   \
+    KEY(spin, "0", "1", "7", "40")                                    \
     KEY(wait, "wait", "bitset", "waitv")                              \
     KEY(limit, "none", "5", "40", "100")                              \
     KEY(threads, "each", "one")                                       \
