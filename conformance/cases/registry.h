@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "conformance/failure/schedule.h"
 #include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
@@ -38,6 +40,14 @@ const std::vector<Case>& all_cases();
 // empty: nothing.
 std::string check_cases(const std::vector<Case>& cases);
 
+// How far interleavings are explored (--explore). The seconds are shared by all explored cases of a
+// run; 0: no limit, every point of every scenario.
+struct ExploreSettings {
+    bool on = true;
+    double seconds = 25;  // --explore quick
+    bool deep = false;    // pairs of points and random schedules without an end before the limit
+};
+
 // What the command line says about a run.
 struct StageSettings {
     std::vector<std::string> testee;  // program and arguments
@@ -46,6 +56,18 @@ struct StageSettings {
     std::uint64_t seed = 0;
     double timeout_scale = 1.0;
     bool verbose = false;
+    ExploreSettings explore;
+    // Cases with several consumers on one buffer (--shared, E12).
+    bool shared = false;
+    // Seconds of the case `soak` (--soak); 0: it is not run.
+    double soak_seconds = 0;
+    // Every access of the testee to its buffers is told in the timeline: for the picture of a
+    // failure, and slow.
+    bool record_accesses = false;
+    // No limits, and the testee waits for a word on standard input before it goes on (--debug).
+    bool debug = false;
+    // For `replay`: the only schedule that an explored case is to play.
+    std::optional<Schedule> schedule;
     // Set by SIGINT and SIGTERM: the stage kills the testee and returns as soon as it sees it.
     // Never null.
     const std::atomic<bool>* stop = nullptr;

@@ -5,6 +5,7 @@
 #define KMES_CONFORMANCE_REPORT_VERDICT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ std::optional<Level> level_from_name(std::string_view name);
 // "pass", "fail", "inconclusive", "unsupported", "suite_error".
 std::string_view verdict_name(Verdict verdict);
 
+struct RunRecord;  // conformance/failure
+
 // What a case says about its run. `clause` and `message` may be empty for a pass.
 struct CaseOutcome {
     Verdict verdict = Verdict::suite_error;
@@ -37,6 +40,7 @@ struct CaseOutcome {
     std::string message;  // one line
     std::string details;  // many lines, shown with -v and for what is not a pass: history excerpt,
                           // stderr of the testee
+    std::shared_ptr<const RunRecord> record = nullptr;  // of a failure: for --save and the picture
 };
 
 // An outcome with what the run adds.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that is kept of a run that failed: what the oracle needs to judge it again without a
+// testee, what the runner needs to run it again, and what a person needs to see it. Plain data.
+#ifndef KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
+#define KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/failure/schedule.h"
+#include "conformance/failure/timeline.h"
+#include "conformance/oracle/finding.h"
+#include "conformance/oracle/history_log.h"
+#include "conformance/oracle/judge.h"
+
+namespace kmes::conformance {
+
+struct RunRecord {
+    std::optional<Schedule> schedule;  // of an explored case
+    HistoryLog history;                // what the producer did, as the oracle was told it
+    std::string report;                // what the testee wrote, as it is
+    JudgeOptions judge_options;
+    // What the driver itself found (a lost wake-up, a crash): not seen in the records.
+    std::vector<Finding> driver_findings;
+    std::vector<Finding> findings;  // all, in order of weight: the first is the verdict
+    Timeline timeline;
+    std::string standard_error;  // of the testee, its end
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
