@@ -42,4 +42,18 @@ std::string check_cases(const std::vector<Case>& cases) {
     return {};
 }
 
+bool is_demanded(const Case& the_case, const StageSettings& settings) {
+    switch (the_case.demand) {
+        case Demand::always:
+            return true;
+        case Demand::explored:
+            return settings.explore.on;
+        case Demand::shared:
+            return settings.shared;
+        case Demand::soak:
+            return settings.soak_seconds > 0;
+    }
+    return true;
+}
+
 }  // namespace kmes::conformance

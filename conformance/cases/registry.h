@@ -20,6 +20,14 @@ namespace kmes::conformance {
 
 class Stage;  // conformance/stage
 
+// What a run must be asked for, so that a case is part of it. (Its level must fit as well.)
+enum class Demand {
+    always,
+    explored,  // interleavings are explored: all but --explore off
+    shared,    // several consumers on one buffer: --shared
+    soak,      // --soak SECONDS
+};
+
 using CaseFunction = std::function<CaseOutcome(Stage&)>;
 
 // One case. The texts are static.
@@ -31,6 +39,7 @@ struct Case {
     std::string_view description;  // what is done to the testee, and why
     std::string_view expectation;  // what a right testee does
     CaseFunction run;
+    Demand demand = Demand::always;
 };
 
 // Every case, in the order in which they run. Defined in conformance/cases.
@@ -72,6 +81,9 @@ struct StageSettings {
     // Never null.
     const std::atomic<bool>* stop = nullptr;
 };
+
+// Whether these settings ask for the case.
+bool is_demanded(const Case& the_case, const StageSettings& settings);
 
 // Defined in conformance/stage.
 //

@@ -234,7 +234,9 @@ void Stage::on(const WriteFault& event) {
 void Stage::on(const GuardHit& event) {
     last_change_ = Clock::now();
     if (!on_guard_) return release_guards();
-    if (on_guard_(event) == AtGuard::release) return release_guards();
+    const AtGuard answer = on_guard_(event);
+    if (answer == AtGuard::release) return release_guards();
+    if (answer == AtGuard::done) return;
     const GuardStep step = tracer_->step_guarded(event.tid);
     if (on_stepped_) on_stepped_(event, step);
 }
@@ -550,6 +552,25 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
         stop_inconclusive("the pages of the testee could not be guarded");
     }
     guarded_.push_back(found->second);
+}
+
+void Stage::guard_mapping(const Mapped& mapped) {
+    const MappingId id = mapped.mapping.id;
+    const std::uint64_t pages = mapped.mapping.length_bytes / kPageBytes;
+    if (!tracer_->guard_pages(id, mapped.mapping.offset_bytes / kPageBytes, pages)) {
+        stop_if_it_has_ended();
+        stop_inconclusive("the pages of the testee could not be guarded");
+    }
+    guarded_.push_back(id);
+}
+
+void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {
+    const TimePoint end = Clock::now() + kStuck;
+    tracer_->hold(tid);
+    while (!ended_ && condition() && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
+    tracer_->release(tid);
+    last_change_ = Clock::now();
+    if (ended_) stop_ended();
 }
 
 void Stage::release_guards() {

@@ -107,13 +107,25 @@ class Stage {
     enum class AtGuard {
         step,     // do this one access, keep the guards
         release,  // take all guards away and go on
+        done,     // the function has done the access itself
     };
     using GuardFunction = std::function<AtGuard(const GuardHit&)>;
     // Called after an access was stepped, while the thread stands behind it.
     using SteppedFunction = std::function<void(const GuardHit&, const GuardStep&)>;
     void guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                GuardFunction function, SteppedFunction stepped = nullptr);
+    // The same for all of a mapping, whichever buffer it shows: to be called when it is made
+    // (set_on_mapped). The function is set once, for all of them.
+    void set_on_guard(GuardFunction function) { on_guard_ = std::move(function); }
+    void guard_mapping(const Mapped& mapped);
     void release_guards();
+    // Keeps a thread that stands at a guard still, while the others run until `condition`, or until
+    // none of them gets any further, or for a short while: no verdict hangs on it.
+    void hold_while(pid_t tid, const std::function<bool()>& condition);
+    // The buffer that a hit of a guard is in; nothing: none of this stage's.
+    std::optional<BufferIndex> buffer_at(const BufferPlace& place) const {
+        return index_of(place.buffer);
+    }
     // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
 
