@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// The testee contract, version 1: its four points, its records, and what the suite may do.
+#include "conformance/clauses/parts.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+void add_points(std::vector<Clause>& clauses) {
+    clauses.push_back({"contract 1 attach",
+                       "It calls kmes_attach by number; ERANGE names the slots, it may call again.",
+                       {"5.1.5/attach-and-map", "contract-1/more-cpus-than-slots"}});
+    clauses.push_back({"contract 1 EAGAIN",
+                       "Where the attach fails with EAGAIN it tries again, or ends with a non-zero "
+                       "status.",
+                       {"contract-1/eagain"}});
+    clauses.push_back({"contract 2 map",
+                       "One shared mmap for each fd, readable and writable, from offset 0.",
+                       {"5.1.5/attach-and-map"}});
+    clauses.push_back({"contract 2 drain",
+                       "Every CPU's buffer is drained; it sleeps by futex when there is nothing.",
+                       {"5.1.1/four-cpus", "5.1.8.2-5/sleeps-and-wakes"}});
+    clauses.push_back(
+        {"contract 2 owed",
+         "Owed is all from the tail_pos of its first look on that is not overwritten.",
+         {"E11/begins-at-tail-pos", "5.1.8.1-2/lapped-moves-to-tail"}});
+    clauses.push_back({"contract 3 lines",
+                       "A record is a line; a write holds whole lines.",
+                       {"5.1.8.1-6/drain", "5.1.9/under-load"}});
+    clauses.push_back({"contract 3 in time",
+                       "All records are written before the consumer goes to sleep on that CPU.",
+                       {"5.1.8.2-5/sleeps-and-wakes"}});
+    clauses.push_back({"contract 4 end of a CPU",
+                       "It stops a CPU after the end event, and only after it.",
+                       {"contract-4/nothing-after-the-end", "contract-4/almost-the-end"}});
+    clauses.push_back({"contract 4 exit",
+                       "When all CPUs have ended it exits with status 0.",
+                       {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map"}});
+}
+
+void add_records(std::vector<Clause>& clauses) {
+    clauses.push_back({"contract record E",
+                       "One for each event, with its own numbers, type, length and digest.",
+                       {"5.1.8.1-6/drain", "event-model/types", "event-model/payload-bytes"}});
+    clauses.push_back({"contract record L",
+                       "If written, the exact count of what is missing; none before the first "
+                       "event.",
+                       {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first"}});
+    clauses.push_back({"contract record G",
+                       "After every switch, with a value that the field held.",
+                       {"5.1.8.3/grow", "E19/nudged"}});
+    clauses.push_back({"contract record R",
+                       "Only where there is reason; the CPU then counts as ended.",
+                       {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/reserved-bytes-set",
+                        "5.1.3/attach-says-no-power-of-two"}});
+    clauses.push_back(
+        {"contract record #", "A comment is never judged.", {}, "it asks nothing of a testee"});
+    clauses.push_back({"contract records, others",
+                       "An unknown record or a malformed line fails the case that it appears in.",
+                       {"5.1.8.1-6/drain"}});
+}
+
+void add_liberties(std::vector<Clause>& clauses) {
+    clauses.push_back(
+        {"contract, stopped threads",
+         "Any thread may be stopped at any instruction for any time.",
+         {"5.1.8.2-5/interrupted-waits", "5.1.8.1-2/lapped-many-times", "E2/event-at-every-step"}});
+    clauses.push_back({"contract, CPUs",
+                       "From one CPU to sixty-four.",
+                       {"5.1.1/one-cpu", "5.1.1/sixteen-cpus", "contract-1/more-cpus-than-slots"}});
+    clauses.push_back(
+        {"contract, capacities", "Any valid capacity.", {"5.1.8.3/grow", "5.1.8.3/shrink"}});
+    clauses.push_back({"contract, resizes",
+                       "Resizes in any number.",
+                       {"5.1.8.4/resizes-under-load", "5.1.8.3-6/closes-what-it-leaves"}});
+    clauses.push_back({"contract, wakes",
+                       "Spurious wakes and interrupted waits.",
+                       {"5.1.8.2-6/spurious-wakes", "5.1.8.2-5/waits-that-return-eintr"}});
+    clauses.push_back({"contract, stores",
+                       "It writes need_wake and nothing else; 32 bits of 0 or 1 are right too.",
+                       {"5.1.8.1-6/drain", "5.1.8.2-5/sleeps-and-wakes"}});
+    clauses.push_back({"contract, robust",
+                       "With content that no producer writes it may refuse or go on with what is "
+                       "whole, but not crash, hang, or read outside of its mapping.",
+                       {"E7/event-size-huge", "E7/write-pos-far-ahead"}});
+    clauses.push_back({"contract, waiting",
+                       "By futex on futex_counter after any bounded spin; one thread for several "
+                       "CPUs by futex_waitv or with a limit of at most 100 ms.",
+                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8/one-busy-cpu"}});
+}
+
+}  // namespace
+
+void add_contract_clauses(std::vector<Clause>& clauses) {
+    add_points(clauses);
+    add_records(clauses);
+    add_liberties(clauses);
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// The errata that are not the producer's alone (E5, E8, E13, E14, E16, E18, E22, E23 and E25 are;
+// of E8 and E14 a part is the consumer's all the same).
+#include "conformance/clauses/parts.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+void add_sleep_errata(std::vector<Clause>& clauses) {
+    clauses.push_back({"E1",
+                       "A full barrier between the store to need_wake and the load of write_pos.",
+                       {"E1/full-barrier"}});
+    clauses.push_back({"E2",
+                       "futex_counter is read before the last look at write_pos.",
+                       {"E2/event-at-every-step", "E2/event-at-the-futex-wait"}});
+    clauses.push_back({"E3",
+                       "generation is looked at again, with write_pos, before it sleeps.",
+                       {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
+                        "E3/asleep-through-a-swap"}});
+    clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
+}
+
+void add_read_errata(std::vector<Clause>& clauses) {
+    clauses.push_back({"E4",
+                       "A fence between the copy and the second look at tail_pos.",
+                       {"E4/data-before-second-look"}});
+    clauses.push_back(
+        {"E6",
+         "An event is a copy made before the check, or is checked after its last use.",
+         {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/torn-at-the-end"}});
+    clauses.push_back(
+        {"E7 torn",
+         "Sizes are bounded before they are used; if they are wrong and tail_pos has passed, they "
+         "were torn.",
+         {"E7/torn-header-of-large-sizes", "E7/torn-header-of-zeros",
+          "E7/torn-header-of-mixed-sizes"}});
+    clauses.push_back({"E7 bounds",
+                       "The bound is what is published, not half of the capacity.",
+                       {"E7/event-larger-than-half"}});
+    clauses.push_back(
+        {"E7 corrupt sizes",
+         "Sizes that cannot be right end in a refusal or a move to write_pos: never a step back, "
+         "never a loop, never a read outside of the mapping.",
+         {"E7/event-size-zero", "E7/event-size-one", "E7/event-size-29", "E7/event-size-huge",
+          "E7/event-size-beyond-write-pos", "E7/header-size-beyond-event", "E7/header-size-huge",
+          "E7/type-beyond-header", "E7/type-empty"}});
+    clauses.push_back({"E7 corrupt positions",
+                       "Positions that contradict each other end in the same: more published than "
+                       "the capacity is corrupt.",
+                       {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead"}});
+    clauses.push_back({"E8",
+                       "A batch larger than the room is published in pieces.",
+                       {"E8/batch-larger-than-the-room"}});
+    clauses.push_back({"E20",
+                       "After every move of read_pos it begins with write_pos again.",
+                       {"E20/lapped-at-every-step", "E20/lapped-in-part-at-every-step",
+                        "E20/tail-reaches-write-pos", "E20/large-survivor-passed-at-every-step"}});
+}
+
+void add_swap_errata(std::vector<Clause>& clauses) {
+    clauses.push_back(
+        {"E9", "generation is read each time and never cached.", {"5.1.8.3/grow", "E19/nudged"}});
+    clauses.push_back({"E10",
+                       "The old buffer is drained to its frozen write_pos before the new one.",
+                       {"E10/unread-in-the-old-buffer"}});
+    clauses.push_back(
+        {"E11",
+         "A consumer begins at tail_pos and assumes nothing of positions in another "
+         "buffer.",
+         {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero", "E11/positions-are-shifted"}});
+    clauses.push_back({"E12",
+                       "Who shares a buffer does not rely on a flag that another may clear.",
+                       {},
+                       "a case of its own is on its way (--shared)"});
+    clauses.push_back(
+        {"E14",
+         "Capacity is read once from each buffer's metadata, and refused where it is "
+         "not what is mapped.",
+         {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping"}});
+    clauses.push_back({"E15",
+                       "Any difference of generation is a change.",
+                       {"E15/two-swaps-at-once", "E15/two-swaps-without-events"}});
+    clauses.push_back({"E19",
+                       "Retired between mmap and the first look at generation: it finds the living "
+                       "buffer, at once or at a nudge.",
+                       {"E19/swap-behind-the-mmap", "E19/nudged"}});
+    clauses.push_back({"E21",
+                       "One last sequence number for a CPU, over all its buffers.",
+                       {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
+                        "5.1.8.3-5/nothing-twice"}});
+    clauses.push_back({"E24",
+                       "write_pos of the old buffer is read again after generation has changed.",
+                       {"E24/swap-at-every-step"}});
+}
+
+}  // namespace
+
+void add_erratum_clauses(std::vector<Clause>& clauses) {
+    add_sleep_errata(clauses);
+    add_read_errata(clauses);
+    add_swap_errata(clauses);
+}
+
+}  // namespace kmes::conformance

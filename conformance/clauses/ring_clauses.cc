@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+//
+// Section 5.1 of the specification, sentence by sentence, as far as a consumer can break it. What
+// binds the producer alone is left out; where an erratum changes a sentence, the erratum holds.
+#include "conformance/clauses/parts.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+void add_metadata_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"5.1.6.1 magic",
+                       "The magic is compared byte by byte, all eight of them.",
+                       {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/bad-magic-last-byte"}});
+    clauses.push_back({"5.1.6.1 version",
+                       "Version 1 is the format that is known; another is not.",
+                       {"5.1.6.1/unknown-version", "5.1.6.1/version-zero"}});
+    clauses.push_back({"5.1.6.1 data_offset",
+                       "The data begins at data_offset, which is 4096.",
+                       {"5.1.6.1/other-data-offset"}});
+    clauses.push_back({"5.1.6.1 reserved",
+                       "Reserved bytes belong to later versions: what stands there is no reason "
+                       "for anything.",
+                       {"5.1.6.1/reserved-bytes-set"}});
+    clauses.push_back({"5.1.6.1 generation",
+                       "Each buffer has a generation, higher than that of the one before.",
+                       {"5.1.8.3/grow", "E19/nudged"}});
+    clauses.push_back({"5.1.6.2 positions",
+                       "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",
+                       {"5.1.6.2/positions-beyond-31-bits", "5.1.6.2/positions-beyond-32-bits",
+                        "5.1.6.2/positions-beyond-63-bits", "5.1.6.2/positions-near-the-top"}});
+    clauses.push_back({"5.1.6.2 writer",
+                       "The producer's fields are the producer's: a consumer writes none of them.",
+                       {"5.1.8.1-6/drain", "5.1.8.2-5/sleeps-and-wakes"}});
+    clauses.push_back({"5.1.6.3 futex_counter",
+                       "Consumers sleep on futex_counter, 32 bits at offset 128, and leave it be.",
+                       {"5.1.8.2-5/sleeps-and-wakes", "E17/shared-futex"}});
+    clauses.push_back(
+        {"5.1.6.3 need_wake",
+         "The consumer sets need_wake to 1 before it sleeps and clears it when awake.",
+         {"5.1.8.2-1/asks-to-be-woken", "5.1.8.2-5/sleeps-and-wakes"}});
+}
+
+}  // namespace
+
+void add_layout_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"5.1.1",
+                       "There is one buffer for each CPU; each is mapped and read by itself.",
+                       {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/sixteen-cpus"}});
+    clauses.push_back({"5.1.2",
+                       "What survived in the boot buffers is in the rings; before, none is there.",
+                       {"5.1.2/events-of-the-boot-phase", "contract-1/eagain"}});
+    clauses.push_back({"5.1.3",
+                       "The capacity is a power of two, the same for every CPU.",
+                       {"5.1.3/capacity-no-power-of-two", "5.1.3/capacity-zero",
+                        "5.1.3/attach-says-no-power-of-two"}});
+    clauses.push_back({"5.1.4",
+                       "An event that crosses the end of the ring is one run of bytes.",
+                       {"5.1.4/wrap-at-every-byte", "5.1.4/wrap-at-an-event-boundary"}});
+    clauses.push_back({"5.1.5",
+                       "The mapping is one page of metadata and twice the capacity.",
+                       {"5.1.5/attach-and-map"}});
+    add_metadata_clauses(clauses);
+}
+
+namespace {
+
+void add_drain_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"5.1.7 step 5",
+                       "An event of up to half the capacity is written; the number of a larger one "
+                       "is used and shows as a gap.",
+                       {"5.1.7-5/sizes-up-to-half", "5.1.9/gap-of-dropped-events"}});
+    clauses.push_back({"5.1.7 batch",
+                       "A batch is published by one store and one look at need_wake.",
+                       {"5.1.7/batches", "5.1.7/batch-at-every-step"}});
+    clauses.push_back({"5.1.8",
+                       "Each buffer has a read position of its own; one is drained while others "
+                       "are idle.",
+                       {"5.1.8/one-busy-cpu"}});
+    clauses.push_back({"5.1.8.1 step 1",
+                       "Nothing is read beyond write_pos; full is not empty.",
+                       {"5.1.8.1-1/full-ring", "5.1.8.1-6/drain"}});
+    clauses.push_back({"5.1.8.1 step 2",
+                       "One that was lapped goes on at tail_pos, and no further.",
+                       {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/lapped-many-times",
+                        "5.1.8.1-2/lapped-by-small-events", "5.1.8.1-2/lapped-by-one-event"}});
+    clauses.push_back({"5.1.8.1 step 4",
+                       "The event lies at read_pos & (capacity - 1), in one piece.",
+                       {"5.1.4/wrap-at-every-byte", "event-model/every-small-size"}});
+    clauses.push_back({"5.1.8.1 step 5",
+                       "tail_pos is read again: an event that it has passed is thrown away.",
+                       {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/torn-at-the-end"}});
+    clauses.push_back({"5.1.8.1 step 6",
+                       "A valid event is processed once, and the position moves by event_size.",
+                       {"5.1.8.1-6/drain", "event-model/every-small-size"}});
+}
+
+void add_wait_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"5.1.8.2 step 1",
+                       "need_wake is set before the consumer sleeps.",
+                       {"5.1.8.2-1/asks-to-be-woken"}});
+    clauses.push_back({"5.1.8.2 step 2",
+                       "write_pos is read again after need_wake was set.",
+                       {"E2/event-at-every-step", "5.1.7/batch-at-every-step"}});
+    clauses.push_back({"5.1.8.2 step 3",
+                       "The value to wait with is read anew before each wait.",
+                       {"5.1.8.2-5/sleeps-and-wakes", "E2/event-at-the-futex-wait"}});
+    clauses.push_back({"5.1.8.2 step 4",
+                       "The spin is brief, and looks at write_pos.",
+                       {"5.1.8.2-5/sleeps-and-wakes"}});
+    clauses.push_back({"5.1.8.2 step 5",
+                       "It sleeps by futex_wait on futex_counter, a genuine sleep; whatever ends "
+                       "the wait, it looks again.",
+                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
+                        "5.1.8.2-5/waits-that-return-eintr"}});
+    clauses.push_back({"5.1.8.2 step 6",
+                       "After a wake it goes back to the drain loop, whatever woke it.",
+                       {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step"}});
+}
+
+void add_generation_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"5.1.8.3",
+                       "After a drain generation is looked at; a change leads to the new buffer.",
+                       {"5.1.8.3/grow", "5.1.8.3/shrink"}});
+    clauses.push_back({"5.1.8.3 step 1",
+                       "The last sequence number that was processed is kept over the change.",
+                       {"5.1.8.3-5/nothing-twice"}});
+    clauses.push_back({"5.1.8.3 steps 2 to 4",
+                       "It attaches again, maps, and reads the new capacity and positions.",
+                       {"5.1.8.3/grow", "5.1.8.3/shrink"}});
+    clauses.push_back({"5.1.8.3 step 5",
+                       "It goes on behind the last sequence number: nothing twice, nothing left "
+                       "out.",
+                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow"}});
+    clauses.push_back({"5.1.8.3 step 6",
+                       "The old fd is closed and the old mapping removed.",
+                       {"5.1.8.3-6/closes-what-it-leaves"}});
+    clauses.push_back({"5.1.8.4",
+                       "No event is lost or delivered twice in a change of buffers.",
+                       {"5.1.8.4/resizes-under-load"}});
+    clauses.push_back({"5.1.9 laps",
+                       "The oldest events are overwritten while it reads; the rest is delivered.",
+                       {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times"}});
+    clauses.push_back({"5.1.9 gaps",
+                       "A gap in the sequence numbers of a CPU says how many events were lost.",
+                       {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first"}});
+    clauses.push_back({"5.1.10",
+                       "Loads of write_pos and tail_pos are acquire loads.",
+                       {},
+                       "x86-64 orders loads by itself: a relaxed one cannot go wrong here"});
+}
+
+}  // namespace
+
+void add_protocol_clauses(std::vector<Clause>& clauses) {
+    add_drain_clauses(clauses);
+    add_wait_clauses(clauses);
+    add_generation_clauses(clauses);
+}
+
+void add_event_clauses(std::vector<Clause>& clauses) {
+    clauses.push_back({"event model, sizes",
+                       "Events are packed end to end, without padding.",
+                       {"event-model/every-small-size"}});
+    clauses.push_back({"event model, header_size",
+                       "The payload begins at header_size, which a later version may make larger.",
+                       {"event-model/longer-header"}});
+    clauses.push_back({"event model, timestamp",
+                       "64 bits of CLOCK_REALTIME, which may jump.",
+                       {"event-model/clock-jumps"}});
+    clauses.push_back({"event model, sequence",
+                       "64 bits for each CPU and boot.",
+                       {"5.1.9/gap-of-dropped-events"}});
+    clauses.push_back({"event model, origin_class",
+                       "0 to 3 have a name, 4 to 255 are reserved and may come.",
+                       {"event-model/origins"}});
+    clauses.push_back({"event model, type",
+                       "UTF-8 of type_len bytes, not terminated, of any length.",
+                       {"event-model/types"}});
+    clauses.push_back({"event model, payload",
+                       "Any bytes; none is a valid payload.",
+                       {"event-model/payload-bytes", "event-model/empty-payload"}});
+    clauses.push_back(
+        {"event model, kmes_attach",
+         "Too few slots: ERANGE and the number; before the hand-over: EAGAIN. Index i "
+         "is CPU i.",
+         {"contract-1/more-cpus-than-slots", "contract-1/eagain", "5.1.1/four-cpus"}});
+}
+
+}  // namespace kmes::conformance
