@@ -12,6 +12,32 @@ void append_little_endian(std::string& bytes, std::uint64_t value, unsigned size
 
 }  // namespace
 
+std::uint64_t next_random(std::uint64_t& state) {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+std::string generate_payload(std::uint64_t& state, std::size_t bytes) {
+    std::string payload(bytes, '\0');
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        if (i % 8 == 0) word = next_random(state);
+        payload[i] = static_cast<char>(word >> (8 * (i % 8)));
+    }
+    return payload;
+}
+
+bool is_generated(std::string_view payload, std::uint64_t seed) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < payload.size(); ++i) {
+        if (i % 8 == 0) word = next_random(seed);
+        if (payload[i] != static_cast<char>(word >> (8 * (i % 8)))) return false;
+    }
+    return true;
+}
+
 std::uint64_t fnv1a(std::string_view bytes) {
     std::uint64_t hash = kFnvOffsetBasis;
     for (const char byte : bytes) hash = fnv1a_step(hash, static_cast<std::uint8_t>(byte));

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,17 @@ struct EventSpec {
     std::uint64_t timestamp = 0;  // CLOCK_REALTIME, ns
     std::uint8_t origin = 0;
     std::string extra_header;
+    // generate_payload() made the payload from this seed: then it need not be kept to be known.
+    std::optional<std::uint64_t> payload_seed = std::nullopt;
 };
+
+// splitmix64: any seed is as good as another, and a run is the same everywhere. Moves `state` on.
+std::uint64_t next_random(std::uint64_t& state);
+
+// Pseudo-random bytes, eight from each random number.
+std::string generate_payload(std::uint64_t& state, std::size_t bytes);
+// generate_payload makes exactly these from `seed`.
+bool is_generated(std::string_view payload, std::uint64_t seed);
 
 // 64-bit FNV-1a, as the contract's <digest>; and one byte of it.
 inline constexpr std::uint64_t kFnvOffsetBasis = 0xcbf29ce484222325;

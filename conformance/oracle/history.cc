@@ -32,7 +32,7 @@ void require_event(const EventSpec& spec) {
 }
 
 EventSpec spec_of(const Event& event) {
-    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header};
+    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
 
 // How many of the survivors, counted from the newest, fit into `capacity` (E10).
@@ -68,7 +68,8 @@ bool may_refuse(BufferFault fault) {
     return must_refuse(fault) || fault == BufferFault::corrupt_content;
 }
 
-History::History(const HistorySettings& settings) : settings_(settings) {
+History::History(const HistorySettings& settings) {
+    log_.settings = settings;
     require(settings.cpus > 0, "a run has at least one CPU");
     require(settings.first_sequence > 0, "sequence 0 is never assigned");
     require_capacity(settings.capacity_bytes);
@@ -91,7 +92,7 @@ History::History(const HistorySettings& settings) : settings_(settings) {
 }
 
 void History::set_report_bytes(std::uint64_t report_bytes) {
-    report_bytes_ = std::max(report_bytes_, report_bytes);
+    log_.report_bytes = std::max(log_.report_bytes, report_bytes);
 }
 
 Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
@@ -101,6 +102,7 @@ Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style)
         publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
         emitted.published = true;
     }
+    log_.add_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
     return emitted;
 }
 
@@ -108,20 +110,24 @@ std::uint64_t History::drop(std::uint32_t cpu) {
     ++operations_;
     Lane& lane = this->lane(cpu);
     Event event;
-    event.sequence = settings_.first_sequence + lane.events.size();
+    event.sequence = log_.settings.first_sequence + lane.events.size();
     event.dropped = true;
     lane.events.push_back(std::move(event));
+    log_.add({.kind = OperationKind::drop, .cpu = cpu});
     return lane.events.back().sequence;
 }
 
 void History::batch_begin(std::uint32_t cpu) {
     require(!lane(cpu).batch_pending, "a batch is pending on this CPU already");
     lane(cpu).batch_pending = true;
+    log_.add({.kind = OperationKind::batch_begin, .cpu = cpu});
 }
 
 Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
     require(lane(cpu).batch_pending, "no batch is pending on this CPU");
-    return append(cpu, spec, style);
+    Emitted emitted = append(cpu, spec, style);
+    log_.add_event({.kind = OperationKind::batch_add, .style = style, .cpu = cpu}, spec);
+    return emitted;
 }
 
 void History::batch_end(std::uint32_t cpu) {
@@ -129,30 +135,37 @@ void History::batch_end(std::uint32_t cpu) {
     ++operations_;
     lane(cpu).batch_pending = false;
     publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
+    log_.add({.kind = OperationKind::batch_end, .cpu = cpu});
 }
 
 BufferIndex History::swap(std::uint32_t cpu, const SwapSpec& spec) {
     const Buffer& old = buffer(present_buffer(cpu));
     require(!old.boot, "a boot buffer is handed over, not swapped");
-    return replace(cpu, spec, old.generation() + 1);
+    const BufferIndex made = replace(cpu, spec, old.generation() + 1);
+    log_.add({.kind = OperationKind::swap, .cpu = cpu, .swap = spec});
+    return made;
 }
 
 BufferIndex History::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
     require(buffer(present_buffer(cpu)).boot, "only a boot buffer is handed over");
-    return replace(cpu, spec, settings_.first_generation);
+    const BufferIndex made = replace(cpu, spec, log_.settings.first_generation);
+    log_.add({.kind = OperationKind::hand_over, .cpu = cpu, .swap = spec});
+    return made;
 }
 
 void History::nudge(BufferIndex index) {
     ++operations_;
     Buffer& buffer = mutable_buffer(index);
-    buffer.generations.push_back({buffer.generation() + 1, operations_, report_bytes_});
+    buffer.generations.push_back({buffer.generation() + 1, operations_, log_.report_bytes});
     ++buffer.futex_counter_lowest;
     ++buffer.futex_counter_highest;
+    log_.add({.kind = OperationKind::nudge, .buffer = index});
 }
 
 void History::spurious_wake(BufferIndex index) {
     ++operations_;
     ++mutable_buffer(index).futex_counter_highest;
+    log_.add({.kind = OperationKind::spurious_wake, .buffer = index});
 }
 
 void History::set_fault(BufferIndex index, BufferFault fault, std::string_view detail) {
@@ -160,10 +173,13 @@ void History::set_fault(BufferIndex index, BufferFault fault, std::string_view d
     Buffer& buffer = mutable_buffer(index);
     buffer.fault = fault;
     buffer.fault_detail = detail;
+    const LoggedBytes kept = log_.keep(detail);
+    log_.add({.kind = OperationKind::set_fault, .fault = fault, .buffer = index, .detail = kept});
 }
 
 void History::tolerate(std::uint32_t cpu) {
     lane(cpu).tolerated = true;
+    log_.add({.kind = OperationKind::tolerate, .cpu = cpu});
 }
 
 void History::note_attached(BufferIndex index) {
@@ -171,6 +187,7 @@ void History::note_attached(BufferIndex index) {
     Buffer& buffer = mutable_buffer(index);
     require(!buffer.boot, "a boot buffer is not visible to consumers (5.1.2)");
     if (!buffer.attached()) buffer.attached_operation = operations_;
+    log_.add({.kind = OperationKind::note_attached, .buffer = index});
 }
 
 void History::note_attached_all() {
@@ -178,6 +195,11 @@ void History::note_attached_all() {
 }
 
 void History::note_draining(BufferIndex index) {
+    mark_draining(index);
+    log_.add({.kind = OperationKind::note_draining, .buffer = index});
+}
+
+void History::mark_draining(BufferIndex index) {
     ++operations_;
     Buffer& buffer = mutable_buffer(index);
     require(buffer.attached(), "a buffer that nobody got is not drained");
@@ -189,7 +211,7 @@ void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_
     const std::vector<Checkpoint>& before = lane(cpu).checkpoints;
     require(before.empty() || before.back().report_bytes <= report_bytes,
             "the report does not become shorter");
-    note_draining(index);
+    mark_draining(index);
     Lane& lane = this->lane(cpu);
     lane.checkpoints.push_back({index, report_bytes});
     Buffer& buffer = mutable_buffer(index);
@@ -201,6 +223,10 @@ void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_
         event.owed_buffer = index;
     }
     buffer.owed_count = buffer.published_count;
+    log_.add({.kind = OperationKind::checkpoint_idle,
+              .cpu = cpu,
+              .buffer = index,
+              .checkpoint_bytes = report_bytes});
 }
 
 BufferIndex History::present_buffer(std::uint32_t cpu) const {
@@ -218,8 +244,8 @@ const Buffer& History::buffer(BufferIndex index) const {
 
 const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
     const Lane& lane = this->lane(cpu);
-    if (sequence < settings_.first_sequence) return nullptr;
-    const std::uint64_t index = sequence - settings_.first_sequence;
+    if (sequence < log_.settings.first_sequence) return nullptr;
+    const std::uint64_t index = sequence - log_.settings.first_sequence;
     return index < lane.events.size() ? &lane.events[index] : nullptr;
 }
 
@@ -305,7 +331,7 @@ Buffer& History::mutable_buffer(BufferIndex index) {
 }
 
 Event& History::event_at(Lane& lane, std::uint64_t sequence) {
-    return lane.events.at(sequence - settings_.first_sequence);
+    return lane.events.at(sequence - log_.settings.first_sequence);
 }
 
 Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation) {
@@ -313,7 +339,7 @@ Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint
     Buffer& buffer = buffers_.emplace_back();
     buffer.cpu = cpu;
     buffer.capacity = capacity;
-    buffer.generations.push_back({generation, operations_, report_bytes_});
+    buffer.generations.push_back({generation, operations_, log_.report_bytes});
     return buffer;
 }
 
@@ -326,12 +352,12 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
     emitted.bytes = encoded_bytes(spec);
     const bool too_large = emitted.bytes > buffer.capacity / 2;  // 5.1.7 step 5: exactly 50 % fits
     if (style == EmitStyle::call &&
-        (too_large || emitted.bytes > settings_.maximum_call_event_bytes)) {
+        (too_large || emitted.bytes > log_.settings.maximum_call_event_bytes)) {
         emitted.outcome = EmitOutcome::refused;
         return emitted;
     }
     Event event;
-    event.sequence = settings_.first_sequence + lane.events.size();  // 5.1.7 step 2
+    event.sequence = log_.settings.first_sequence + lane.events.size();  // 5.1.7 step 2
     event.timestamp = spec.timestamp;
     event.origin = spec.origin;
     event.type = spec.type;
@@ -372,7 +398,7 @@ std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes
     // E8: the tail never reaches the published write_pos while a batch is pending.
     if (overwritten > 0 && tail_index >= buffer.published_count) publish(lane, buffer);
     for (std::size_t i = buffer.tail_index; i < tail_index; ++i) {
-        buffer.placements[i].overwritten_after = report_bytes_;
+        buffer.placements[i].overwritten_after = log_.report_bytes;
     }
     buffer.tail_pos = tail_pos;
     buffer.tail_index = tail_index;
@@ -385,7 +411,7 @@ void History::publish(Lane& lane, Buffer& buffer) {
     for (std::size_t i = buffer.published_count; i < buffer.placements.size(); ++i) {
         Event& event = event_at(lane, buffer.placements[i].sequence);
         event.published = true;
-        event.published_after = report_bytes_;
+        event.published_after = log_.report_bytes;
     }
     buffer.published_count = buffer.placements.size();
     buffer.write_pos = buffer.write_frontier;
@@ -402,10 +428,10 @@ BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
     Buffer& old = buffers_[old_index];
     copy_survivors(old, buffers_.back(), spec);
     old.retired = true;
-    old.retired_after = report_bytes_;
+    old.retired_after = log_.report_bytes;
     old.retired_operation = operations_;
     // 5.1.8.4 step 4, and E3: counter plus one and wake, whatever need_wake says.
-    old.generations.push_back({old.generation() + 1, operations_, report_bytes_});
+    old.generations.push_back({old.generation() + 1, operations_, log_.report_bytes});
     ++old.futex_counter_lowest;
     ++old.futex_counter_highest;
     return buffers_.size() - 1;
@@ -433,14 +459,14 @@ void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spe
 
 // Keeps the memory bounded: payloads of the oldest events that no present buffer holds any more.
 void History::release_payloads(Lane& lane) {
-    if (kept_payload_bytes_ <= kept_payload_limit_) return;
+    if (kept_payload_bytes_ <= log_.kept_payload_bytes) return;
     const Buffer& present = buffers_[lane.buffers.back()];
-    std::uint64_t oldest = settings_.first_sequence + lane.events.size();
+    std::uint64_t oldest = log_.settings.first_sequence + lane.events.size();
     if (present.tail_index < present.placements.size()) {
         oldest = present.placements[present.tail_index].sequence;
     }
-    while (lane.released_count < oldest - settings_.first_sequence &&
-           kept_payload_bytes_ > kept_payload_limit_) {
+    while (lane.released_count < oldest - log_.settings.first_sequence &&
+           kept_payload_bytes_ > log_.kept_payload_bytes) {
         Event& event = lane.events[lane.released_count];
         kept_payload_bytes_ -= event.payload.size();
         event.payload = std::string();

@@ -14,41 +14,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "conformance/oracle/event.h"
+#include "conformance/oracle/history_log.h"
+#include "conformance/oracle/operations.h"
 
 namespace kmes::conformance {
-
-inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-
-using BufferIndex = std::size_t;
-
-// How the run begins. Capacities: powers of two (any from 64 bytes on; the rule of 64 KiB is of the
-// configuration).
-struct HistorySettings {
-    std::uint32_t cpus = 1;
-    std::uint64_t capacity_bytes = 65536;
-    std::vector<std::uint64_t> start_positions;  // one a CPU; what is missing is 0
-    std::uint64_t first_sequence = 1;            // E25: a producer that restarted goes on
-    std::uint64_t first_generation = 1;          // 5.1.6.1
-    std::uint32_t first_futex_counter = 0;
-    std::uint64_t maximum_call_event_bytes =
-        kNever;  // MaxEventSize; refuses call-style emissions only
-    // With a value the run begins in the boot phase (5.1.2) and each CPU has a boot buffer of this
-    // capacity that nobody can attach; hand_over() makes the first ring, of `capacity_bytes`.
-    std::optional<std::uint64_t> boot_capacity_bytes;
-};
-
-enum class EmitStyle {
-    kernel,  // over 50 % of the capacity: dropped, its sequence number is used (5.1.7 step 5)
-    call,    // over 50 % or over MaxEventSize: refused, no sequence number is used (event model)
-};
 
 enum class EmitOutcome { written, dropped, refused };
 
@@ -60,34 +35,6 @@ struct Emitted {
     std::uint64_t overwritten = 0;  // events that 5.1.7 step 6 gave up for it
     bool published = false;         // false inside a batch (unless E8 made it publish)
 };
-
-// Where the positions of a new buffer begin (E11).
-enum class PositionRule {
-    keep,     // an event has the same position in both buffers
-    tail_at,  // tail_pos of the new buffer is `position`
-    shift,    // every position moves up by `position` (modulo 2^64)
-};
-
-struct SwapSpec {
-    std::uint64_t capacity_bytes = 65536;
-    PositionRule rule = PositionRule::keep;
-    std::uint64_t position = 0;
-};
-
-// What is wrong with a buffer's static fields or content, set by the driver on purpose.
-enum class BufferFault {
-    none,
-    magic,
-    version,
-    capacity,           // no power of two, or does not fit the mapping
-    data_offset,        // other than 4096
-    corrupt_content,    // sizes or positions that no producer writes: may be refused (level robust)
-    reserved_not_zero,  // no reason to refuse
-};
-
-// Whether the contract demands, allows or forbids a refusal for it.
-bool must_refuse(BufferFault fault);
-bool may_refuse(BufferFault fault);
 
 // An event that has a sequence number. A dropped one has no place.
 struct Event {
@@ -244,7 +191,7 @@ class History {
     // --- What is so ---
 
     std::uint32_t cpus() const { return static_cast<std::uint32_t>(lanes_.size()); }
-    std::uint64_t report_bytes() const { return report_bytes_; }
+    std::uint64_t report_bytes() const { return log_.report_bytes; }
     std::uint64_t operations() const { return operations_; }
 
     BufferIndex present_buffer(std::uint32_t cpu) const;
@@ -274,7 +221,10 @@ class History {
 
     // Payloads of overwritten events are kept up to this many bytes, to say what a torn event was
     // mixed with.
-    void set_kept_payload_bytes(std::uint64_t bytes) { kept_payload_limit_ = bytes; }
+    void set_kept_payload_bytes(std::uint64_t bytes) { log_.kept_payload_bytes = bytes; }
+
+    // What it was told so far: history_from() makes it again.
+    const HistoryLog& log() const { return log_; }
 
   private:
     struct Lane {
@@ -292,20 +242,24 @@ class History {
     Event& event_at(Lane& lane, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
     Emitted append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
+    void mark_draining(BufferIndex buffer);
     std::uint64_t make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes);
     void publish(Lane& lane, Buffer& buffer);
     BufferIndex replace(std::uint32_t cpu, const SwapSpec& spec, std::uint64_t new_generation);
     void copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spec);
     void release_payloads(Lane& lane);
 
-    HistorySettings settings_;
+    HistoryLog log_;
     std::vector<Lane> lanes_;
     std::vector<Buffer> buffers_;
-    std::uint64_t report_bytes_ = 0;
     std::uint64_t operations_ = 0;
     std::uint64_t kept_payload_bytes_ = 0;
-    std::uint64_t kept_payload_limit_ = std::uint64_t{128} << 20;
 };
+
+// The history to which exactly this was told. Throws std::invalid_argument, with the number of the
+// operation, where no driver can have told it; so does a log that is not complete, or whose making
+// would take more work than any run.
+History history_from(const HistoryLog& log);
 
 }  // namespace kmes::conformance
 

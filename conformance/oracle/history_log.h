@@ -1,16 +1,93 @@
 // SPDX-License-Identifier: MIT
 //
-// The operations that a History was told, in order: enough to make it again, and so to judge a run
-// again without a testee. Plain data and the replay; knows no file format.
+// The operations that a History was told, in order: enough to make it again (history_from, in
+// history.h), and so to judge a run again without a testee. Plain data, small enough to be kept of
+// every run; knows no file format.
 #ifndef KMES_CONFORMANCE_ORACLE_HISTORY_LOG_H_
 #define KMES_CONFORMANCE_ORACLE_HISTORY_LOG_H_
 
-#include "conformance/oracle/history.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/oracle/event.h"
+#include "conformance/oracle/operations.h"
 
 namespace kmes::conformance {
 
+enum class OperationKind : std::uint8_t {
+    emit,
+    drop,
+    batch_begin,
+    batch_add,
+    batch_end,
+    swap,
+    hand_over,
+    nudge,
+    spurious_wake,
+    set_fault,
+    tolerate,
+    note_attached,
+    note_draining,
+    checkpoint_idle,
+};
+
+// "emit", "batch_add": as they are called in History.
+std::string_view operation_name(OperationKind kind);
+
+// Bytes of an event, without a copy where generate_payload() made them.
+struct LoggedBytes {
+    std::uint64_t where = 0;  // in HistoryLog::bytes; of generated ones: the seed
+    std::uint32_t length = 0;
+    bool generated = false;
+};
+
+// One call. Fields that its kind does not have are as they are here.
+struct LoggedOperation {
+    OperationKind kind = OperationKind::emit;
+    EmitStyle style = EmitStyle::kernel;    // emit, batch_add
+    std::uint8_t origin = 0;                // emit, batch_add
+    BufferFault fault = BufferFault::none;  // set_fault
+    std::uint32_t cpu = 0;                  // all that are about a CPU
+    BufferIndex buffer = 0;                 // all that are about a buffer
+    std::uint64_t report_bytes = 0;         // what set_report_bytes had said before it
+    std::uint64_t timestamp = 0;            // emit, batch_add
+    std::uint64_t checkpoint_bytes = 0;     // checkpoint_idle: its report_bytes
+    LoggedBytes type = {};                  // emit, batch_add
+    LoggedBytes extra_header = {};          // emit, batch_add
+    LoggedBytes payload = {};               // emit, batch_add
+    LoggedBytes detail = {};                // set_fault
+    SwapSpec swap = {};                     // swap, hand_over
+};
+
 struct HistoryLog {
+    // A run with more operations, or more bytes that are not generated, is not kept: complete
+    // becomes false, and the operations and bytes are given back.
+    static constexpr std::size_t kMaximumOperations = 500'000;
+    static constexpr std::size_t kMaximumBytes = std::size_t{32} << 20;
+
     HistorySettings settings;
+    std::uint64_t kept_payload_bytes = std::uint64_t{128} << 20;  // set_kept_payload_bytes
+    std::uint64_t report_bytes = 0;                               // set_report_bytes, in the end
+    std::vector<LoggedOperation> operations;
+    std::string bytes;  // what LoggedBytes point into
+    bool complete = true;
+
+    void add(const LoggedOperation& operation);
+    void add_event(LoggedOperation operation, const EventSpec& spec);
+    LoggedBytes keep(std::string_view text);
+
+    // The bytes that are meant; std::out_of_range if they are not all there.
+    std::string text(const LoggedBytes& logged) const;
+    EventSpec event(const LoggedOperation& operation) const;
+
+  private:
+    LoggedBytes keep_again(std::string_view text, const LoggedBytes& last);
+
+    LoggedBytes last_type_;
+    LoggedBytes last_extra_header_;
 };
 
 }  // namespace kmes::conformance

@@ -98,6 +98,7 @@ class World {
     // The fault was committed in a way that a judge must see.
     bool broken() const;
     const std::string& report() const { return report_; }
+    const History& history() const { return history_; }
 
   private:
     friend class Consumer;

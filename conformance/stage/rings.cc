@@ -262,11 +262,7 @@ void Rings::write_data(BufferIndex buffer, std::uint64_t position,
 }
 
 std::uint64_t Rings::random() {
-    // splitmix64: any seed is as good as another, and a run is the same everywhere.
-    std::uint64_t z = (random_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    return next_random(random_);
 }
 
 EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
@@ -278,12 +274,8 @@ EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
     EventSpec spec;
     spec.type = std::move(type);
     spec.extra_header.assign(extra_header_bytes, '\0');
-    spec.payload.resize(event_bytes - header);
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < spec.payload.size(); ++i) {
-        if (i % 8 == 0) word = random();
-        spec.payload[i] = static_cast<char>(word >> (8 * (i % 8)));
-    }
+    spec.payload_seed = random_;
+    spec.payload = generate_payload(random_, event_bytes - header);
     return spec;
 }
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+//
+// What a History was told, and the history again. Knows no file format.
+#include "conformance/oracle/history_log.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "conformance/oracle/history.h"
+
+namespace kmes::conformance {
+namespace {
+
+// How many events the swaps of one log may copy together: more than any run does.
+constexpr std::uint64_t kMaximumCopied = 4'000'000;
+// What the events of one log may have together: more than ten laps of the largest buffer.
+constexpr std::uint64_t kMaximumEventBytes = std::uint64_t{4} << 30;
+
+void require_bounded_events(const HistoryLog& log) {
+    std::uint64_t bytes = 0;
+    for (const LoggedOperation& operation : log.operations) bytes += operation.payload.length;
+    if (bytes > kMaximumEventBytes)
+        throw std::invalid_argument("the events have more bytes than those of any run");
+}
+
+class Teller {
+  public:
+    Teller(const HistoryLog& log, History& history) : log_(log), history_(history) {}
+
+    void tell(const LoggedOperation& operation) {
+        history_.set_report_bytes(operation.report_bytes);
+        switch (operation.kind) {
+            case OperationKind::emit:
+            case OperationKind::batch_add:
+                return emit(operation);
+            case OperationKind::drop:
+                history_.drop(operation.cpu);
+                return;
+            case OperationKind::batch_begin:
+                return history_.batch_begin(operation.cpu);
+            case OperationKind::batch_end:
+                return history_.batch_end(operation.cpu);
+            case OperationKind::swap:
+            case OperationKind::hand_over:
+                return swap(operation);
+            case OperationKind::nudge:
+                return history_.nudge(operation.buffer);
+            case OperationKind::spurious_wake:
+                return history_.spurious_wake(operation.buffer);
+            case OperationKind::set_fault:
+                return history_.set_fault(operation.buffer, operation.fault,
+                                          log_.text(operation.detail));
+            case OperationKind::tolerate:
+                return history_.tolerate(operation.cpu);
+            case OperationKind::note_attached:
+                return history_.note_attached(operation.buffer);
+            case OperationKind::note_draining:
+                return history_.note_draining(operation.buffer);
+            case OperationKind::checkpoint_idle:
+                return history_.checkpoint_idle(operation.cpu, operation.buffer,
+                                                operation.checkpoint_bytes);
+        }
+        throw std::invalid_argument("there is no such operation");
+    }
+
+  private:
+    void emit(const LoggedOperation& operation) {
+        const EventSpec spec = log_.event(operation);
+        if (operation.kind == OperationKind::emit)
+            history_.emit(operation.cpu, spec, operation.style);
+        else
+            history_.batch_add(operation.cpu, spec, operation.style);
+    }
+
+    void swap(const LoggedOperation& operation) {
+        const Buffer& old = history_.buffer(history_.present_buffer(operation.cpu));
+        copied_ += old.placements.size() - old.tail_index;
+        if (copied_ > kMaximumCopied)
+            throw std::invalid_argument("the swaps copy more events than those of any run");
+        if (operation.kind == OperationKind::swap)
+            history_.swap(operation.cpu, operation.swap);
+        else
+            history_.hand_over(operation.cpu, operation.swap);
+    }
+
+    const HistoryLog& log_;
+    History& history_;
+    std::uint64_t copied_ = 0;
+};
+
+}  // namespace
+
+std::string_view operation_name(OperationKind kind) {
+    switch (kind) {
+        case OperationKind::emit:
+            return "emit";
+        case OperationKind::drop:
+            return "drop";
+        case OperationKind::batch_begin:
+            return "batch_begin";
+        case OperationKind::batch_add:
+            return "batch_add";
+        case OperationKind::batch_end:
+            return "batch_end";
+        case OperationKind::swap:
+            return "swap";
+        case OperationKind::hand_over:
+            return "hand_over";
+        case OperationKind::nudge:
+            return "nudge";
+        case OperationKind::spurious_wake:
+            return "spurious_wake";
+        case OperationKind::set_fault:
+            return "set_fault";
+        case OperationKind::tolerate:
+            return "tolerate";
+        case OperationKind::note_attached:
+            return "note_attached";
+        case OperationKind::note_draining:
+            return "note_draining";
+        case OperationKind::checkpoint_idle:
+            return "checkpoint_idle";
+    }
+    return "";
+}
+
+void HistoryLog::add(const LoggedOperation& operation) {
+    if (!complete) return;
+    if (operations.size() >= kMaximumOperations || bytes.size() > kMaximumBytes) {
+        complete = false;
+        operations = {};
+        bytes = {};
+        return;
+    }
+    operations.push_back(operation);
+    operations.back().report_bytes = report_bytes;
+}
+
+void HistoryLog::add_event(LoggedOperation operation, const EventSpec& spec) {
+    if (!complete) return;
+    operation.timestamp = spec.timestamp;
+    operation.origin = spec.origin;
+    operation.type = last_type_ = keep_again(spec.type, last_type_);
+    operation.extra_header = last_extra_header_ = keep_again(spec.extra_header, last_extra_header_);
+    if (spec.payload_seed && is_generated(spec.payload, *spec.payload_seed)) {
+        operation.payload = {*spec.payload_seed, static_cast<std::uint32_t>(spec.payload.size()),
+                             true};
+    } else {
+        operation.payload = keep(spec.payload);
+    }
+    add(operation);
+}
+
+LoggedBytes HistoryLog::keep(std::string_view text) {
+    // What no longer fits shows at the next add().
+    if (!complete || text.empty()) return {};
+    const std::uint64_t where = bytes.size();
+    if (where <= kMaximumBytes) bytes.append(text);
+    return {where, static_cast<std::uint32_t>(text.size()), false};
+}
+
+// Most events of a run have the same type.
+LoggedBytes HistoryLog::keep_again(std::string_view text, const LoggedBytes& last) {
+    const std::string_view kept = bytes;
+    if (last.where <= kept.size() && kept.substr(last.where, last.length) == text) return last;
+    return keep(text);
+}
+
+std::string HistoryLog::text(const LoggedBytes& logged) const {
+    if (logged.generated) {
+        std::uint64_t seed = logged.where;
+        return generate_payload(seed, logged.length);
+    }
+    if (logged.where > bytes.size() || bytes.size() - logged.where < logged.length)
+        throw std::out_of_range("bytes that the log does not have");
+    return bytes.substr(logged.where, logged.length);
+}
+
+EventSpec HistoryLog::event(const LoggedOperation& operation) const {
+    EventSpec spec;
+    spec.type = text(operation.type);
+    spec.extra_header = text(operation.extra_header);
+    spec.payload = text(operation.payload);
+    spec.timestamp = operation.timestamp;
+    spec.origin = operation.origin;
+    if (operation.payload.generated) spec.payload_seed = operation.payload.where;
+    return spec;
+}
+
+History history_from(const HistoryLog& log) {
+    if (!log.complete)
+        throw std::invalid_argument("the log is not complete: the run had too many operations");
+    require_bounded_events(log);
+    History history(log.settings);
+    history.set_kept_payload_bytes(log.kept_payload_bytes);
+    Teller teller(log, history);
+    for (std::size_t i = 0; i < log.operations.size(); ++i) {
+        try {
+            teller.tell(log.operations[i]);
+        } catch (const std::exception& error) {
+            throw std::invalid_argument("operation " + std::to_string(i) + " (" +
+                                        std::string(operation_name(log.operations[i].kind)) +
+                                        "): " + error.what());
+        }
+    }
+    history.set_report_bytes(log.report_bytes);
+    return history;
+}
+
+}  // namespace kmes::conformance

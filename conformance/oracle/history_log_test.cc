@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// A history made from its log is the same history, and gives the same findings. The number of runs
+// of each property is 2,000, or what RC_PARAMS="max_success=..." says.
+#include "conformance/oracle/history_log.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+#include <set>
+#include <stdexcept>
+
+#include "conformance/oracle/history_draw.h"
+#include "conformance/oracle/simulation.h"
+
+namespace kmes::conformance::simulation {
+namespace {
+
+constexpr int kRuns = 2000;
+constexpr int kLongestTape = 400;
+
+std::vector<std::uint32_t> any_tape() {
+    return *rc::gen::resize(kLongestTape, rc::gen::container<std::vector<std::uint32_t>>(
+                                              rc::gen::inRange(0u, 1u << 20)));
+}
+
+std::string describe(const std::vector<Finding>& findings) {
+    std::string text;
+    for (const Finding& finding : findings)
+        text += std::string(finding_name(finding.code)) + " " + finding.clause + ": " +
+                finding.message + " (line " + std::to_string(finding.line) + ")\n";
+    return text;
+}
+
+template <typename Property>
+bool holds(const std::string& name, Property property) {
+    rc::detail::TestParams parameters = rc::detail::configuration().testParams;
+    if (std::getenv("RC_PARAMS") == nullptr) parameters.maxSuccess = kRuns;
+    rc::detail::TestMetadata metadata;
+    metadata.id = metadata.description = name;
+    const auto result = rc::detail::checkTestable(property, metadata, parameters);
+    rc::detail::printResultMessage(result, std::cerr);
+    std::cerr << "\n";
+    return result.template is<rc::detail::SuccessResult>();
+}
+
+std::vector<Finding> judged(const History& history, const std::string& report) {
+    RecordParser parser;
+    parser.feed(report);
+    parser.finish();
+    JudgeOptions options;
+    options.exited_with_zero = true;
+    return judge(history, parser, options);
+}
+
+TEST(HistoryLog, MakesTheSameHistoryAgain) {
+    std::set<OperationKind> seen;
+    EXPECT_TRUE(holds("a history from its log is the same", [&seen] {
+        const History history = draw_history(Tape(any_tape()));
+        for (const LoggedOperation& operation : history.log().operations)
+            seen.insert(operation.kind);
+        const History again = history_from(history.log());
+        RC_ASSERT(dump(again) == dump(history));
+        // And the log of it is the same log.
+        RC_ASSERT(dump(history_from(again.log())) == dump(history));
+    }));
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(OperationKind::checkpoint_idle) + 1)
+        << "an operation was never drawn";
+}
+
+TEST(HistoryLog, GivesTheSameFindings) {
+    int with_findings = 0;
+    EXPECT_TRUE(holds("the findings from the log are the same", [&with_findings] {
+        const auto fault = static_cast<Fault>(*rc::gen::inRange(0, 10));
+        World world(any_tape(), fault);
+        world.run();
+        const std::string original = describe(world.findings());
+        with_findings += original.empty() ? 0 : 1;
+        const History again = history_from(world.history().log());
+        RC_ASSERT(describe(judged(again, world.report())) == original);
+    }));
+    EXPECT_GT(with_findings, kRuns / 20);
+}
+
+EventSpec generated(std::uint64_t seed, std::size_t bytes) {
+    EventSpec spec;
+    spec.type = "t";
+    spec.payload_seed = seed;
+    spec.payload = generate_payload(seed, bytes);
+    return spec;
+}
+
+TEST(HistoryLog, KeepsNoPayloadThatWasGenerated) {
+    History history(HistorySettings{});
+    for (std::uint64_t seed = 0; seed < 100; ++seed) history.emit(0, generated(seed, 4000));
+    EXPECT_EQ(history.log().bytes, "t");
+    EXPECT_EQ(dump(history_from(history.log())), dump(history));
+}
+
+TEST(HistoryLog, KeepsAPayloadWhoseSeedIsWrong) {
+    History history(HistorySettings{});
+    EventSpec spec = generated(7, 100);
+    spec.payload.back() ^= 1;
+    history.emit(0, spec);
+    EXPECT_EQ(history.log().bytes, "t" + spec.payload);
+    EXPECT_EQ(history_from(history.log()).find(0, 1)->payload, spec.payload);
+}
+
+TEST(HistoryLog, ARunThatIsTooLongIsGivenUpWhole) {
+    History history(HistorySettings{});
+    for (std::size_t i = 0; i <= HistoryLog::kMaximumOperations; ++i) history.spurious_wake(0);
+    EXPECT_FALSE(history.log().complete);
+    EXPECT_TRUE(history.log().operations.empty());
+    EXPECT_THROW(history_from(history.log()), std::invalid_argument);
+}
+
+TEST(HistoryLog, TooManyBytesAreGivenUpWhole) {
+    HistorySettings settings;
+    settings.capacity_bytes = std::uint64_t{64} << 20;
+    History history(settings);
+    EventSpec spec;
+    spec.type = "t";
+    spec.payload.assign(HistoryLog::kMaximumBytes, 'x');
+    history.emit(0, spec);
+    EXPECT_FALSE(history.log().complete);
+    EXPECT_TRUE(history.log().bytes.empty());
+    history.drop(0);
+    EXPECT_TRUE(history.log().operations.empty());
+}
+
+TEST(HistoryLog, NamesTheOperationThatNoDriverTold) {
+    History history(HistorySettings{});
+    history.drop(0);
+    HistoryLog log = history.log();
+    LoggedOperation wrong;
+    wrong.kind = OperationKind::nudge;
+    wrong.buffer = 9;
+    log.operations.push_back(wrong);
+    try {
+        history_from(log);
+        FAIL() << "it was taken";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(), "operation 1 (nudge): history: there is no such buffer");
+    }
+}
+
+TEST(HistoryLog, BoundsTheWorkThatALogAsksFor) {
+    HistoryLog log;
+    log.settings.capacity_bytes = std::uint64_t{1} << 40;
+    LoggedOperation small;
+    small.type = log.keep("t");
+    for (int i = 0; i < 10'000; ++i) log.operations.push_back(small);
+    LoggedOperation swap;
+    swap.kind = OperationKind::swap;
+    swap.swap.capacity_bytes = log.settings.capacity_bytes;
+    for (int i = 0; i < 1000; ++i) log.operations.push_back(swap);
+    EXPECT_THROW(history_from(log), std::invalid_argument);
+
+    LoggedOperation large = small;
+    large.payload = {1, 0x80000000, true};
+    log.operations.assign(3, large);
+    EXPECT_THROW(history_from(log), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace kmes::conformance::simulation
