@@ -23,6 +23,7 @@ void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
+void add_explore_cases(std::vector<Case>& cases);
 void add_robust_cases(std::vector<Case>& cases);
 
 // `count` events of `event_bytes` bytes on one CPU, or on every CPU.

@@ -19,6 +19,7 @@ const std::vector<Case>& all_cases() {
         add_store_buffer_cases(made);
         add_resize_cases(made);
         add_load_cases(made);
+        add_explore_cases(made);
         add_robust_cases(made);
         return made;
     }();

@@ -554,14 +554,26 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
     guarded_.push_back(found->second);
 }
 
-void Stage::guard_mapping(const Mapped& mapped) {
+void Stage::release_data_guards() {
+    for (const MappingId mapping : guarded_) {
+        // What has been unmapped meanwhile needs no guard.
+        if (tracer_->release_guards(mapping)) tracer_->guard_pages(mapping, 0, 1);
+    }
+}
+
+void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     const MappingId id = mapped.mapping.id;
-    const std::uint64_t pages = mapped.mapping.length_bytes / kPageBytes;
+    const std::uint64_t pages = what == Guarded::all ? mapped.mapping.length_bytes / kPageBytes : 1;
     if (!tracer_->guard_pages(id, mapped.mapping.offset_bytes / kPageBytes, pages)) {
         stop_if_it_has_ended();
         stop_inconclusive("the pages of the testee could not be guarded");
     }
     guarded_.push_back(id);
+}
+
+void Stage::step_torn(const GuardHit& hit, std::uint32_t, const std::function<void()>& between) {
+    between();
+    tracer_->step_guarded(hit.tid);
 }
 
 void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {

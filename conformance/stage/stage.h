@@ -117,8 +117,15 @@ class Stage {
     // The same for all of a mapping, whichever buffer it shows: to be called when it is made
     // (set_on_mapped). The function is set once, for all of them.
     void set_on_guard(GuardFunction function) { on_guard_ = std::move(function); }
-    void guard_mapping(const Mapped& mapped);
+    enum class Guarded { metadata, all };
+    void guard_mapping(const Mapped& mapped, Guarded what);
+    // From now on only the metadata pages of what is guarded.
+    void release_data_guards();
     void release_guards();
+    // The read at this hit is done in two: the first `split_bytes` of it before `between`, the rest
+    // after it. For AtGuard::done.
+    void step_torn(const GuardHit& hit, std::uint32_t split_bytes,
+                   const std::function<void()>& between);
     // Keeps a thread that stands at a guard still, while the others run until `condition`, or until
     // none of them gets any further, or for a short while: no verdict hangs on it.
     void hold_while(pid_t tid, const std::function<bool()>& condition);

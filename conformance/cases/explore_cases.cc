@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// Explored cases: every interleaving of a short play, with the producer acting at each access of
+// the testee to its buffers (conformance/explorer).
+#include <fmt/format.h>
+
+#include "conformance/cases/play.h"
+#include "conformance/explorer/explore.h"
+#include "conformance/explorer/scenarios.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+void add(std::vector<Case>& cases, Case what, std::string_view scenario_name, double share) {
+    const std::size_t index = cases.size();
+    what.level = Level::erratum;
+    what.demand = Demand::explored;
+    // The list does not change any more once it runs.
+    what.run = [scenario_name, share, index](Stage& stage) {
+        const Scenario* scenario = find_scenario(scenario_name);
+        if (scenario == nullptr) throw SuiteError(fmt::format("no scenario {}", scenario_name));
+        return explore(all_cases().at(index), stage.settings(), *scenario, share);
+    };
+    cases.push_back(std::move(what));
+}
+
+constexpr std::string_view kExpectation =
+    "Whatever comes between two of its accesses, it delivers what survives, once and whole, and "
+    "sleeps through nothing.";
+
+}  // namespace
+
+void add_explore_cases(std::vector<Case>& cases) {
+    add(cases,
+        {"5.1.8.1/explored-drain", Level::must, "5.1.8.1", "every interleaving: drain",
+         "It attaches to a ring with three events, drains it and sleeps. Before each of its "
+         "accesses the producer acts.",
+         kExpectation, nullptr},
+        "drain", 0.15);
+    add(cases,
+        {"5.1.8.2/explored-sleep", Level::must, "5.1.8.2", "every interleaving: sleep and wake",
+         "It sleeps, is woken by an event, sleeps, and is woken by another. Before each of its "
+         "accesses the producer acts.",
+         kExpectation, nullptr},
+        "wake", 0.2);
+    add(cases,
+        {"5.1.8.3/explored-resize", Level::must, "5.1.8.3", "every interleaving: resize",
+         "Its buffer is swapped with two events unread in it. Before each of its accesses the "
+         "producer acts.",
+         kExpectation, nullptr},
+        "resize", 0.2);
+    add(cases,
+        {"E20/explored-full-ring", Level::must, "E20", "every interleaving: a full ring",
+         "It attaches to a ring full of large events. Before each of its accesses the producer "
+         "acts.",
+         kExpectation, nullptr},
+        "full-ring", 0.1);
+    add(cases,
+        {"5.1.8.1-5/explored-tear", Level::must, "5.1.8.1-5", "torn at every word",
+         "It drains three events of which one wraps. Before each 8-byte word that it reads of "
+         "them, the buffer is overwritten; where the header was, sizes of every kind stand then.",
+         "It never delivers a torn event, and uses no size that it has not checked.", nullptr},
+        "tear", 0.1);
+    add(cases,
+        {"E20/explored-large-survivor", Level::must, "E20",
+         "every interleaving: more than half of the buffer",
+         "An event takes 5/8 of a buffer that was shrunk. Before each of its accesses the "
+         "producer acts.",
+         kExpectation, nullptr},
+        "large-survivor", 0.05);
+    add(cases,
+        {"5.1.1/explored-two-cpus", Level::must, "5.1.1", "every interleaving: two CPUs",
+         "Two CPUs with events, and a resize of both. Before each of its accesses a producer "
+         "acts, or the thread is held while the others go on.",
+         kExpectation, nullptr},
+        "two-cpus", 0.1);
+    add(cases,
+        {"5.1.8/explored-mixed", Level::must, "5.1.8", "interleavings of several moves",
+         "Events, a lap, a resize, an event, with several actions of the producer between.",
+         kExpectation, nullptr},
+        "mixed", 0.1);
+}
+
+}  // namespace kmes::conformance

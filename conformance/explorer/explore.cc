@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+//
+// See explore.h.
+#include "conformance/explorer/explore.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "conformance/explorer/points.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using SearchClock = std::chrono::steady_clock;
+
+// Beyond the single moves: schedules of several moves, as many as these at most.
+constexpr std::uint64_t kSeveralQuick = 250;
+constexpr std::uint64_t kSeveralDeep = 20000;
+constexpr std::size_t kWorkersAtMost = 8;
+// Plays of one move whose further course is kept, to put a second move there.
+constexpr std::size_t kBranchesKept = 400;
+constexpr std::uint64_t kSuiteErrorsAtMost = 3;
+
+struct Played {
+    CaseOutcome outcome;
+    std::vector<TraceEntry> trace;
+    std::size_t moves_made = 0;
+};
+
+Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
+                 const Schedule& schedule) {
+    Played played;
+    StageSettings own = settings;
+    own.schedule = schedule;
+    own.cpus = scenario.cpus;
+    own.capacity_bytes = scenario.capacity_bytes;
+    Case play = the_case;
+    play.run = [&](Stage& stage) {
+        Player player(stage, scenario, schedule);
+        try {
+            CaseOutcome outcome = player.play();
+            played.trace = player.trace();
+            played.moves_made = player.moves_made();
+            return outcome;
+        } catch (...) {
+            played.moves_made = player.moves_made();
+            throw;
+        }
+    };
+    played.outcome = run_on_stage(play, own);
+    return played;
+}
+
+std::string describe(const Schedule& schedule) {
+    std::string text;
+    for (const Move& move : schedule.moves)
+        text += (text.empty() ? "" : "; then ") + describe(move);
+    return text;
+}
+
+bool has_several_threads(const std::vector<TraceEntry>& trace) {
+    return std::any_of(trace.begin(), trace.end(),
+                       [](const TraceEntry& entry) { return entry.thread > 1; });
+}
+
+// The processors that this process may use.
+std::vector<int> processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> all;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return all;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(i, &set)) all.push_back(i);
+    }
+    return all;
+}
+
+// Runner and testee on one processor: a stop then costs no wake-up of another one.
+void stay_on(int processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+class Search {
+  public:
+    Search(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
+           double share)
+        : case_(the_case),
+          settings_(settings),
+          scenario_(scenario),
+          begin_(SearchClock::now()),
+          random_(settings.seed) {
+        settings_.record_accesses = false;
+        if (settings.explore.seconds > 0) {
+            end_ = begin_ + std::chrono::duration_cast<SearchClock::duration>(
+                                std::chrono::duration<double>(settings.explore.seconds * share));
+        }
+        several_at_most_ = settings.explore.deep ? kSeveralDeep : kSeveralQuick;
+    }
+
+    CaseOutcome run() {
+        Schedule plain{std::string(scenario_.name), settings_.seed, {}};
+        const Played baseline = play_once(case_, settings_, scenario_, plain);
+        if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
+        has_several_threads_ = has_several_threads(baseline.trace);
+        points_ = points_of(baseline.trace, scenario_.first_explored_phase,
+                            settings_.explore.deep || scenario_.tears);
+        if (points_.empty())
+            return CaseOutcome{Verdict::inconclusive, "",
+                               "no access of the testee to its buffers was seen", ""};
+        singles_ = moves_at(points_, scenario_, has_several_threads_);
+        run_workers();
+        return conclude(baseline.trace.size());
+    }
+
+  private:
+    void run_workers() {
+        const std::vector<int> cpus = processors();
+        const std::size_t count = std::clamp<std::size_t>(cpus.size(), 1, kWorkersAtMost);
+        std::vector<std::thread> workers;
+        for (std::size_t i = 0; i < count; ++i) {
+            workers.emplace_back([this, &cpus, i] {
+                if (!cpus.empty()) stay_on(cpus[i]);
+                work();
+            });
+        }
+        for (std::thread& worker : workers) worker.join();
+    }
+
+    void work() {
+        while (std::optional<Schedule> schedule = next()) {
+            Played played = play_once(case_, settings_, scenario_, *schedule);
+            if (played.outcome.verdict == Verdict::suite_error && !*settings_.stop)
+                played = play_once(case_, settings_, scenario_, *schedule);
+            take(*schedule, std::move(played));
+        }
+    }
+
+    bool is_over() const {
+        return failure_ || *settings_.stop || suite_errors_ > kSuiteErrorsAtMost ||
+               (end_ && SearchClock::now() >= *end_);
+    }
+
+    std::optional<Schedule> next() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_over()) return std::nullopt;
+        Schedule schedule{std::string(scenario_.name), settings_.seed, {}};
+        if (next_single_ < singles_.size()) {
+            schedule.moves.push_back(singles_[next_single_++]);
+            return schedule;
+        }
+        if (scenario_.tears || several_ >= several_at_most_) return std::nullopt;
+        ++several_;
+        schedule.moves = several_moves();
+        return schedule;
+    }
+
+    std::vector<Move> several_moves() {
+        // Two moves of which the second comes in the course that the first has changed; or some
+        // at random, as probabilistic concurrency testing does, bursts and few preemptions.
+        if (!branches_.empty() && random_() % 3 != 0) {
+            const Branch& branch = branches_[random_() % branches_.size()];
+            return {branch.move, random_move(branch.points, has_several_threads_, random_)};
+        }
+        std::vector<Move> moves;
+        for (std::uint64_t i = 0, count = 2 + random_() % 3; i < count; ++i)
+            moves.push_back(random_move(points_, has_several_threads_, random_));
+        std::sort(moves.begin(), moves.end());
+        return moves;
+    }
+
+    void take(const Schedule& schedule, Played played) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        switch (played.outcome.verdict) {
+            case Verdict::fail:
+                ++played_;
+                if (!failure_) failure_ = {schedule, std::move(played.outcome)};
+                return;
+            case Verdict::suite_error:
+                ++suite_errors_;
+                suite_error_ = std::move(played.outcome);
+                return;
+            case Verdict::pass:
+                ++played_;
+                break;
+            case Verdict::inconclusive:
+            case Verdict::unsupported:
+                ++not_shown_;
+                return;
+        }
+        if (played.moves_made < schedule.moves.size()) ++not_reached_;
+        if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace);
+    }
+
+    void keep_branch(const Move& move, const std::vector<TraceEntry>& trace) {
+        AccessPoint point = move.point;
+        point.split_bytes = 0;
+        const auto found = std::find_if(trace.begin(), trace.end(), [&](const TraceEntry& entry) {
+            return entry.point == point;
+        });
+        if (found == trace.end()) return;
+        // A sample of all of them, each as likely as the others.
+        ++branches_seen_;
+        std::size_t at = branches_.size();
+        if (at >= kBranchesKept) at = random_() % branches_seen_;
+        if (at >= kBranchesKept) return;
+        Branch branch{move, points_of({found + 1, trace.end()}, 0, false)};
+        if (branch.points.empty()) return;
+        if (at == branches_.size()) branches_.emplace_back();
+        branches_[at] = std::move(branch);
+    }
+
+    CaseOutcome conclude(std::size_t accesses) {
+        if (failure_) return confirm();
+        if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
+            return suite_error_;
+        const double seconds = std::chrono::duration<double>(SearchClock::now() - begin_).count();
+        std::string text = fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
+                                       points_.size(), accesses, seconds);
+        if (next_single_ < singles_.size())
+            text += fmt::format("; the time was enough for {} of {} single moves", next_single_,
+                                singles_.size());
+        if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
+        if (suite_errors_ > 0)
+            text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
+                                suite_error_.message);
+        return CaseOutcome{played_ > 0 ? Verdict::pass : Verdict::inconclusive,
+                           std::string(case_.clause), text, ""};
+    }
+
+    // Plays the failing schedule again, with everything told. Once is a failure all the same: the
+    // oracle has judged what happened.
+    CaseOutcome confirm() {
+        auto [schedule, outcome] = *failure_;
+        Played again;
+        StageSettings told = settings_;
+        told.record_accesses = true;
+        if (schedule.moves.size() > 1) {
+            for (const Move& move : schedule.moves) {
+                const Schedule one{schedule.scenario, schedule.seed, {move}};
+                again = play_once(case_, settings_, scenario_, one);
+                if (again.outcome.verdict != Verdict::fail) continue;
+                schedule = one;
+                outcome = again.outcome;
+                break;
+            }
+        }
+        again = play_once(case_, told, scenario_, schedule);
+        const bool is_same = again.outcome.verdict == Verdict::fail;
+        if (is_same) outcome = again.outcome;
+        outcome.message = describe(schedule) + ": " + outcome.message;
+        outcome.details = fmt::format("schedule: {}\nfound in play {} of this scenario: {}\n{}",
+                                      describe(schedule), played_, scenario_.description,
+                                      is_same ? "" : "played again, the same schedule passed\n") +
+                          outcome.details;
+        return outcome;
+    }
+
+    struct Branch {
+        Move move;
+        std::vector<AccessPoint> points;
+    };
+
+    const Case& case_;
+    StageSettings settings_;
+    const Scenario& scenario_;
+    SearchClock::time_point begin_;
+    std::optional<SearchClock::time_point> end_;
+    std::mutex mutex_;
+    std::mt19937_64 random_;
+    std::vector<AccessPoint> points_;
+    std::vector<Move> singles_;
+    std::size_t next_single_ = 0;
+    std::uint64_t several_ = 0;
+    std::uint64_t several_at_most_ = 0;
+    std::vector<Branch> branches_;
+    std::uint64_t branches_seen_ = 0;
+    bool has_several_threads_ = false;
+    std::uint64_t played_ = 0;
+    std::uint64_t not_reached_ = 0;
+    std::uint64_t not_shown_ = 0;
+    std::uint64_t suite_errors_ = 0;
+    CaseOutcome suite_error_;
+    std::optional<std::pair<Schedule, CaseOutcome>> failure_;
+};
+
+}  // namespace
+
+CaseOutcome explore(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
+                    double share) {
+    if (settings.schedule) return play_schedule(the_case, settings, scenario, *settings.schedule);
+    return Search(the_case, settings, scenario, share).run();
+}
+
+CaseOutcome play_schedule(const Case& the_case, const StageSettings& settings,
+                          const Scenario& scenario, const Schedule& schedule) {
+    if (schedule.scenario != scenario.name)
+        return CaseOutcome{Verdict::suite_error, "",
+                           fmt::format("the schedule is of scenario \"{}\", this case plays \"{}\"",
+                                       schedule.scenario, scenario.name),
+                           ""};
+    Played played = play_once(the_case, settings, scenario, schedule);
+    if (!schedule.moves.empty() && played.outcome.verdict == Verdict::fail)
+        played.outcome.message = describe(schedule) + ": " + played.outcome.message;
+    return played.outcome;
+}
+
+}  // namespace kmes::conformance

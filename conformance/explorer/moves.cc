@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+//
+// See moves.h; and the words of player.h's describe.
+#include "conformance/explorer/moves.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "conformance/explorer/player.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint32_t kAllOnes = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kEventSizeAt = 0;
+constexpr std::uint64_t kHeaderSizeAt = 4;
+constexpr std::uint64_t kTypeLengthAt = 27;
+
+}  // namespace
+
+bool swaps_buffers(Action action) {
+    return action == Action::grow || action == Action::shrink || action == Action::swap ||
+           action == Action::swap_twice;
+}
+
+void emit_many(Rings& rings, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
+    for (std::uint64_t i = 0; i < count; ++i) rings.emit(cpu, rings.make(event_bytes));
+}
+
+void emit_batch(Rings& rings, std::uint32_t cpu) {
+    const std::vector<EventSpec> specs{rings.make(70), rings.make(45), rings.make(130)};
+    rings.batch(cpu, specs);
+}
+
+TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
+    const auto capacity = static_cast<std::uint32_t>(capacity_bytes);
+    const std::array<TornSizes, kTornKinds> kinds{{
+        {0, 0, 0},  // stands for: whatever is there
+        {0, 0, 1},
+        {0, 30, 1},
+        {1, 30, 1},
+        {29, 29, 0},
+        {30, 30, 0},
+        {30, 30, 1},  // a whole event, of another size than the one that was there
+        {31, 30, 1},
+        {100, 30, 60000},
+        {100, 101, 1},
+        {100, kAllOnes, 1},
+        {100, 29, 1},
+        {8192, 30, 1},
+        {capacity / 2, 30, 1},
+        {capacity, 30, 1},
+        {capacity + 1, 30, 1},
+        {0x80000000U, 30, 1},
+        {kAllOnes, 30, 1},
+        {kAllOnes, kAllOnes, 0xffff},
+        {kAllOnes, 0xfffffff0U, 1},
+    }};
+    return kinds.at(kind % kTornKinds);
+}
+
+void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes) {
+    const bool is_nothing = sizes.event_size == 0 && sizes.header_size == 0 && sizes.type_len == 0;
+    if (is_nothing || at + kHeaderBytesBeforeType > payload.size()) return;
+    std::memcpy(payload.data() + at + kEventSizeAt, &sizes.event_size, sizeof sizes.event_size);
+    std::memcpy(payload.data() + at + kHeaderSizeAt, &sizes.header_size, sizeof sizes.header_size);
+    std::memcpy(payload.data() + at + kTypeLengthAt, &sizes.type_len, sizeof sizes.type_len);
+}
+
+std::uint64_t over_header_bytes(const EventSpec& spec) {
+    return kHeaderBytesBeforeType + spec.type.size() + spec.extra_header.size();
+}
+
+std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offset) {
+    const std::uint64_t mask = buffer.capacity - 1;
+    for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i) {
+        const Placement& placement = buffer.placements[i];
+        if (((region_offset - placement.position) & mask) < placement.bytes)
+            return placement.position & mask;
+    }
+    return region_offset;
+}
+
+std::string describe(Action action) {
+    using Pair = std::pair<Action, std::string_view>;
+    static constexpr Pair kTexts[] = {
+        {Action::nothing, "nothing is done"},
+        {Action::emit, "one event is emitted"},
+        {Action::burst, "a burst of small events fills half of the buffer"},
+        {Action::batch, "a batch of three events is published"},
+        {Action::drop, "an event is dropped: its sequence number is used"},
+        {Action::lap_part, "the older events are overwritten"},
+        {Action::lap, "the whole buffer is overwritten"},
+        {Action::laps, "the whole buffer is overwritten several times"},
+        {Action::grow, "the buffers are resized to twice the capacity, and an event is emitted"},
+        {Action::shrink, "the buffers are resized to half the capacity, and an event is emitted"},
+        {Action::swap, "the buffers are swapped, without an event"},
+        {Action::swap_twice, "the buffers are swapped twice, without an event"},
+        {Action::nudge, "the retired buffers are nudged (E19)"},
+        {Action::wake, "it is woken without an event"},
+        {Action::reserve, "the tail makes room for an event, which is published a little later"},
+        {Action::tear, "the buffer is overwritten under the read"},
+        {Action::hold, "this thread is held, and events come on the other CPUs"},
+    };
+    for (const auto& [known, text] : kTexts) {
+        if (known == action) return std::string(text);
+    }
+    return "?";
+}
+
+namespace {
+
+struct Field {
+    std::uint64_t offset;
+    std::uint32_t size;
+    std::string_view name;
+};
+// 5.1.6.
+constexpr Field kFields[] = {
+    {0, 8, "magic"},           {8, 4, "version"},     {12, 2, "cpu_id"},    {16, 8, "capacity"},
+    {24, 8, "data_offset"},    {32, 8, "generation"}, {64, 8, "write_pos"}, {72, 8, "tail_pos"},
+    {128, 4, "futex_counter"}, {132, 1, "need_wake"},
+};
+
+std::string place_text(const AccessPoint& point) {
+    if (point.offset_bytes >= kMetadataBytes)
+        return fmt::format("the data at offset {}", point.offset_bytes - kMetadataBytes);
+    for (const Field& field : kFields) {
+        if (point.offset_bytes >= field.offset && point.offset_bytes < field.offset + field.size)
+            return std::string(field.name);
+    }
+    return fmt::format("the metadata page at offset {}", point.offset_bytes);
+}
+
+std::string_view ending(std::uint64_t number) {
+    if (number % 100 >= 11 && number % 100 <= 13) return "th";
+    switch (number % 10) {
+        case 1:
+            return "st";
+        case 2:
+            return "nd";
+        case 3:
+            return "rd";
+        default:
+            return "th";
+    }
+}
+
+}  // namespace
+
+std::string describe(const AccessPoint& point) {
+    const std::string which =
+        fmt::format("its {}{} {} of {}", point.occurrence, ending(point.occurrence),
+                    point.is_write ? "write" : "read", place_text(point));
+    const std::string when = fmt::format("(CPU {}, phase {})", point.cpu, point.phase);
+    if (point.split_bytes == 0) return fmt::format("before {} {}", which, when);
+    return fmt::format("in the middle of {}, behind {} of {} bytes, {}", which, point.split_bytes,
+                       point.size_bytes, when);
+}
+
+std::string describe(const Move& move) {
+    return describe(move.point) + " " + describe(move.action);
+}
+
+}  // namespace kmes::conformance

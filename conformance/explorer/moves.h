@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// What moves are made of: events that overwrite others in chosen bytes, and the words for a person.
+// Knows the producer's side only.
+#ifndef KMES_CONFORMANCE_EXPLORER_MOVES_H_
+#define KMES_CONFORMANCE_EXPLORER_MOVES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "conformance/failure/schedule.h"
+#include "conformance/stage/rings.h"
+
+namespace kmes::conformance {
+
+bool swaps_buffers(Action action);
+
+void emit_many(Rings& rings, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
+void emit_batch(Rings& rings, std::uint32_t cpu);
+
+// The sizes of an event's header, as a torn read may find them (E7).
+struct TornSizes {
+    std::uint32_t event_size = 0;
+    std::uint32_t header_size = 0;
+    std::uint16_t type_len = 0;
+};
+
+// How many kinds of torn sizes there are; `kind` of torn_sizes is below it. Kind 0 leaves the
+// random bytes of a payload.
+inline constexpr std::uint64_t kTornKinds = 20;
+TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes);
+// At offset `at` of a payload; nothing where they do not fit, or for kind 0's zeros.
+void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes);
+
+std::uint64_t over_header_bytes(const EventSpec& spec);
+
+// The offset in the region of the event that covers `region_offset`, among those that survive in
+// this buffer; `region_offset` itself if there is none.
+std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offset);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_EXPLORER_MOVES_H_

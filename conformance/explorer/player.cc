@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// See player.h.
+#include "conformance/explorer/player.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "conformance/explorer/moves.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::size_t kTraceAtMost = 20000;
+// One that looks more often in a phase spins: nothing new comes of it, and it is let run freely.
+constexpr std::uint64_t kAccessesOfAPhase = 40000;
+constexpr std::uint64_t kLeastCapacityBytes = 65536;
+constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
+
+std::uint64_t key_of(std::uint32_t cpu, std::uint64_t offset, std::uint32_t size, bool is_write) {
+    return offset | std::uint64_t{size} << 32 | std::uint64_t{cpu & 0x7f} << 56 |
+           std::uint64_t{is_write} << 63;
+}
+
+bool same_access(const AccessPoint& a, const AccessPoint& b) {
+    AccessPoint whole = b;
+    whole.split_bytes = a.split_bytes;
+    return a == whole;
+}
+
+}  // namespace
+
+Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule)
+    : stage_(stage),
+      scenario_(scenario),
+      schedule_(schedule),
+      made_(schedule.moves.size()),
+      commit_after_(scenario.cpus),
+      looks_at_data_(scenario.looks_at_data) {}
+
+CaseOutcome Player::play() {
+    RingsSetup setup;
+    setup.cpus = scenario_.cpus;
+    setup.capacity_bytes = scenario_.capacity_bytes;
+    setup.start_positions.assign(scenario_.cpus, scenario_.start_position);
+    stage_.set_up(setup);
+    stage_.set_nudging(must_nudge());
+    scenario_.run(*this);
+    is_open_ = false;
+    stage_.release_guards();
+    // The end events come now, and nobody may overwrite them.
+    return stage_.finish();
+}
+
+// E19: one that attached before a swap and looked at generation behind it cannot know that its
+// buffer is dead, unless it looked at the inode. Where that cannot have come about, whoever sleeps
+// on a retired buffer has nobody but itself to blame, and is not nudged.
+bool Player::must_nudge() const {
+    std::uint32_t swaps = scenario_.swaps;
+    for (const Move& move : schedule_.moves) {
+        if (!swaps_buffers(move.action)) continue;
+        if (move.point.phase == 0) return true;
+        ++swaps;
+    }
+    return swaps > 1;
+}
+
+void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type) {
+    rings().emit(cpu, rings().make(event_bytes, std::move(type)));
+}
+
+void Player::start() {
+    stage_.set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
+    stage_.set_on_mapped([this](const Mapped& mapped) {
+        if (is_open_)
+            stage_.guard_mapping(mapped,
+                                 looks_at_data_ ? Stage::Guarded::all : Stage::Guarded::metadata);
+    });
+    stage_.start();
+}
+
+void Player::settle() {
+    // It may fall asleep before a reservation is published, which wakes it again.
+    for (bool is_settled = false; !is_settled;) {
+        stage_.wait_mapped();
+        for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
+            if (rings().is_reserved(cpu)) stage_.wait_asleep_or_stuck(cpu);
+            if (rings().is_reserved(cpu)) commit(cpu);
+        }
+        stage_.wait_asleep();
+        is_settled = true;
+        for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu)
+            is_settled = is_settled && !rings().is_reserved(cpu);
+    }
+    ++phase_;
+    accesses_of_phase_ = 0;
+    occurrences_.clear();
+}
+
+std::int32_t Player::ordinal_of(pid_t thread) {
+    const auto found = std::find(threads_.begin(), threads_.end(), thread);
+    if (found == threads_.end()) threads_.push_back(thread);
+    const auto index = found == threads_.end() ? threads_.size() - 1
+                                               : static_cast<std::size_t>(found - threads_.begin());
+    return static_cast<std::int32_t>(index) + 1;
+}
+
+const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
+                                BufferIndex buffer) {
+    const Buffer& of = rings().history().buffer(buffer);
+    TraceEntry entry;
+    entry.instruction_pointer = hit.code.instruction_pointer;
+    entry.thread = ordinal_of(hit.tid);
+    AccessPoint& point = entry.point;
+    point.phase = phase_;
+    point.cpu = of.cpu;
+    point.offset_bytes = access.place.offset_bytes;
+    if (point.offset_bytes >= kMetadataBytes + of.capacity) point.offset_bytes -= of.capacity;
+    point.size_bytes = access.size_bytes;
+    point.is_write = access.is_write;
+    point.occurrence =
+        ++occurrences_[key_of(point.cpu, point.offset_bytes, point.size_bytes, point.is_write)];
+    // The last one is overwritten where there is no room: what has been returned is good until
+    // then.
+    if (trace_.size() > kTraceAtMost) trace_.pop_back();
+    trace_.push_back(entry);
+    return trace_.back().point;
+}
+
+Stage::AtGuard Player::on_access(const GuardHit& hit) {
+    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return Stage::AtGuard::release;
+    ++accesses_;
+    bool is_done = false;
+    for (const BufferAccess& access : hit.accesses) {
+        const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
+        if (!buffer) continue;
+        const AccessPoint point = note(hit, access, *buffer);
+        if (rings().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0) commit(point.cpu);
+        for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
+            const Move& move = schedule_.moves[i];
+            if (made_[i] || !same_access(point, move.point)) continue;
+            made_[i] = true;
+            ++moves_made_;
+            is_done = make_move(move, hit) || is_done;
+        }
+    }
+    if (looks_at_data_ && moves_made_ > 0) stop_looking_at_data();
+    return is_done ? Stage::AtGuard::done : Stage::AtGuard::step;
+}
+
+// What comes after a lap would be thousands of accesses to events that nobody tears.
+void Player::stop_looking_at_data() {
+    for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
+        if (!made_[i] && schedule_.moves[i].point.offset_bytes >= kMetadataBytes) return;
+    }
+    looks_at_data_ = false;
+    stage_.release_data_guards();
+}
+
+// True: the access has been done, too.
+bool Player::make_move(const Move& move, const GuardHit& hit) {
+    const auto now = [&] { act(move, move.point.cpu, hit.tid); };
+    if (move.point.split_bytes == 0) {
+        now();
+        return false;
+    }
+    stage_.step_torn(hit, move.point.split_bytes, now);
+    return true;
+}
+
+void Player::commit(std::uint32_t cpu) {
+    rings().commit(cpu);
+}
+
+void Player::resize_all(std::uint64_t capacity_bytes) {
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu)
+        if (rings().is_reserved(cpu)) commit(cpu);
+    stage_.resize(std::clamp(capacity_bytes, kLeastCapacityBytes, kGreatestCapacityBytes));
+}
+
+void Player::nudge_retired() {
+    const History& history = rings().history();
+    for (BufferIndex index = 0; index < history.buffer_count(); ++index) {
+        const Buffer& buffer = history.buffer(index);
+        if (buffer.retired && buffer.attached() && !rings().is_reserved(buffer.cpu))
+            rings().nudge(index);
+    }
+}
+
+void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
+    const std::uint64_t capacity = stage_.capacity_bytes();
+    // Between a reservation and its publication this CPU's producer does nothing else.
+    if (rings().is_reserved(cpu)) commit(cpu);
+    switch (move.action) {
+        case Action::nothing:
+            return;
+        case Action::emit:
+            return emit(cpu, 70);
+        case Action::burst:
+            return emit_many(rings(), cpu, capacity / 2 / 512, 512);
+        case Action::batch:
+            return emit_batch(rings(), cpu);
+        case Action::drop:
+            return rings().drop(cpu);
+        case Action::lap_part:
+            return emit_many(rings(), cpu, 10, capacity / 8);
+        case Action::lap:
+            return emit_many(rings(), cpu, capacity / 8000 + 2, 8000);
+        case Action::laps:
+            return emit_many(rings(), cpu, 7, capacity / 2);
+        case Action::grow:
+            resize_all(2 * capacity);
+            return emit(cpu, 90);
+        case Action::shrink:
+            resize_all(capacity / 2);
+            return emit(cpu, 90);
+        case Action::swap:
+            return resize_all(capacity);
+        case Action::swap_twice:
+            resize_all(capacity);
+            return resize_all(capacity);
+        case Action::nudge:
+            return nudge_retired();
+        case Action::wake:
+            rings().spurious_wake(cpu);
+            return;
+        case Action::reserve:
+            commit_after_[cpu] = move.parameter;
+            return rings().reserve(cpu, rings().make(capacity / 2));
+        case Action::tear:
+            return tear(cpu, move);
+        case Action::hold:
+            return hold(cpu, thread);
+    }
+}
+
+// Overwrites everything, so that at the place of the event that is being read there stand sizes of
+// `move.parameter`: see torn_sizes.
+void Player::tear(std::uint32_t cpu, const Move& move) {
+    const History& history = rings().history();
+    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const std::uint64_t offset = move.point.offset_bytes - kMetadataBytes;
+    const std::uint64_t event = start_of_event_at(buffer, offset);
+    emit(cpu, 100);
+    for (int i = 0; i < 3; ++i) {
+        EventSpec over = rings().make(buffer.capacity / 2);
+        const std::uint64_t payload = buffer.write_pos + over_header_bytes(over);
+        const std::uint64_t at = (event - payload) & (buffer.capacity - 1);
+        put_sizes(over.payload, at, torn_sizes(move.parameter, buffer.capacity));
+        rings().emit(cpu, std::move(over));
+    }
+}
+
+// What the other threads do meanwhile must not need this one, and must not harm it.
+void Player::hold(std::uint32_t cpu, pid_t thread) {
+    for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
+        if (other != cpu) emit(other, 80);
+    }
+    stage_.hold_while(thread, [this, cpu] {
+        for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
+            if (other != cpu && !stage_.asleep(other)) return true;
+        }
+        return false;
+    });
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Plays a scenario on a stage and makes the moves of a schedule in it: at each access of the testee
+// to its buffers, before it happens, it looks whether a move is meant to come there. Keeps the
+// trace of all accesses, from which the search takes its points. Knows no search and no testee's
+// name, symbols or order of loads.
+#ifndef KMES_CONFORMANCE_EXPLORER_PLAYER_H_
+#define KMES_CONFORMANCE_EXPLORER_PLAYER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+#include "conformance/failure/schedule.h"
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+// One access of the testee, as it came.
+struct TraceEntry {
+    AccessPoint point;
+    std::uint64_t instruction_pointer = 0;
+    std::int32_t thread = 0;  // in order of appearance, from 1
+};
+
+class Player;
+
+// A play in phases. In phase 0 the testee attaches; each further phase begins when it has delivered
+// everything and sleeps.
+struct Scenario {
+    std::string_view name;
+    std::string_view description;
+    std::uint32_t cpus = 1;
+    std::uint64_t capacity_bytes = 131072;
+    std::uint64_t start_position = 0;
+    // Swaps of the scenario itself: see Player::must_nudge.
+    std::uint32_t swaps = 0;
+    std::uint32_t first_explored_phase = 0;
+    // The data are looked at, too: for small events. Without it only the metadata page.
+    bool looks_at_data = false;
+    // The data of the events are torn, word by word, and nothing else is done.
+    bool tears = false;
+    void (*run)(Player&) = nullptr;
+};
+
+class Player {
+  public:
+    // Both must outlive the player.
+    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule);
+
+    // The whole play, to the judge's verdict. Throws Stop as the stage does.
+    CaseOutcome play();
+
+    // -- For scenarios --
+    Stage& stage() { return stage_; }
+    Rings& rings() { return stage_.rings(); }
+    void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
+    // Starts the testee, under guards from its first mmap on.
+    void start();
+    // Until it has delivered what it owes and sleeps; then the next phase begins.
+    void settle();
+
+    // -- What came of it --
+    const std::vector<TraceEntry>& trace() const { return trace_; }
+    // How many of the schedule's moves found their point, and could be made there.
+    std::size_t moves_made() const { return moves_made_; }
+    // Accesses so far, also those that the trace has no room for.
+    std::uint64_t accesses() const { return accesses_; }
+
+  private:
+    Stage::AtGuard on_access(const GuardHit& hit);
+    const AccessPoint& note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
+    bool make_move(const Move& move, const GuardHit& hit);
+    void act(const Move& move, std::uint32_t cpu, pid_t thread);
+    void commit(std::uint32_t cpu);
+    void resize_all(std::uint64_t capacity_bytes);
+    void tear(std::uint32_t cpu, const Move& move);
+    void hold(std::uint32_t cpu, pid_t thread);
+    void nudge_retired();
+    bool must_nudge() const;
+    void stop_looking_at_data();
+    std::int32_t ordinal_of(pid_t thread);
+
+    Stage& stage_;
+    const Scenario& scenario_;
+    const Schedule& schedule_;
+    std::uint32_t phase_ = 0;
+    std::vector<TraceEntry> trace_;
+    std::uint64_t accesses_ = 0;
+    std::uint64_t accesses_of_phase_ = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
+    std::vector<bool> made_;
+    std::size_t moves_made_ = 0;
+    std::vector<std::uint64_t>
+        commit_after_;  // by CPU: accesses until the reservation is published
+    std::vector<pid_t> threads_;
+    bool is_open_ = true;  // guards are looked at
+    bool looks_at_data_;   // until the last move that comes at data has been made
+};
+
+// In plain words: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".
+std::string describe(const Move& move);
+std::string describe(const AccessPoint& point);
+std::string describe(Action action);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_EXPLORER_PLAYER_H_

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// See points.h.
+#include "conformance/explorer/points.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "conformance/explorer/moves.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kFirstOccurrences = 3;
+constexpr std::uint64_t kLastOccurrences = 2;
+// Of accesses to the data that follow each other without one to the metadata between: so many of
+// the first, the last, and of those between.
+constexpr std::size_t kDataFirst = 12;
+constexpr std::size_t kDataLast = 4;
+constexpr std::size_t kDataBetween = 8;
+
+bool is_data(const AccessPoint& point) {
+    return point.offset_bytes >= kMetadataBytes;
+}
+
+// What is written once before anybody attaches: nothing can come between there that does not come
+// between at the next access as well.
+bool is_static_field(const AccessPoint& point) {
+    return point.offset_bytes < 32;
+}
+
+AccessPoint without_occurrence(AccessPoint point) {
+    point.occurrence = 0;
+    return point;
+}
+
+void thin_out(std::vector<AccessPoint>& run, std::vector<AccessPoint>& into) {
+    const std::size_t all = run.size();
+    const std::size_t stride = all / kDataBetween + 1;
+    for (std::size_t i = 0; i < all; ++i) {
+        const bool is_kept = all <= kDataFirst + kDataLast + kDataBetween || i < kDataFirst ||
+                             i + kDataLast >= all || (i - kDataFirst) % stride == 0;
+        if (is_kept) into.push_back(run[i]);
+    }
+    run.clear();
+}
+
+struct Choice {
+    Action action;
+    std::uint64_t parameter;
+    bool at_data;  // at an access to the data as well
+};
+// The most telling first.
+constexpr Choice kChoices[] = {
+    {Action::emit, 0, false},    {Action::lap_part, 0, true}, {Action::swap, 0, false},
+    {Action::lap, 0, true},      {Action::reserve, 2, true},  {Action::shrink, 0, true},
+    {Action::batch, 0, false},   {Action::wake, 0, false},    {Action::swap_twice, 0, false},
+    {Action::reserve, 6, true},  {Action::grow, 0, false},    {Action::laps, 0, true},
+    {Action::burst, 0, false},   {Action::drop, 0, false},    {Action::nudge, 0, false},
+    {Action::reserve, 0, false},
+};
+
+// Every 8-byte word of a read that is wider is a tearing point of its own.
+void add_words(const AccessPoint& point, std::vector<AccessPoint>& into) {
+    constexpr std::uint32_t kWord = 8;
+    into.push_back(point);
+    if (point.is_write) return;
+    const auto first = static_cast<std::uint32_t>(kWord - point.offset_bytes % kWord);
+    for (std::uint32_t split = first; split < point.size_bytes; split += kWord) {
+        into.push_back(point);
+        into.back().split_bytes = split;
+    }
+}
+
+std::vector<Move> tears_at(const std::vector<AccessPoint>& points) {
+    std::vector<AccessPoint> words;
+    for (const AccessPoint& point : points) add_words(point, words);
+    std::vector<Move> moves;
+    // Kind by kind, so that every word is torn before any is torn in another way.
+    for (std::uint64_t kind = 0; kind < kTornKinds; ++kind) {
+        for (const AccessPoint& point : words) {
+            if (is_data(point)) moves.push_back({point, Action::tear, kind});
+        }
+    }
+    return moves;
+}
+
+}  // namespace
+
+std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::uint32_t first_phase,
+                                   bool all_data) {
+    std::map<AccessPoint, std::uint64_t> count;
+    for (const TraceEntry& entry : trace) ++count[without_occurrence(entry.point)];
+    std::vector<AccessPoint> points;
+    std::vector<AccessPoint> run_of_data;
+    for (const TraceEntry& entry : trace) {
+        const AccessPoint& point = entry.point;
+        if (point.phase < first_phase || is_static_field(point)) continue;
+        const bool is_telling =
+            point.occurrence <= kFirstOccurrences ||
+            point.occurrence + kLastOccurrences > count[without_occurrence(point)];
+        if (!is_telling) continue;
+        if (is_data(point) && !all_data) {
+            run_of_data.push_back(point);
+            continue;
+        }
+        thin_out(run_of_data, points);
+        points.push_back(point);
+    }
+    thin_out(run_of_data, points);
+    return points;
+}
+
+std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
+                           bool has_several_threads) {
+    if (scenario.tears) return tears_at(points);
+    std::vector<Move> moves;
+    if (has_several_threads) {
+        for (const AccessPoint& point : points) moves.push_back({point, Action::hold, 0});
+    }
+    for (const Choice& choice : kChoices) {
+        for (const AccessPoint& point : points) {
+            if (!is_data(point) || choice.at_data)
+                moves.push_back({point, choice.action, choice.parameter});
+        }
+    }
+    return moves;
+}
+
+Move random_move(const std::vector<AccessPoint>& points, bool has_several_threads,
+                 std::mt19937_64& random) {
+    Move move;
+    move.point = points[random() % points.size()];
+    if (has_several_threads && random() % 4 == 0) {
+        move.action = Action::hold;
+        return move;
+    }
+    const Choice& choice = kChoices[random() % std::size(kChoices)];
+    move.action = choice.action;
+    move.parameter = choice.action == Action::reserve ? random() % 12 : choice.parameter;
+    return move;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// From the trace of one play to the schedules that are worth playing: which accesses are points of
+// their own, which actions make sense there. Pure.
+#ifndef KMES_CONFORMANCE_EXPLORER_POINTS_H_
+#define KMES_CONFORMANCE_EXPLORER_POINTS_H_
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "conformance/explorer/player.h"
+
+namespace kmes::conformance {
+
+// The points of a trace in the order in which they came. An access that comes again and again at
+// one place (a spin) is taken the first three times and the last two. `all_data`: every access to
+// the data; without it long runs of them are thinned out.
+std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::uint32_t first_phase,
+                                   bool all_data);
+
+// Every move at every point: the most telling actions at all points first.
+std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
+                           bool has_several_threads);
+
+// A move at random, at one of these points.
+Move random_move(const std::vector<AccessPoint>& points, bool has_several_threads,
+                 std::mt19937_64& random);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_EXPLORER_POINTS_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+//
+// See scenarios.h.
+#include "conformance/explorer/scenarios.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kSmall = 65536;
+constexpr std::uint64_t kMiddle = 131072;
+
+// Attach, drain what is there, sleep.
+void drain(Player& player) {
+    player.emit(0, 40);
+    player.emit(0, 333, "some.type");
+    player.emit(0, 96);
+    player.start();
+    player.settle();
+}
+
+// Asleep, woken by an event, asleep again; twice, because state is kept from the first.
+void wake(Player& player) {
+    player.start();
+    player.settle();
+    player.emit(0, 64);
+    player.settle();
+    player.emit(0, 52);
+    player.settle();
+}
+
+// A resize with events unread in the old buffer, and one in the new.
+void resize(Player& player) {
+    player.emit(0, 80);
+    player.start();
+    player.settle();
+    player.stage().freeze();
+    player.emit(0, 48);
+    player.emit(0, 120);
+    player.stage().resize(kMiddle);
+    player.emit(0, 56);
+    player.stage().thaw();
+    player.settle();
+    player.emit(0, 44);
+    player.settle();
+}
+
+// The ring is full when the testee attaches: every event that comes overwrites another.
+void full_ring(Player& player) {
+    for (int i = 0; i < 9; ++i) player.emit(0, kSmall / 8);
+    player.start();
+    player.settle();
+}
+
+// Events to be torn: a short one, one that wraps (5.1.4), one in the middle.
+void tear(Player& player) {
+    player.emit(0, 61, "a.type");
+    player.emit(0, 430);
+    player.emit(0, 200);
+    player.start();
+    player.settle();
+}
+
+// A large event survives a shrink and takes more than half of the buffer (E7, E20).
+void large_survivor(Player& player) {
+    player.emit(0, kSmall / 8 * 5);
+    player.stage().resize(kSmall);
+    player.start();
+    player.settle();
+    player.emit(0, 60);
+    player.settle();
+}
+
+// Two CPUs, whose consumers may share more than they should.
+void two_cpus(Player& player) {
+    player.emit(0, 70);
+    player.emit(1, 90);
+    player.start();
+    player.settle();
+    player.emit(0, 70);
+    player.emit(1, 64);
+    player.settle();
+    player.stage().resize(kMiddle);
+    player.emit(1, 58);
+    player.settle();
+}
+
+// A little of everything, for schedules with several moves.
+void mixed(Player& player) {
+    player.emit(0, 70);
+    player.start();
+    player.settle();
+    player.emit(0, 300);
+    player.emit(0, 45);
+    player.settle();
+    player.stage().freeze();
+    for (int i = 0; i < 18; ++i) player.emit(0, 8000);
+    player.stage().thaw();
+    player.settle();
+    player.stage().resize(2 * kMiddle);
+    player.settle();
+    player.emit(0, 64);
+    player.settle();
+}
+
+std::vector<Scenario> make_scenarios() {
+    std::vector<Scenario> all;
+    const auto add = [&all](std::string_view name, std::string_view description,
+                            void (*run)(Player&)) -> Scenario& {
+        Scenario scenario;
+        scenario.name = name;
+        scenario.description = description;
+        scenario.run = run;
+        all.push_back(scenario);
+        return all.back();
+    };
+    add("drain", "it attaches to a ring with three events, drains it and sleeps", drain)
+        .looks_at_data = true;
+    Scenario& woken =
+        add("wake", "it sleeps, is woken by one event, sleeps, and is woken by another", wake);
+    woken.first_explored_phase = 1;
+    woken.looks_at_data = true;
+    Scenario& resized = add("resize", "its buffer is swapped with two events unread in it", resize);
+    resized.first_explored_phase = 1;
+    resized.looks_at_data = true;
+    resized.swaps = 1;
+    add("full-ring", "it attaches to a ring that is full of large events", full_ring)
+        .capacity_bytes = kSmall;
+    Scenario& torn = add("tear", "it drains three events of which one wraps", tear);
+    torn.tears = torn.looks_at_data = true;
+    torn.start_position = kMiddle - 240;
+    Scenario& large =
+        add("large-survivor", "an event fills most of a shrunk buffer", large_survivor);
+    large.capacity_bytes = 4 * kSmall;
+    Scenario& two = add("two-cpus", "two CPUs, and a resize of both", two_cpus);
+    two.cpus = 2;
+    two.looks_at_data = true;
+    two.swaps = 1;
+    add("mixed", "events, a lap, a resize, an event", mixed).swaps = 1;
+    return all;
+}
+
+}  // namespace
+
+const std::vector<Scenario>& scenarios() {
+    static const std::vector<Scenario> all = make_scenarios();
+    return all;
+}
+
+const Scenario* find_scenario(std::string_view name) {
+    for (const Scenario& scenario : scenarios()) {
+        if (scenario.name == name) return &scenario;
+    }
+    return nullptr;
+}
+
+}  // namespace kmes::conformance

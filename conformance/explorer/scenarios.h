@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// The plays that are explored: short, each with one thing that a consumer has to get right in every
+// interleaving. Know the player, no search.
+#ifndef KMES_CONFORMANCE_EXPLORER_SCENARIOS_H_
+#define KMES_CONFORMANCE_EXPLORER_SCENARIOS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "conformance/explorer/player.h"
+
+namespace kmes::conformance {
+
+const std::vector<Scenario>& scenarios();
+// nullptr: there is none of this name.
+const Scenario* find_scenario(std::string_view name);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_EXPLORER_SCENARIOS_H_
