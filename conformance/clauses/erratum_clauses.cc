@@ -55,7 +55,8 @@ void add_read_errata(std::vector<Clause>& clauses) {
                        {"E8/batch-larger-than-the-room"}});
     clauses.push_back({"E20",
                        "After every move of read_pos it begins with write_pos again.",
-                       {"E20/lapped-at-every-step", "E20/lapped-in-part-at-every-step",
+                       {"E20/lapped-at-every-step", "E20/explored-full-ring",
+                        "E20/explored-large-survivor", "E20/lapped-in-part-at-every-step",
                         "E20/tail-reaches-write-pos", "E20/large-survivor-passed-at-every-step"}});
 }
 
