@@ -7,6 +7,7 @@
 #include "conformance/cases/play.h"
 #include "conformance/explorer/explore.h"
 #include "conformance/explorer/scenarios.h"
+#include "conformance/explorer/soak.h"
 
 namespace kmes::conformance {
 
@@ -80,6 +81,14 @@ void add_explore_cases(std::vector<Case>& cases) {
          "Events, a lap, a resize, an event, with several actions of the producer between.",
          kExpectation, nullptr},
         "mixed", 0.1);
+    const std::size_t index = cases.size();
+    cases.push_back(
+        {"5.1.8/soak", Level::erratum, "5.1.8", "random everything",
+         "CPUs, capacities, positions, sizes, what the producer does, when, and between "
+         "which accesses: all at random, from one seed, for as long as --soak says.",
+         kExpectation,
+         [index](Stage& stage) { return soak(all_cases().at(index), stage.settings()); },
+         Demand::soak});
 }
 
 }  // namespace kmes::conformance

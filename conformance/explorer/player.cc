@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "conformance/explorer/moves.h"
+#include "conformance/explorer/points.h"
 
 namespace kmes::conformance {
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kTraceAtMost = 20000;
 // One that looks more often in a phase spins: nothing new comes of it, and it is let run freely.
-constexpr std::uint64_t kAccessesOfAPhase = 40000;
+constexpr std::uint64_t kAccessesOfAPhase = 20000;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
@@ -87,7 +88,7 @@ void Player::settle() {
         stage_.wait_mapped();
         for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
             if (rings().is_reserved(cpu)) stage_.wait_asleep_or_stuck(cpu);
-            if (rings().is_reserved(cpu)) commit(cpu);
+            publish_reserved(cpu);
         }
         stage_.wait_asleep();
         is_settled = true;
@@ -137,7 +138,8 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
         if (!buffer) continue;
         const AccessPoint point = note(hit, access, *buffer);
-        if (rings().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0) commit(point.cpu);
+        if (rings().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0)
+            publish_reserved(point.cpu);
         for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
             const Move& move = schedule_.moves[i];
             if (made_[i] || !same_access(point, move.point)) continue;
@@ -145,6 +147,7 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
             ++moves_made_;
             is_done = make_move(move, hit) || is_done;
         }
+        if (random_left_ > 0 && random_() % random_one_in_ == 0) move_at_random(point, hit);
     }
     if (looks_at_data_ && moves_made_ > 0) stop_looking_at_data();
     return is_done ? Stage::AtGuard::done : Stage::AtGuard::step;
@@ -170,13 +173,27 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
     return true;
 }
 
-void Player::commit(std::uint32_t cpu) {
-    rings().commit(cpu);
+void Player::act_at_random(std::uint64_t one_in, std::uint64_t seed) {
+    // What a move brings makes the testee look again: without an end it would never sleep.
+    constexpr std::uint64_t kRandomMoves = 30;
+    random_left_ = one_in > 0 ? kRandomMoves : 0;
+    random_one_in_ = one_in;
+    random_.seed(seed);
+}
+
+void Player::move_at_random(const AccessPoint& point, const GuardHit& hit) {
+    --random_left_;
+    const bool may_hold = scenario_.cpus > 1 && !is_holding_;
+    const Move move = random_move({point}, may_hold, random_);
+    act(move, point.cpu, hit.tid);
+}
+
+void Player::publish_reserved(std::uint32_t cpu) {
+    if (rings().is_reserved(cpu)) rings().commit(cpu);
 }
 
 void Player::resize_all(std::uint64_t capacity_bytes) {
-    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu)
-        if (rings().is_reserved(cpu)) commit(cpu);
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     stage_.resize(std::clamp(capacity_bytes, kLeastCapacityBytes, kGreatestCapacityBytes));
 }
 
@@ -192,7 +209,7 @@ void Player::nudge_retired() {
 void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
     const std::uint64_t capacity = stage_.capacity_bytes();
     // Between a reservation and its publication this CPU's producer does nothing else.
-    if (rings().is_reserved(cpu)) commit(cpu);
+    publish_reserved(cpu);
     switch (move.action) {
         case Action::nothing:
             return;
@@ -256,14 +273,18 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
 // What the other threads do meanwhile must not need this one, and must not harm it.
 void Player::hold(std::uint32_t cpu, pid_t thread) {
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
-        if (other != cpu) emit(other, 80);
+        if (other == cpu) continue;
+        publish_reserved(other);
+        emit(other, 80);
     }
+    is_holding_ = true;
     stage_.hold_while(thread, [this, cpu] {
         for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
             if (other != cpu && !stage_.asleep(other)) return true;
         }
         return false;
     });
+    is_holding_ = false;
 }
 
 }  // namespace kmes::conformance

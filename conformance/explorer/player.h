@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,7 +45,7 @@ struct Scenario {
     bool looks_at_data = false;
     // The data of the events are torn, word by word, and nothing else is done.
     bool tears = false;
-    void (*run)(Player&) = nullptr;
+    std::function<void(Player&)> run;
 };
 
 class Player {
@@ -61,6 +62,12 @@ class Player {
     void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
     // Starts the testee, under guards from its first mmap on.
     void start();
+    // From now on an action at random comes at about every `one_in`-th access. 0: none any more.
+    void act_at_random(std::uint64_t one_in, std::uint64_t seed);
+    // Publishes what is reserved on this CPU: before anything else is done there.
+    void publish_reserved(std::uint32_t cpu);
+    void resize_all(std::uint64_t capacity_bytes);
+    void nudge_retired();
     // Until it has delivered what it owes and sleeps; then the next phase begins.
     void settle();
 
@@ -76,11 +83,9 @@ class Player {
     const AccessPoint& note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
     bool make_move(const Move& move, const GuardHit& hit);
     void act(const Move& move, std::uint32_t cpu, pid_t thread);
-    void commit(std::uint32_t cpu);
-    void resize_all(std::uint64_t capacity_bytes);
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread);
-    void nudge_retired();
+    void move_at_random(const AccessPoint& point, const GuardHit& hit);
     bool must_nudge() const;
     void stop_looking_at_data();
     std::int32_t ordinal_of(pid_t thread);
@@ -98,6 +103,10 @@ class Player {
     std::vector<std::uint64_t>
         commit_after_;  // by CPU: accesses until the reservation is published
     std::vector<pid_t> threads_;
+    std::mt19937_64 random_;
+    std::uint64_t random_one_in_ = 0;
+    std::uint64_t random_left_ = 0;
+    bool is_holding_ = false;
     bool is_open_ = true;  // guards are looked at
     bool looks_at_data_;   // until the last move that comes at data has been made
 };

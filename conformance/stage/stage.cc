@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 namespace kmes::conformance {
 
@@ -233,6 +234,7 @@ void Stage::on(const WriteFault& event) {
 
 void Stage::on(const GuardHit& event) {
     last_change_ = Clock::now();
+    ++guard_hits_;
     if (!on_guard_) return release_guards();
     const AtGuard answer = on_guard_(event);
     if (answer == AtGuard::release) return release_guards();
@@ -403,13 +405,17 @@ bool Stage::nudge_retired() {
 
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
-    const TimePoint end = limit();
+    TimePoint end = limit();
+    std::uint64_t hits = guard_hits_;
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
         if (ended_) stop_ended();
         pump(std::min(end, Clock::now() + kPoll));
         if (!pending()) break;
+        // It is stopped at every access: the time counts from the last one on. (Who guards pages
+        // lets go of one that spins.)
+        if (std::exchange(hits, guard_hits_) != guard_hits_) end = limit();
         const Quiet quiet = look_for_quiet();
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (nudge_retired()) continue;

@@ -255,7 +255,7 @@ class Stage {
     TimePoint looked_at_;
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    std::uint64_t handled_events_ = 0;
+    std::uint64_t guard_hits_ = 0;
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;
