@@ -39,13 +39,13 @@ OutputFile::~OutputFile() {
 OutputFile::Status OutputFile::open(const std::string& path) {
     path_ = path;
     if (path.empty() || is_folder(path)) {
-        error_ = "the report file \"" + printable(path) + "\" is a folder; a file name is right";
-        if (path.empty()) error_ = "the name of the report file is empty";
+        error_ = "the " + what_ + " \"" + printable(path) + "\" is a folder; a file name is right";
+        if (path.empty()) error_ = "the name of the " + what_ + " is empty";
         return Status::bad_path;
     }
     const std::string folder = folder_of(path);
     if (!is_folder(folder)) {
-        error_ = "the folder \"" + printable(folder) + "\" of the report file is not there";
+        error_ = "the folder \"" + printable(folder) + "\" of the " + what_ + " is not there";
         return Status::bad_path;
     }
     // A file that may not be written is not replaced behind its back.
@@ -63,7 +63,7 @@ OutputFile::Status OutputFile::open(const std::string& path) {
     return Status::ok;
 }
 
-bool OutputFile::commit(std::string_view text) {
+bool OutputFile::write(std::string_view text) {
     if (fd_ < 0) return false;
     while (!text.empty()) {
         const ssize_t written = ::write(fd_, text.data(), text.size());
@@ -78,13 +78,30 @@ bool OutputFile::commit(std::string_view text) {
     const int closed = ::close(fd_);
     fd_ = -1;
     if (closed != 0) return fail("cannot write", errno);
+    return true;
+}
+
+bool OutputFile::commit(std::string_view text) {
+    if (!write(text)) return false;
     if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) return fail("cannot replace", errno);
     temporary_path_.clear();
     return true;
 }
 
+bool OutputFile::commit_new(std::string_view text) {
+    if (!write(text)) return false;
+    if (::renameat2(AT_FDCWD, temporary_path_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) !=
+        0) {
+        taken_ = errno == EEXIST;
+        return fail("cannot write", errno);
+    }
+    temporary_path_.clear();
+    return true;
+}
+
 bool OutputFile::fail(const std::string& what, int error_number) {
-    error_ = what + " the report file \"" + printable(path_) + "\": " + std::strerror(error_number);
+    error_ =
+        what + " the " + what_ + " \"" + printable(path_) + "\": " + std::strerror(error_number);
     discard();
     return false;
 }

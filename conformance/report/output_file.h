@@ -6,12 +6,14 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kmes::conformance {
 
 class OutputFile {
   public:
-    OutputFile() = default;
+    // `what` names the file in errors.
+    explicit OutputFile(std::string what = "report file") : what_(std::move(what)) {}
     // Removes what was not committed.
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
@@ -30,17 +32,23 @@ class OutputFile {
     // Writes everything and renames it into place. False: error() says why, and the file that stood
     // there before stands there still.
     bool commit(std::string_view text);
+    // The same, but a file that stands there is not replaced: false, and is_taken().
+    bool commit_new(std::string_view text);
+    bool is_taken() const { return taken_; }
 
     const std::string& error() const { return error_; }
 
   private:
+    bool write(std::string_view text);
     bool fail(const std::string& what, int error_number);
     void discard();
 
+    std::string what_;
     std::string path_;
     std::string temporary_path_;
     std::string error_;
     int fd_ = -1;
+    bool taken_ = false;
 };
 
 }  // namespace kmes::conformance
