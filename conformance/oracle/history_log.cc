@@ -140,8 +140,8 @@ void HistoryLog::add_event(LoggedOperation operation, const EventSpec& spec) {
     if (!complete) return;
     operation.timestamp = spec.timestamp;
     operation.origin = spec.origin;
-    operation.type = last_type_ = keep_again(spec.type, last_type_);
-    operation.extra_header = last_extra_header_ = keep_again(spec.extra_header, last_extra_header_);
+    operation.type = last_type_ = keep(spec.type, last_type_);
+    operation.extra_header = last_extra_header_ = keep(spec.extra_header, last_extra_header_);
     if (spec.payload_seed && is_generated(spec.payload, *spec.payload_seed)) {
         operation.payload = {*spec.payload_seed, static_cast<std::uint32_t>(spec.payload.size()),
                              true};
@@ -151,19 +151,14 @@ void HistoryLog::add_event(LoggedOperation operation, const EventSpec& spec) {
     add(operation);
 }
 
-LoggedBytes HistoryLog::keep(std::string_view text) {
-    // What no longer fits shows at the next add().
+LoggedBytes HistoryLog::keep(std::string_view text, const LoggedBytes& last) {
     if (!complete || text.empty()) return {};
-    const std::uint64_t where = bytes.size();
-    if (where <= kMaximumBytes) bytes.append(text);
-    return {where, static_cast<std::uint32_t>(text.size()), false};
-}
-
-// Most events of a run have the same type.
-LoggedBytes HistoryLog::keep_again(std::string_view text, const LoggedBytes& last) {
     const std::string_view kept = bytes;
     if (last.where <= kept.size() && kept.substr(last.where, last.length) == text) return last;
-    return keep(text);
+    const std::uint64_t where = bytes.size();
+    // What no longer fits shows at the next add().
+    if (where <= kMaximumBytes) bytes.append(text);
+    return {where, static_cast<std::uint32_t>(text.size()), false};
 }
 
 std::string HistoryLog::text(const LoggedBytes& logged) const {

@@ -77,15 +77,14 @@ struct HistoryLog {
 
     void add(const LoggedOperation& operation);
     void add_event(LoggedOperation operation, const EventSpec& spec);
-    LoggedBytes keep(std::string_view text);
+    // `last` is used again where it says the same: most events of a run have the same type.
+    LoggedBytes keep(std::string_view text, const LoggedBytes& last = {});
 
     // The bytes that are meant; std::out_of_range if they are not all there.
     std::string text(const LoggedBytes& logged) const;
     EventSpec event(const LoggedOperation& operation) const;
 
   private:
-    LoggedBytes keep_again(std::string_view text, const LoggedBytes& last);
-
     LoggedBytes last_type_;
     LoggedBytes last_extra_header_;
 };
