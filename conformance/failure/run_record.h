@@ -20,8 +20,12 @@ namespace kmes::conformance {
 
 struct RunRecord {
     std::optional<Schedule> schedule;  // of an explored case
-    HistoryLog history;                // what the producer did, as the oracle was told it
-    std::string report;                // what the testee wrote, as it is
+    // The accesses of the run in which the schedule was played, in their order: what is "one point
+    // earlier". Empty: not known. Bounded.
+    std::vector<AccessPoint> points;
+    HistoryLog history;                 // what the producer did, as the oracle was told it
+    std::string report;                 // what the testee wrote, as it is
+    std::uint64_t report_left_out = 0;  // bytes at its end that are not kept (a flood)
     JudgeOptions judge_options;
     // What the driver itself found (a lost wake-up, a crash): not seen in the records.
     std::vector<Finding> driver_findings;

@@ -70,6 +70,13 @@ class Timeline {
     // How many steps are left out, behind the first kFirst ones. 0: none.
     std::uint64_t left_out() const { return left_out_; }
     bool empty() const { return steps_.empty(); }
+    // As it was written to a file.
+    static Timeline from(std::vector<TimelineStep> steps, std::uint64_t left_out) {
+        Timeline timeline;
+        timeline.steps_ = std::move(steps);
+        timeline.left_out_ = left_out;
+        return timeline;
+    }
 
   private:
     void drop_middle() {

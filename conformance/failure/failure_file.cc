@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// The file of a failure: made from an outcome, found a name, written and read. See failure_file.h.
+#include "conformance/failure/failure_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "conformance/report/output_file.h"
+#include "conformance/report/run_report.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr int kMaximumFilesOfACase = 1000;
+constexpr std::string_view kSuffix = ".json";
+constexpr mode_t kFolderMode = 0777;
+
+std::string quoted(const std::string& path) {
+    return "\"" + printable(path) + "\"";
+}
+
+bool is_folder(const std::string& path) {
+    struct stat status{};
+    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// With every folder above it. Empty, or why not.
+std::string make_folder(const std::string& path) {
+    if (is_folder(path)) return "";
+    const std::size_t slash = path.find_last_of('/');
+    if (slash != std::string::npos && slash > 0) {
+        const std::string why = make_folder(path.substr(0, slash));
+        if (!why.empty()) return why;
+    }
+    if (::mkdir(path.c_str(), kFolderMode) == 0 || (errno == EEXIST && is_folder(path))) return "";
+    return fmt::format("the folder {} of --save cannot be made: {}", quoted(path),
+                       std::strerror(errno));
+}
+
+// All of a file, or why not.
+std::string read_all(const std::string& path, std::string& text) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return std::strerror(errno);
+    std::string why;
+    struct stat status{};
+    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) why = "it is no file";
+    char piece[65536];
+    while (why.empty()) {
+        const ssize_t got = ::read(fd, piece, sizeof piece);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) why = std::strerror(errno);
+        if (got <= 0) break;
+        text.append(piece, static_cast<std::size_t>(got));
+        if (text.size() > kMaximumFailureFileBytes)
+            why = fmt::format("it is longer than {} bytes", kMaximumFailureFileBytes);
+    }
+    ::close(fd);
+    return why;
+}
+
+}  // namespace
+
+bool same_finding(const Finding& a, const Finding& b) {
+    return std::tie(a.code, a.clause, a.message, a.cpu, a.sequence, a.line) ==
+           std::tie(b.code, b.clause, b.message, b.cpu, b.sequence, b.line);
+}
+
+FailureFile make_failure_file(const Case& the_case, const StageSettings& settings,
+                              const CaseOutcome& outcome, std::string stepper) {
+    FailureFile file;
+    file.suite = kSuiteName;
+    file.case_id = the_case.id;
+    file.level = the_case.level;
+    file.clause = outcome.clause;
+    file.message = outcome.message;
+    file.settings = settings;
+    file.stepper = std::move(stepper);
+    if (outcome.record) file.record = *outcome.record;
+    if (!outcome.record) file.record.history.complete = false;
+    file.settings.schedule = file.record.schedule;
+    return file;
+}
+
+ReadFailure read_failure_file(const std::string& path) {
+    std::string text;
+    ReadFailure read;
+    read.error = read_all(path, text);
+    if (read.error.empty()) read = failure_from_json(text);
+    if (!read.error.empty()) read.error = printable(path) + ": " + read.error;
+    return read;
+}
+
+std::string failure_file_name(std::string_view case_id) {
+    std::string name;
+    for (const char byte : case_id) {
+        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                           (byte >= '0' && byte <= '9') || byte == '.' || byte == '_';
+        name.push_back(plain ? byte : '-');
+    }
+    // Never a hidden file, nor a folder above.
+    if (name.empty() || name.front() == '.') name.insert(0, "case");
+    return name + std::string(kSuffix);
+}
+
+std::string write_failure_file(const FailureFile& file, const std::string& path) {
+    OutputFile output("failure file");
+    if (output.open(path) != OutputFile::Status::ok) return output.error();
+    return output.commit(to_json(file)) ? "" : output.error();
+}
+
+std::string FailureFolder::open(const std::string& folder) {
+    folder_ = folder;
+    while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
+    if (folder_.empty()) return "the name of the folder of --save is empty";
+    if (std::string why = make_folder(folder_); !why.empty()) return why;
+    OutputFile probe("failure file");
+    if (probe.open(folder_ + "/probe.json") == OutputFile::Status::ok) return "";
+    return fmt::format("the folder {} of --save cannot be written to: {}", quoted(folder_),
+                       probe.error());
+}
+
+FailureFolder::Saved FailureFolder::save(const FailureFile& file) const {
+    const std::string text = to_json(file);
+    const std::string name = failure_file_name(file.case_id);
+    const std::string stem = name.substr(0, name.size() - kSuffix.size());
+    for (int number = 1; number <= kMaximumFilesOfACase; ++number) {
+        const std::string path = number == 1
+                                     ? fmt::format("{}/{}", folder_, name)
+                                     : fmt::format("{}/{}.{}{}", folder_, stem, number, kSuffix);
+        if (::access(path.c_str(), F_OK) == 0) continue;
+        OutputFile output("failure file");
+        if (output.open(path) == OutputFile::Status::ok && output.commit_new(text))
+            return {path, ""};
+        if (!output.is_taken()) return {"", output.error()};
+    }
+    return {"", fmt::format("the folder {} has {} files of the case {} already", quoted(folder_),
+                            kMaximumFilesOfACase, printable(file.case_id))};
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// What the file of a failure may hold at most, and its names for what other headers name by
+// enumerations. For its writer and its reader alone.
+#ifndef KMES_CONFORMANCE_FAILURE_FILE_LIMITS_H_
+#define KMES_CONFORMANCE_FAILURE_FILE_LIMITS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "conformance/failure/timeline.h"
+#include "conformance/oracle/operations.h"
+
+namespace kmes::conformance {
+
+inline constexpr std::size_t kMaximumTextFieldBytes = std::size_t{1} << 17;
+inline constexpr std::size_t kMaximumWords = 4096;  // of a command line
+inline constexpr std::size_t kMaximumMoves = 10'000;
+inline constexpr std::size_t kMaximumPoints = 20'000;
+inline constexpr std::size_t kMaximumFindings = 1000;
+inline constexpr std::size_t kMaximumSteps = 10'000;
+inline constexpr std::size_t kMaximumReportBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kReportBytesOfALongRun = std::size_t{1} << 20;
+inline constexpr std::size_t kMaximumReportLines = 2'000'000;
+inline constexpr std::size_t kMaximumStandardErrorBytes = std::size_t{1} << 20;
+inline constexpr std::uint32_t kMaximumCpus = 1024;
+inline constexpr std::uint64_t kMaximumCapacityBytes = std::uint64_t{1} << 40;
+
+// In the order of the enumerations.
+inline constexpr std::array<std::string_view, 7> kFaultNames = {
+    "none", "magic", "version", "capacity", "data_offset", "corrupt_content", "reserved_not_zero"};
+static_assert(static_cast<std::size_t>(BufferFault::reserved_not_zero) + 1 == kFaultNames.size());
+inline constexpr std::array<std::string_view, 3> kPositionRuleNames = {"keep", "tail_at", "shift"};
+inline constexpr std::array<std::string_view, 9> kStepKindNames = {
+    "producer", "attach", "map", "access", "wait_begin", "wait_end", "record", "scheduler", "end"};
+static_assert(static_cast<std::size_t>(StepKind::end) + 1 == kStepKindNames.size());
+
+constexpr std::string_view fault_name(BufferFault fault) {
+    return kFaultNames[static_cast<std::size_t>(fault)];
+}
+constexpr std::string_view position_rule_name(PositionRule rule) {
+    return kPositionRuleNames[static_cast<std::size_t>(rule)];
+}
+constexpr std::string_view step_kind_name(StepKind kind) {
+    return kStepKindNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_FAILURE_FILE_LIMITS_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// A schedule in names and figures: what stands in the file of a failure, and in a list where nobody
+// has put it into words. Knows no testee and no way to run.
+#ifndef KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
+#define KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "conformance/failure/schedule.h"
+
+namespace kmes::conformance {
+
+// As they are called in Action: "swap_twice".
+std::string_view action_name(Action action);
+std::optional<Action> action_from_name(std::string_view name);
+// All of them, for a message: "nothing, emit, ...".
+std::string action_names();
+
+// "phase 2, CPU 0: before read 3 of the 8 bytes at 64: emit".
+std::string figures_of(const Move& move);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// See shrink.h. Every step keeps what failed; a schedule is played once, whatever asks for it.
+#include "conformance/failure/shrink.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "conformance/failure/schedule_text.h"
+
+namespace kmes::conformance {
+namespace {
+
+// The search for what passes has at least this part of all runs.
+constexpr std::uint32_t kShareOfPassing = 4;
+
+// Thrown where the limit of runs is reached; caught in shrink().
+struct OutOfRuns {};
+
+bool same_place(const AccessPoint& a, const AccessPoint& b) {
+    AccessPoint whole_a = a;
+    AccessPoint whole_b = b;
+    whole_a.split_bytes = whole_b.split_bytes = 0;
+    return whole_a == whole_b;
+}
+
+struct Neighbour {
+    Schedule schedule;
+    std::string difference;
+};
+
+class Search {
+  public:
+    Search(const Schedule& failing, const PlaySchedule& play,
+           const std::vector<AccessPoint>& points, const ShrinkLimits& limits)
+        : play_(play), points_(points), limits_(limits), best_(failing) {}
+
+    Shrunk run() {
+        Shrunk result;
+        // What the second search needs is kept back from the first.
+        runs_at_most_ = limits_.runs - limits_.runs / kShareOfPassing;
+        result.whole = within_limit([&] {
+            result.fails = fails_again();
+            while (result.fails && make_smaller()) {
+            }
+        });
+        result.smallest = best_;
+        runs_at_most_ = limits_.runs;
+        if (result.fails)
+            result.whole = within_limit([&] { find_passing(result); }) && result.whole;
+        result.runs = runs_;
+        return result;
+    }
+
+  private:
+    template <typename Part>
+    static bool within_limit(const Part& part) {
+        try {
+            part();
+            return true;
+        } catch (const OutOfRuns&) {
+            return false;
+        }
+    }
+
+    Trial play(const Schedule& schedule) {
+        if (runs_ >= runs_at_most_) throw OutOfRuns{};
+        ++runs_;
+        return play_(schedule);
+    }
+
+    bool fails_again() {
+        for (std::uint32_t i = 0; i < limits_.runs_to_fail; ++i) {
+            if (play(best_) == Trial::fails) return true;
+        }
+        return false;
+    }
+
+    static auto key(const Schedule& schedule) {
+        return std::make_tuple(schedule.scenario, schedule.seed, schedule.moves);
+    }
+
+    // Plays a candidate, once; if it fails, it is the best one from now on.
+    bool take(Schedule candidate) {
+        if (candidate == best_) return false;
+        const auto known = tried_.find(key(candidate));
+        if (known != tried_.end()) return false;
+        const Trial trial = play(candidate);
+        tried_.emplace(key(candidate), trial);
+        if (trial != Trial::fails) return false;
+        best_ = std::move(candidate);
+        return true;
+    }
+
+    // One round of everything; true: something became smaller.
+    bool make_smaller() {
+        bool smaller = fewer_moves();
+        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
+            smaller = simpler_action(i) || smaller;
+            smaller = smaller_parameter(i) || smaller;
+            smaller = earlier_point(i) || smaller;
+        }
+        return smaller;
+    }
+
+    // Halves first, then quarters, down to single moves.
+    bool fewer_moves() {
+        bool smaller = false;
+        if (best_.moves.empty()) return false;
+        for (std::size_t size = std::max<std::size_t>(best_.moves.size() / 2, 1);; size /= 2) {
+            for (std::size_t from = 0; from < best_.moves.size();) {
+                if (take(without(from, size)))
+                    smaller = true;  // what came behind it stands here now
+                else
+                    from += size;
+            }
+            if (size == 1) return smaller;
+        }
+    }
+
+    Schedule without(std::size_t from, std::size_t count) const {
+        Schedule candidate = best_;
+        const auto begin = candidate.moves.begin() + static_cast<std::ptrdiff_t>(from);
+        const std::size_t left = candidate.moves.size() - from;
+        candidate.moves.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min(count, left)));
+        return candidate;
+    }
+
+    Schedule with(std::size_t index, const Move& move) const {
+        Schedule candidate = best_;
+        candidate.moves[index] = move;
+        return candidate;
+    }
+
+    bool simpler_action(std::size_t index) {
+        const Move now = best_.moves[index];
+        for (int action = 0; action < static_cast<int>(now.action); ++action) {
+            // What a parameter says belongs to its action.
+            if (take(with(index, {now.point, static_cast<Action>(action), 0}))) return true;
+        }
+        return false;
+    }
+
+    // Zero, one, and then by halves: from the largest that did not fail towards what fails.
+    bool smaller_parameter(std::size_t index) {
+        bool smaller = false;
+        const auto take_parameter = [&](std::uint64_t parameter) {
+            Move move = best_.moves[index];
+            move.parameter = parameter;
+            const bool taken = take(with(index, move));
+            smaller = smaller || taken;
+            return taken;
+        };
+        if (best_.moves[index].parameter == 0 || take_parameter(0)) return smaller;
+        std::uint64_t passes = 0;
+        if (best_.moves[index].parameter > 1 && take_parameter(1)) return true;
+        while (best_.moves[index].parameter - passes > 1) {
+            const std::uint64_t middle = passes + (best_.moves[index].parameter - passes) / 2;
+            if (!take_parameter(middle)) passes = middle;
+        }
+        return smaller;
+    }
+
+    bool earlier_point(std::size_t index) {
+        bool smaller = false;
+        const auto take_point = [&](const AccessPoint& point) {
+            Move move = best_.moves[index];
+            move.point = point;
+            const bool taken = take(with(index, move));
+            smaller = smaller || taken;
+            return taken;
+        };
+        AccessPoint point = best_.moves[index].point;
+        if (point.split_bytes != 0) {
+            point.split_bytes = 0;
+            take_point(point);
+        }
+        for (std::uint32_t phase = 0; phase < best_.moves[index].point.phase; ++phase) {
+            point = best_.moves[index].point;
+            point.phase = phase;
+            point.occurrence = 1;
+            if (take_point(point)) break;
+        }
+        std::uint64_t passes = 0;
+        while (best_.moves[index].point.occurrence - passes > 1) {
+            const std::uint64_t occurrence = best_.moves[index].point.occurrence;
+            point = best_.moves[index].point;
+            // The first ones are the likely ones.
+            point.occurrence = passes < 3 ? passes + 1 : passes + (occurrence - passes) / 2;
+            if (!take_point(point)) passes = point.occurrence;
+        }
+        return smaller;
+    }
+
+    // -- The nearest schedule that passes --
+
+    void add_points(std::size_t index, std::vector<Neighbour>& all) const {
+        const Move move = best_.moves[index];
+        const auto add = [&](const AccessPoint& point, const char* difference) {
+            Move moved = move;
+            moved.point = point;
+            all.push_back({with(index, moved), difference});
+        };
+        const auto here = std::find_if(points_.begin(), points_.end(), [&](const AccessPoint& at) {
+            return same_place(at, move.point);
+        });
+        if (here != points_.end()) {
+            if (here + 1 != points_.end()) add(*(here + 1), "one access later");
+            if (here != points_.begin()) add(*(here - 1), "one access earlier");
+            return;
+        }
+        AccessPoint point = move.point;
+        ++point.occurrence;
+        add(point, "at the next access of the same kind");
+        if (point.occurrence <= 2) return;
+        point.occurrence -= 2;
+        add(point, "at the access of the same kind before it");
+    }
+
+    std::vector<Neighbour> neighbours() const {
+        std::vector<Neighbour> all;
+        for (std::size_t i = 0; i < best_.moves.size(); ++i) add_points(i, all);
+        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
+            Move move = best_.moves[i];
+            if (move.parameter > 0) {
+                --move.parameter;
+                all.push_back({with(i, move), "with the parameter less by one"});
+            }
+        }
+        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
+            Move move = best_.moves[i];
+            for (int action = static_cast<int>(move.action) - 1; action > 0; --action) {
+                move.action = static_cast<Action>(action);
+                move.parameter = 0;
+                all.push_back({with(i, move), "with \"" + std::string(action_name(move.action)) +
+                                                  "\" in its place"});
+            }
+        }
+        for (std::size_t i = 0; i < best_.moves.size(); ++i)
+            all.push_back({without(i, 1), best_.moves.size() == 1 ? "without the move"
+                                                                  : "without one of the moves"});
+        return all;
+    }
+
+    bool passes_soundly(const Schedule& schedule) {
+        const auto known = tried_.find(key(schedule));
+        std::uint32_t passed = 0;
+        if (known != tried_.end()) {
+            if (known->second != Trial::passes) return false;
+            passed = 1;
+        }
+        for (; passed < limits_.runs_to_pass; ++passed) {
+            const Trial trial = play(schedule);
+            tried_[key(schedule)] = trial;
+            if (trial != Trial::passes) return false;
+        }
+        return true;
+    }
+
+    void find_passing(Shrunk& result) {
+        for (Neighbour& neighbour : neighbours()) {
+            if (!passes_soundly(neighbour.schedule)) continue;
+            result.nearest_passing = std::move(neighbour.schedule);
+            result.difference = std::move(neighbour.difference);
+            return;
+        }
+    }
+
+    const PlaySchedule& play_;
+    const std::vector<AccessPoint>& points_;
+    const ShrinkLimits& limits_;
+    Schedule best_;
+    std::map<std::tuple<std::string, std::uint64_t, std::vector<Move>>, Trial> tried_;
+    std::uint32_t runs_ = 0;
+    std::uint32_t runs_at_most_ = 0;
+};
+
+}  // namespace
+
+Shrunk shrink(const Schedule& failing, const PlaySchedule& play,
+              const std::vector<AccessPoint>& points, const ShrinkLimits& limits) {
+    return Search(failing, play, points, limits).run();
+}
+
+}  // namespace kmes::conformance
