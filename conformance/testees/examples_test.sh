@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The examples are for copying: each is one file of fewer than 250 lines. And the table of broken
-# consumers fits the C example.
+# The examples are for copying: each is one file of fewer than 250 lines. And the tables of broken
+# consumers fit the C example, and the designs of the foreign ones.
 set -u
 
 cd conformance/testees || exit 1
@@ -23,4 +23,5 @@ if grep -n 'include "' c/consumer.c; then
 fi
 
 python3 broken/table_test.py broken/table.bzl c/consumer.c || failures=1
+python3 broken/table_test.py broken/foreign.bzl broken || failures=1
 exit $failures

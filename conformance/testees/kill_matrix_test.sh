@@ -1,8 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# kill_matrix_test.sh check|compare: every broken consumer is failed (broken/kill_matrix.py).
+# kill_matrix_test.sh check|compare [foreign]: every broken consumer is failed
+# (broken/kill_matrix.py), those of broken/table.bzl or of broken/foreign.bzl.
 set -u
 here=conformance/testees
-exec python3 "$here/broken/kill_matrix.py" "$1" conformance/kmes-conformance \
-    "$here/broken/table.bzl" "$here" "$here/broken/kill-matrix.txt"
+table=$here/broken/table.bzl
+matrix=$here/broken/kill-matrix.txt
+if [ "${2:-}" = foreign ]; then
+    table=$here/broken/foreign.bzl
+    matrix=$here/broken/foreign-kill-matrix.txt
+fi
+exec python3 "$here/broken/kill_matrix.py" "$1" conformance/kmes-conformance "$table" "$here" \
+    "$matrix"

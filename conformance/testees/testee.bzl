@@ -116,3 +116,112 @@ def broken_testees(table, src, copts, visibility):
         srcs = ["broken_" + entry["name"] for entry in table],
         visibility = visibility,
     )
+
+_SOURCES = {
+    "c": ".c",
+    "c++": ".cc",
+    "go": ".go",
+    "python": ".py",
+    "rust": ".rs",
+}
+
+def foreign_testees(table, copts, visibility):
+    """A testee for each entry of broken/foreign.bzl, and each design without a mistake.
+
+    The designs as they stand are :right_<design>; `broken_foreign` stands for all that are broken.
+    Where the compiler of Rust or Go is missing, the file <design>.toolchain has the line "none" and
+    the programs say so.
+
+    Args:
+      table: the entries
+      copts: {language: options} of what the C and C++ compilers build
+      visibility: of the programs
+    """
+    designs = {}
+    for entry in table:
+        design, _, mistake = entry["name"].partition("-")
+        language = entry["language"]
+        designs.setdefault(design, (language, []))[1].append(mistake)
+    for design, (language, mistakes) in designs.items():
+        source = "broken/" + design + _SOURCES[language]
+        if language == "c":
+            _built_one_by_one(design, source, mistakes, copts["c"], visibility)
+        elif language == "python":
+            _copied(design, source, mistakes, visibility)
+        else:
+            _started_by_name(design, language, source, mistakes, copts.get(language), visibility)
+    native.filegroup(
+        name = "broken_foreign",
+        tags = ["manual"],
+        srcs = ["broken_" + entry["name"] for entry in table],
+        visibility = visibility,
+    )
+
+def _built_one_by_one(design, source, mistakes, copts, visibility):
+    for mistake in [None] + mistakes:
+        words = mistake.split("-") if mistake else ["none"]
+        cc_testee(
+            name = "broken_%s-%s" % (design, mistake) if mistake else "right_" + design,
+            srcs = [source],
+            copts = copts,
+            linkopts = ["-pthread"],
+            local_defines = ["MISTAKE=k" + "".join([word.capitalize() for word in words])],
+            tags = ["manual"],
+            visibility = visibility,
+        )
+
+def _copied(design, source, mistakes, visibility):
+    native.genrule(
+        name = design + ".build",
+        srcs = [source],
+        outs = ["right_" + design] + ["broken_%s-%s" % (design, name) for name in mistakes],
+        cmd = "$(location build_mistakes.sh) $< $(OUTS)",
+        tags = ["manual"],
+        tools = ["build_mistakes.sh"],
+        visibility = visibility,
+    )
+
+def _started_by_name(design, language, source, mistakes, copts, visibility):
+    right = "right_" + design
+    if language == "c++":
+        cc_testee(
+            name = right,
+            srcs = [source],
+            copts = copts,
+            linkopts = ["-pthread"],
+            tags = ["manual"],
+            visibility = visibility,
+        )
+    else:
+        native.genrule(
+            name = design + ".build",
+            srcs = [source],
+            outs = [right, design + ".toolchain"],
+            cmd = "$(location build_or_say.sh) %s $< $(OUTS)" % language,
+            tags = ["manual"],
+            tools = ["build_or_say.sh"],
+            visibility = visibility,
+        )
+    for mistake in mistakes:
+        _named(
+            name = "broken_%s-%s" % (design, mistake),
+            program = right,
+            tags = ["manual"],
+            visibility = visibility,
+        )
+
+def _named_impl(ctx):
+    output = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = output, target_file = ctx.file.program, is_executable = True)
+    return [DefaultInfo(
+        executable = output,
+        files = depset([output]),
+        runfiles = ctx.runfiles(files = [output, ctx.file.program]),
+    )]
+
+_named = rule(
+    implementation = _named_impl,
+    executable = True,
+    attrs = {"program": attr.label(mandatory = True, allow_single_file = True)},
+    doc = "A program by another name: what it does wrong goes by the name that it is started by.",
+)
