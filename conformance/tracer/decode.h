@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// One x86-64 instruction: its text, and which memory it touches with given registers. Knows no
-// buffers and no ptrace but the register structure.
+// One x86-64 instruction: its text, what it does to registers, and which memory it touches. What
+// is found out from the bytes alone is kept (Instruction), so that it need be found out once for
+// each place; addresses follow from it and the registers. Knows no buffers and no ptrace but the
+// register structure.
 
 #ifndef CONFORMANCE_TRACER_DECODE_H_
 #define CONFORMANCE_TRACER_DECODE_H_
@@ -15,31 +17,95 @@
 
 namespace kmes::conformance::tracing {
 
-struct MemoryOperand {
-    bool address_known =
-        true;  // false for gathers and scatters, whose addresses stand in a vector register
-    uint64_t address = 0;
-    uint32_t size_bytes = 0;
-    bool is_read = false;
-    bool is_write = false;
+inline constexpr size_t kLongestInstruction = 15;
+
+// General registers by their number in the encoding: rax 0, rcx 1, ..., r15 15.
+inline constexpr int kNoRegister = -1;
+inline constexpr int kRcx = 1;
+inline constexpr int kRsp = 4;
+inline constexpr int kRsi = 6;
+inline constexpr int kRdi = 7;
+inline constexpr int kGeneralRegisters = 16;
+inline constexpr int kRip = 16;
+
+// The place of a general register in ptrace's structure.
+size_t register_offset_bytes(int number);
+unsigned long long& register_of(user_regs_struct& registers, int number);
+unsigned long long register_of(const user_regs_struct& registers, int number);
+
+// The elements of a gather or scatter: their indexes stand in a vector register.
+struct GatherForm {
+    int index_vector = 0;  // number of the vector register
+    uint32_t index_bytes = 4;
+    uint32_t element_bytes = 4;
+    uint32_t elements = 0;
+    bool mask_is_opmask = false;  // k register; otherwise the sign bits of a vector's elements
+    int mask = 0;                 // its number
 };
 
-struct DecodedInstruction {
-    bool valid = false;
+// A memory operand as the instruction names it.
+struct AddressForm {
+    bool is_computable = true;  // false: nothing here says where it is (xlat)
+    int base = kNoRegister;     // or kRip
+    int index = kNoRegister;
+    uint32_t scale = 1;
+    int64_t displacement = 0;
+    bool is_32_bits = false;
+    enum class Segment { kFlat, kFs, kGs } segment = Segment::kFlat;
+    uint32_t size_bytes = 0;  // of a gather: of one element
+    bool is_read = false;
+    bool is_write = false;
+    // bt and its relatives with a register: bits beyond the operand count from it on.
+    int bit_register = kNoRegister;
+    bool is_gather = false;
+    GatherForm gather;
+};
+
+// movs, cmps, stos, lods, scas.
+struct StringForm {
+    enum class Kind { kNone, kMovs, kCmps, kStos, kLods, kScas } kind = Kind::kNone;
+    uint32_t element_bytes = 1;
+    bool repeats = false;
+    bool stops_at_difference = false;  // repe cmps, repe scas
+    bool stops_at_equality = false;    // repne
+    bool has_source() const {
+        return kind == Kind::kMovs || kind == Kind::kCmps || kind == Kind::kLods;
+    }
+    bool has_destination() const { return kind != Kind::kLods; }
+    bool writes() const { return kind == Kind::kMovs || kind == Kind::kStos; }
+    bool compares() const { return kind == Kind::kCmps || kind == Kind::kScas; }
+};
+
+struct Instruction {
+    bool is_valid = false;
     uint32_t length_bytes = 0;
+    uint8_t bytes[kLongestInstruction] = {};
     // Orders an earlier store before a later load (E1): mfence, a locked operation, xchg with
     // memory, a serialising instruction. sfence, lfence and everything else do not.
     bool is_full_barrier = false;
     bool is_system_call = false;
-    std::string text;
-    std::vector<MemoryOperand> operands;
+    bool is_locked = false;  // also xchg with memory
+    StringForm string;
+    std::vector<AddressForm> memory;
+    // Bits of general registers: used otherwise than in an address; written in 32 or 64 bits.
+    uint32_t values_read = 0;
+    uint32_t written_whole = 0;
+    // For each register the bits that a narrower write changes.
+    uint64_t written_bits[kGeneralRegisters] = {};
 };
 
-// `code` holds the bytes at registers.rip, as many as could be read (15 are enough for any
-// instruction). Of a repeated string operation the operands of one repetition are given: that is
-// what one step executes.
-DecodedInstruction decode_instruction(const uint8_t* code, size_t code_bytes,
-                                      const user_regs_struct& registers);
+// `code` holds the bytes at the instruction's address, as many as could be read.
+Instruction decode_instruction(const uint8_t* code, size_t code_bytes);
+
+// Intel syntax, as it stands at `address`; empty for what is no instruction.
+std::string text_of(const Instruction& instruction, uint64_t address);
+
+// The address of an operand. Of a string operation that of the next element, of a gather that of
+// an element whose index is 0.
+uint64_t address_of(const Instruction& instruction, const AddressForm& form,
+                    const user_regs_struct& registers);
+// The part of it that a bit number makes; 0 for all but bt and its relatives.
+int64_t bit_offset_bytes(const AddressForm& form, const user_regs_struct& registers);
 
 }  // namespace kmes::conformance::tracing
 

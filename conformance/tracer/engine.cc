@@ -6,6 +6,7 @@
 #include "conformance/tracer/engine.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,11 +45,6 @@ sigset_t only_child_signal() {
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     return set;
-}
-
-timespec to_timespec(std::chrono::nanoseconds duration) {
-    const auto count = std::max<int64_t>(duration.count(), 0);
-    return {static_cast<time_t>(count / 1'000'000'000), static_cast<long>(count % 1'000'000'000)};
 }
 
 }  // namespace
@@ -99,7 +95,9 @@ Tracer::Engine::~Engine() {
     for (const ServedFile& file : files_) {
         close(file.metadata_fd);
         close(file.data_fd);
+        if (file.view != nullptr) munmap(file.view, kPageBytes + 2 * file.capacity_bytes);
     }
+    if (old_processors_) sched_setaffinity(0, sizeof *old_processors_, &*old_processors_);
     sigaction(SIGCHLD, &old_action_, nullptr);
     if (!sigismember(&old_mask_, SIGCHLD)) {
         const sigset_t child_signal = only_child_signal();
@@ -152,6 +150,17 @@ void Tracer::Engine::refuse_start(EndKind kind, int error, std::string text) {
     ended_ = ended;
 }
 
+// The child inherits it. Where it cannot be had the run is only slower.
+void Tracer::Engine::pin() {
+    cpu_set_t allowed;
+    const int here = sched_getcpu();
+    if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) old_processors_ = allowed;
+}
+
 void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     if (started_) throw std::logic_error("Tracer::start: a Tracer starts one program");
     started_ = true;
@@ -171,6 +180,8 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     report_ = std::make_unique<CaptureFile>("kmes-report");
     output_files_[0] = std::make_unique<CaptureFile>("kmes-stdout");
     output_files_[1] = std::make_unique<CaptureFile>("kmes-stderr");
+    if (options_.pin_to_one_processor) pin();
+    plan_.fixed_addresses = options_.fixed_addresses;
     plan_.arguments = arguments;
     plan_.environment = testee_environment(options_.extra_environment);
     plan_.candidates = executable_candidates(arguments[0], plan_.environment);
@@ -214,24 +225,11 @@ Process& Tracer::Engine::process_of(const Thread& thread) {
     return process;
 }
 
-std::optional<Tracer::Engine::Received> Tracer::Engine::receive_one() {
-    int status = 0;
-    const pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
-    nothing_to_wait_for_ = tid < 0 && errno == ECHILD;
-    if (tid <= 0) return std::nullopt;
-    return Received{tid, status};
-}
-
 std::optional<Tracer::Engine::Received> Tracer::Engine::receive(TimePoint deadline) {
-    const sigset_t child_signal = only_child_signal();
-    for (;;) {
-        if (auto received = receive_one()) return received;
-        const TimePoint now = Clock::now();
-        if (now >= deadline) return std::nullopt;
-        const timespec timeout =
-            to_timespec(std::min<std::chrono::nanoseconds>(deadline - now, kTick));
-        sigtimedwait(&child_signal, nullptr, &timeout);
-    }
+    const auto received = timer_.wait(deadline);
+    nothing_to_wait_for_ = received && received->first < 0 && received->second == ECHILD;
+    if (!received || received->first < 0) return std::nullopt;
+    return Received{received->first, received->second};
 }
 
 Thread& Tracer::Engine::record(const Received& received) {
@@ -320,7 +318,7 @@ void Tracer::Engine::resume(Thread& thread) {
     thread.stopped = false;
     thread.now = StopKind::kNone;
     thread.deliver_signal = 0;
-    thread.guard_hit.reset();
+    thread.pending.reset();
     // ESRCH: it has been killed, and its end will be received.
     ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
 }

@@ -7,7 +7,10 @@
 //   stops.cc           a stop arrives: what it is, who handles it
 //   injection.cc       system calls executed in a stopped thread
 //   attach_service.cc  kmes_attach          map_service.cc   mmap of a served fd
-//   futex_watch.cc     futex calls          guards.cc        guard pages and single steps
+//   futex_watch.cc     futex calls          guards.cc        guard pages
+//   look.cc            what the next instruction touches
+//   stepper.cc         that instruction done: emulated, redirected or with the guards open
+//   string_step.cc     string operations, in bulk
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
 //   places.cc          addresses, instructions and faults, told for people
@@ -21,6 +24,7 @@
 #error "the tracer's engine is for x86-64; other architectures build unsupported.cc"
 #endif
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <sys/user.h>
@@ -34,10 +38,13 @@
 #include <vector>
 
 #include "conformance/tracer/capture.h"
+#include "conformance/tracer/code.h"
+#include "conformance/tracer/deadline.h"
 #include "conformance/tracer/decode.h"
 #include "conformance/tracer/launch.h"
 #include "conformance/tracer/proc.h"
 #include "conformance/tracer/tracer.h"
+#include "conformance/tracer/transplant.h"
 
 namespace kmes::conformance::tracing {
 
@@ -65,6 +72,26 @@ struct ActiveWait {
 struct Redirect {
     uint64_t original_arguments[6] = {};
     int scratch_slot = -1;
+};
+
+// A memory operand of an instruction that lies in a mapping of a buffer, with its last byte at
+// least.
+struct RingOperand {
+    size_t form = 0;  // index in Instruction::memory
+    uint64_t address = 0;
+    uint32_t size_bytes = 0;  // of a string operation in bulk: all of it
+    MappingId mapping = 0;
+    bool is_inside = false;  // as a whole in that one mapping
+};
+
+// A guarded access that has not happened: the thread stands before it.
+struct PendingAccess {
+    GuardHit hit;
+    user_regs_struct registers = {};
+    std::shared_ptr<const Code> code;
+    std::vector<RingOperand> operands;
+    // Of a string operation how many elements can be done at once; 0: none so.
+    uint64_t string_elements = 0;
 };
 
 struct Thread {
@@ -97,7 +124,7 @@ struct Thread {
         replay;  // the signal that comes back after an injection, with its first information
     std::optional<ActiveWait> wait;
     std::optional<Redirect> redirect;
-    std::optional<GuardHit> guard_hit;
+    std::optional<PendingAccess> pending;
 };
 
 struct Process {
@@ -114,6 +141,8 @@ struct ServedFile {
     uint64_t expected_mapping_bytes = 0;
     FileIdentity identity;
     uint32_t attach_call = 0;  // the last that handed it out
+    // The runner's own mapping: metadata page, data, data again (read-only); null: none yet.
+    uint8_t* view = nullptr;
 };
 
 struct LiveMapping {
@@ -154,6 +183,7 @@ class Tracer::Engine {
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
     GuardStep step_guarded(pid_t tid);
+    GuardHandler guard_handler_;
     std::optional<NextInstruction> next_instruction(pid_t tid);
     bool step_over(pid_t tid);
     void kill_all();
@@ -176,8 +206,7 @@ class Tracer::Engine {
         pid_t tid = 0;
         int status = 0;
     };
-    std::optional<Received> receive_one();                // from the kernel, without waiting
-    std::optional<Received> receive(TimePoint deadline);  // the same, with
+    std::optional<Received> receive(TimePoint deadline);  // from the kernel
     Thread& record(const Received& received);             // into the thread's record
     std::optional<int> wait_for_thread(pid_t tid);        // other threads' stops go to the backlog
     bool handle_backlog();
@@ -191,6 +220,7 @@ class Tracer::Engine {
     void push(Thread& thread, TracerEvent event);
     void push(TracerEvent event) { events_.emplace_back(0, std::move(event)); }
     void check_output_limits();
+    void pin();
     void refuse_start(EndKind kind, int error, std::string text);
 
     // --- stops.cc
@@ -249,10 +279,30 @@ class Tracer::Engine {
     void note_pending_guard_faults();
     bool report_guard_hit(Thread& thread);
     bool report_write_fault(Thread& thread);
-    std::vector<BufferAccess> accesses_at(Thread& thread, CodePlace& code);
-    GuardStep::Outcome step_once(Thread& thread);
     void open_inherited_guards(Thread& thread);
-    uint64_t buffer_value(const BufferAccess& access) const;
+
+    // --- look.cc
+    uint8_t* view_of(BufferId buffer);
+    uint8_t* view_at(const LiveMapping& live, uint64_t address, uint64_t size_bytes);
+    uint64_t buffer_value(const BufferAccess& access);
+    BufferPlace place_in(const LiveMapping& live, uint64_t address) const;
+    std::shared_ptr<const Code> code_at(const Thread& thread, uint64_t address);
+    std::optional<PendingAccess> look(const Thread& thread);
+    void add_operand(PendingAccess& pending, size_t form, uint64_t address, uint32_t size_bytes);
+    bool may(const LiveMapping& live, uint64_t address, uint64_t size_bytes, bool is_write) const;
+
+    // --- stepper.cc
+    GuardStep::Outcome step_once(Thread& thread);
+    bool emulate(Thread& thread, PendingAccess& pending);
+    std::optional<GuardStep::Outcome> redirect_and_step(Thread& thread,
+                                                        const PendingAccess& pending);
+    GuardStep::Outcome open_and_step(Thread& thread);
+    bool finish_emulated(Thread& thread, const user_regs_struct& registers);
+
+    // --- string_step.cc
+    void look_at_string(PendingAccess& pending);
+    uint64_t guarded_bytes(const LiveMapping& live, uint64_t address, bool is_backward);
+    std::optional<uint64_t> emulate_string(Thread& thread, PendingAccess& pending);
 
     // --- redirect.cc
     bool redirect_entries();
@@ -269,8 +319,6 @@ class Tracer::Engine {
     void describe_blocked(ThreadState& state, const Thread& thread);
 
     // --- places.cc
-    const CodePlace& place_of_code(pid_t tid, uint64_t address);
-    CodePlace code_place(pid_t tid, const user_regs_struct& registers);
     Fault describe_fault(Thread& thread);
 
     bool started_ = false;
@@ -294,7 +342,10 @@ class Tracer::Engine {
     uint64_t next_wait_id_ = 1;
     bool attached_ = false;
     std::optional<Fault> last_fault_;
-    std::map<uint64_t, CodePlace> code_places_;  // of instructions told before; without their text
+    CodeTable code_;  // of the testee
+    RoutinePages routines_;
+    DeadlineTimer timer_;
+    std::optional<cpu_set_t> old_processors_;
     pid_t last_event_thread_ = 0;
     bool limit_sent_[3] = {};
     TimePoint next_output_check_ = {};
@@ -310,8 +361,6 @@ namespace kmes::conformance::tracing {
 std::optional<user_regs_struct> read_registers(pid_t tid);
 bool write_registers(pid_t tid, const user_regs_struct& registers);
 void arguments_of(const user_regs_struct& registers, uint64_t (&arguments)[6]);
-// The memory operands of the instruction at registers.rip.
-std::vector<MemoryOperand> operands_at(pid_t tid, const user_regs_struct& registers);
 void set_arguments(user_regs_struct& registers, const uint64_t (&arguments)[6]);
 
 }  // namespace kmes::conformance::tracing

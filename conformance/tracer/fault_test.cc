@@ -26,9 +26,10 @@ TEST_P(FaultTest, AStoreToADataPageIsToldWithItsInstruction) {
     EXPECT_EQ(fault->access.place.offset_bytes, 4096u + 100u);
     EXPECT_EQ(fault->access.size_bytes, 1u);
     EXPECT_TRUE(fault->access.is_write);
-    EXPECT_NE(fault->code.text.find("mov"), std::string::npos) << fault->code.text;
-    EXPECT_NE(fault->code.module.find("testee"), std::string::npos);
-    EXPECT_EQ(fault->code.symbol.rfind("mode_write_data+", 0), 0u) << fault->code.symbol;
+    EXPECT_NE(fault->code.told().text.find("mov"), std::string::npos) << fault->code.told().text;
+    EXPECT_NE(fault->code.told().module.find("testee"), std::string::npos);
+    EXPECT_EQ(fault->code.told().symbol.rfind("mode_write_data+", 0), 0u)
+        << fault->code.told().symbol;
     const Ended ended = run.finish();
     EXPECT_EQ(ended.kind, EndKind::kKilled);
     EXPECT_EQ(ended.signal, SIGSEGV);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Guard pages: pages of a mapping made inaccessible, so that each access to them is seen before it
-// happens, and single steps through them. Knows injection, mappings and decoding.
+// happens. Knows injection and mappings.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,8 +23,6 @@ namespace {
 // Stopping all threads takes well under a millisecond each; more means that one hangs in the
 // kernel.
 constexpr auto kFreezeLimit = std::chrono::seconds(10);
-constexpr uint64_t kAllButTrapAndSegv =
-    ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
 
 // What the page at this offset of the layout has when it is not guarded.
 uint64_t protection_of(const Mapping& mapping, uint64_t layout_offset) {
@@ -189,27 +187,6 @@ void Tracer::Engine::open_inherited_guards(Thread& thread) {
     set_guards(thread, false);
 }
 
-std::vector<BufferAccess> Tracer::Engine::accesses_at(Thread& thread, CodePlace& code) {
-    std::vector<BufferAccess> accesses;
-    const auto registers = read_registers(thread.tid);
-    if (!registers) return accesses;
-    code = code_place(thread.tid, *registers);
-    for (const MemoryOperand& operand : operands_at(thread.tid, *registers)) {
-        if (!operand.address_known) continue;
-        // An operand that begins before the mapping reaches into it with its last byte.
-        for (const uint64_t address :
-             {operand.address, operand.address + std::max(operand.size_bytes, 1u) - 1}) {
-            const LiveMapping* live = mapping_at(address);
-            if (live == nullptr) continue;
-            BufferPlace place{live->mapping.buffer, live->mapping.id,
-                              operand.address - live->mapping.address + live->mapping.offset_bytes};
-            accesses.push_back({place, operand.size_bytes, operand.is_read, operand.is_write});
-            break;
-        }
-    }
-    return accesses;
-}
-
 bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
     return info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR && !guards_are_open_ &&
            guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
@@ -230,6 +207,7 @@ void Tracer::Engine::note_pending_guard_faults() {
     }
 }
 
+// The handler is asked at once, or an event pushed.
 bool Tracer::Engine::report_guard_hit(Thread& thread) {
     if (!thread.is_guard_fault) return false;
     thread.deliver_signal = 0;
@@ -237,15 +215,27 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
     const LiveMapping* live = guarded_at(address);
     // Released while this stop was waiting to be handled: the access is simply done again.
     if (live == nullptr) return true;
-    GuardHit hit;
-    hit.tid = thread.tid;
+    auto pending = look(thread);
+    if (!pending) return true;
+    GuardHit& hit = pending->hit;
     hit.address = address;
-    hit.place = {live->mapping.buffer, live->mapping.id,
-                 address - live->mapping.address + live->mapping.offset_bytes};
-    hit.accesses = accesses_at(thread, hit.code);
+    hit.place = place_in(*live, address);
     if (hit.accesses.empty()) hit.accesses.push_back({hit.place, 0, true, false});
-    thread.guard_hit = hit;
-    push(thread, std::move(hit));
+    thread.pending = std::move(pending);
+    if (guard_handler_) {
+        const pid_t tid = thread.tid;
+        // (A copy: what the handler does may take the thread's own away.)
+        const GuardHit told = thread.pending->hit;
+        const GuardAnswer answer = guard_handler_(told);
+        Thread* still = find(tid);
+        if (answer == GuardAnswer::kStep) {
+            if (still != nullptr && still->pending) step_guarded(tid);
+        } else if (still != nullptr) {
+            push(*still, told);
+        }
+        return true;
+    }
+    push(thread, thread.pending->hit);
     return true;
 }
 
@@ -256,89 +246,16 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
     WriteFault fault;
     fault.tid = thread.tid;
     fault.address = address;
-    fault.access.place = {live->mapping.buffer, live->mapping.id,
-                          address - live->mapping.address + live->mapping.offset_bytes};
-    for (const BufferAccess& access : accesses_at(thread, fault.code)) {
-        if (access.is_write) fault.access = access;
+    fault.access.place = place_in(*live, address);
+    if (const auto instruction = look(thread)) {
+        fault.code = instruction->hit.code;
+        for (const BufferAccess& access : instruction->hit.accesses) {
+            if (access.is_write) fault.access = access;
+        }
     }
     fault.access.is_write = true;
     push(thread, std::move(fault));
     return true;
-}
-
-// What stands in the buffer, read from the runner's side: guards do not matter there.
-uint64_t Tracer::Engine::buffer_value(const BufferAccess& access) const {
-    const ServedFile& file = files_[access.place.buffer];
-    uint64_t value = 0;
-    const size_t size_bytes = std::min<size_t>(access.size_bytes, sizeof value);
-    const uint64_t offset = access.place.offset_bytes;
-    const bool is_metadata = offset < kPageBytes;
-    for (size_t i = 0; i < size_bytes; ++i) {
-        uint8_t byte = 0;
-        const uint64_t at =
-            is_metadata ? offset + i : (offset + i - kPageBytes) % file.capacity_bytes;
-        if (pread(is_metadata ? file.metadata_fd : file.data_fd, &byte, 1,
-                  static_cast<off_t>(at)) != 1)
-            break;
-        value |= uint64_t{byte} << (8 * i);
-    }
-    return value;
-}
-
-// One instruction, with all that could come between blocked.
-GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
-    uint64_t mask = 0;
-    ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask);
-    const uint64_t blocked = kAllButTrapAndSegv;
-    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof blocked, &blocked);
-    GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
-    for (;;) {
-        ptrace(PTRACE_SINGLESTEP, thread.tid, 0, 0);
-        const auto status = wait_for_thread(thread.tid);
-        if (!status) return GuardStep::Outcome::kThreadGone;
-        if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80))
-            continue;  // an interrupt that came late
-        thread.status = *status;
-        classify(thread);
-        const bool is_step =
-            WSTOPSIG(*status) == SIGTRAP && thread.signal_info.si_code == TRAP_TRACE;
-        outcome = is_step ? GuardStep::Outcome::kDone : GuardStep::Outcome::kOtherFault;
-        break;
-    }
-    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof mask, &mask);
-    return outcome;
-}
-
-bool Tracer::Engine::step_over(pid_t tid) {
-    Thread* thread = find(tid);
-    if (thread == nullptr || !thread->stopped || thread->queued_events != 0) return false;
-    const GuardStep::Outcome outcome = step_once(*thread);
-    if (outcome == GuardStep::Outcome::kOtherFault) handle_signal(*thread);
-    return outcome == GuardStep::Outcome::kDone;
-}
-
-GuardStep Tracer::Engine::step_guarded(pid_t tid) {
-    GuardStep step;
-    step.outcome = GuardStep::Outcome::kThreadGone;
-    Thread* thread = find(tid);
-    if (thread == nullptr || !thread->guard_hit) return step;
-    const bool was_frozen = frozen_;
-    if (!freeze_all(Clock::now() + kFreezeLimit)) return step;
-    step.accesses = thread->guard_hit->accesses;
-    step.value_before = buffer_value(step.accesses.front());
-    thread->guard_hit.reset();
-    if (set_guards(*thread, false)) step.outcome = step_once(*thread);
-    if (step.outcome == GuardStep::Outcome::kOtherFault) {
-        // Told as any other signal of this thread; the guards close around it first.
-        handle_signal(*thread);
-        const bool is_write_fault = thread->queued_events != 0;
-        if (is_write_fault) step.outcome = GuardStep::Outcome::kWriteFault;
-    }
-    if (step.outcome != GuardStep::Outcome::kThreadGone) set_guards(*thread, true);
-    guards_are_open_ = false;
-    step.value_after = buffer_value(step.accesses.front());
-    frozen_ = was_frozen;
-    return step;
 }
 
 }  // namespace kmes::conformance

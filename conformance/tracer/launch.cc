@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -85,6 +86,7 @@ bool place_descriptors(const LaunchPlan& plan) {
     if (read(socket, &go, 1) != 1) _exit(kSetUpFailed);
     if (!place_descriptors(plan)) fail(socket, errno, false, 0);
     reset_signals();
+    if (plan.fixed_addresses) personality(ADDR_NO_RANDOMIZE);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     if (!plan.outer_filter.empty() || !plan.filter.empty()) {

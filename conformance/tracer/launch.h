@@ -20,7 +20,8 @@ struct LaunchPlan {
     std::vector<std::string> arguments;
     std::vector<std::string> candidates;   // the files to try, in order (PATH)
     std::vector<std::string> environment;  // "NAME=value"
-    int standard_input = -1;               // these four at numbers of at least 10
+    bool fixed_addresses = false;
+    int standard_input = -1;  // these four at numbers of at least 10
     int standard_output = -1;
     int standard_error = -1;
     int report = -1;

@@ -4,6 +4,7 @@
 // push events; they never let it run. Knows the order of ptrace's stops, not what buffers are.
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -145,6 +146,8 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             registers->rdi &= ~uint64_t{CLONE_UNTRACED};
             write_registers(thread.tid, *registers);
         }
+        if (number == SYS_mmap && is_testee(thread) && (arguments[2] & PROT_EXEC) != 0)
+            code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
         if ((number == SYS_munmap || number == SYS_mremap) && is_testee(thread)) {
             note_unmap(arguments[0], arguments[1]);
@@ -242,7 +245,7 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     Process& process = process_of(thread);
     process = Process{};
     process.pid = thread.process;
-    code_places_.clear();
+    if (is_testee(thread)) code_.forget();
     thread.wait.reset();
     thread.redirect.reset();
     thread.replay.reset();

@@ -60,6 +60,9 @@ bool Tracer::guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_c
 bool Tracer::release_guards(MappingId mapping) {
     return engine_->release_guards(mapping);
 }
+void Tracer::set_guard_handler(GuardHandler handler) {
+    engine_->guard_handler_ = std::move(handler);
+}
 GuardStep Tracer::step_guarded(pid_t tid) {
     return engine_->step_guarded(tid);
 }

@@ -20,7 +20,8 @@
 // - One thread makes and uses a Tracer (ptrace belongs to a thread), one Tracer at a time in that
 // thread, and that thread
 //   has no other child processes. Other threads of the runner are no matter. SIGCHLD is blocked in
-//   the thread and its action is the default for the life of the object; both are put back.
+//   the thread and its action is the default for the life of the object; both are put back. The
+//   signal SIGRTMAX - 3 ends the waits: its handler stays in the process.
 // - Every process of the run is traced, through fork, vfork, clone and exec. The first one that
 // calls 1091 is the testee. All are killed when the
 //   Tracer goes, also when the runner dies.
@@ -49,6 +50,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +84,11 @@ struct TracerOptions {
     // How much of standard output and of standard error is kept to be shown: the first and the last
     // half of this.
     size_t shown_output_bytes = 64u << 10;
+    // The testee and the thread of the Tracer on one processor, until the Tracer goes: a stop is
+    // then no matter between processors, and takes a fraction of the time.
+    bool pin_to_one_processor = false;
+    // The testee's memory at the same addresses in every run.
+    bool fixed_addresses = false;
 };
 
 // What a thread is doing now.
@@ -119,16 +126,32 @@ struct Inspection {
     bool other_processes = false;
 };
 
+// What an inline handler says to a guarded access.
+enum class GuardAnswer {
+    kStep,   // do it and go on, without an event (nothing is left to do if the handler has stepped)
+    kEvent,  // give it as an event of wait()
+};
+using GuardHandler = std::function<GuardAnswer(const GuardHit&)>;
+
 // The result of one guarded access that was let happen.
 struct GuardStep {
     enum class Outcome {
-        kDone,        // the instruction has run (of a rep string operation: one element)
+        kDone,        // the instruction has run (of a rep string operation: as many elements as
+                      // the accesses say)
         kWriteFault,  // it was a store to a page that may not be written: a WriteFault event
                       // follows
         kOtherFault,  // it raised another signal, which will be delivered
         kThreadGone,
     } outcome = Outcome::kDone;
-    std::vector<BufferAccess> accesses;  // as in the GuardHit
+    // How it was done. (The faster first; all are the same to the testee.)
+    enum class Way {
+        kNone,
+        kEmulated,    // executed by the runner on its own mapping, atomically where it is atomic
+        kRedirected,  // one step with the address led to a mapping that is not guarded
+        kProtected,   // one step with the guards open and all other threads stopped
+    } way = Way::kNone;
+    std::vector<BufferAccess> accesses;  // as in the GuardHit, or less of a rep string operation
+                                         // that ended early
     // Of the first access, if it is at most 8 bytes: what stood there before and after.
     uint64_t value_before = 0;
     uint64_t value_after = 0;
@@ -136,7 +159,7 @@ struct GuardStep {
 
 // What a thread that stands still will execute next.
 struct NextInstruction {
-    std::string text;
+    CodePlace code;
     bool is_full_barrier = false;  // orders an earlier store before a later load (E1)
     bool is_system_call = false;
 };
@@ -196,9 +219,13 @@ class Tracer {
     // Takes all guards of the mapping away. The thread of a GuardHit then simply does its access
     // when it goes on.
     bool release_guards(MappingId mapping);
-    // After a GuardHit: does that one instruction with the guards open, all other threads of the
-    // testee stopped, and closes them again. The thread stays held as before, behind the
-    // instruction.
+    // Asked at each guarded access before it happens, inside wait(), instead of an event. It may
+    // use the tracer (step_guarded, inspect, guards), but not wait() or kill_all(). What it throws
+    // comes out of wait(); the thread then still stands before the access, and the handler is asked
+    // about it again if the run goes on. Empty: each access is an event.
+    void set_guard_handler(GuardHandler handler);
+    // After a GuardHit: does that one instruction, of a string operation all that it does in
+    // guarded pages. The thread stays held as before, behind the instruction.
     GuardStep step_guarded(pid_t tid);
 
     // For a look at what orders the accesses of a thread that stands still after step_guarded: its

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,17 +117,31 @@ struct BufferPlace {
     uint64_t offset_bytes = 0;
 };
 
+// An instruction of the testee as people want it told.
+struct CodeText {
+    std::string text;    // Zydis, Intel syntax; empty if it could not be read
+    std::string module;  // the file that is mapped there, or a name like "[vdso]"; may be empty
+    std::string symbol;  // "name+0x12" where the file has symbols; may be empty
+    std::string source;  // "consumer.c:120" where it has debug information; may be empty
+};
+
+namespace tracing {
+class CodeDetails;
+}
+
 // An instruction of the testee and where it is.
 struct CodePlace {
     uint64_t instruction_pointer = 0;
-    std::string text;           // Zydis, Intel syntax; empty if it could not be read
-    uint32_t length_bytes = 0;  // of the instruction
-    std::string module;  // the file that is mapped there, or a name like "[vdso]"; may be empty
-    uint64_t module_offset = 0;  // offset in that file (or from the start of the region)
-    std::string symbol;          // "name+0x12" where the file has symbols; may be empty
+    uint32_t length_bytes = 0;   // of the instruction
+    uint64_t module_offset = 0;  // offset in its file (or from the start of the region)
 
-    // For people: `mov byte ptr [rax], 1` at a.out+0x1234 (main+0x10).
+    // Looked up at the first call, which may come when the testee is gone; from any thread.
+    const CodeText& told() const;
+    // For people: `mov byte ptr [rax], 1` at a.out+0x1234 (main+0x10, consumer.c:120).
     std::string describe() const;
+
+    // Shared by all that stand at the same instruction.
+    std::shared_ptr<const tracing::CodeDetails> details;
 };
 
 // One memory access of an instruction into a served buffer.
@@ -135,6 +150,8 @@ struct BufferAccess {
     uint32_t size_bytes = 0;
     bool is_read = false;
     bool is_write = false;
+    // In a GuardHit: what stands there before the access, its first 8 bytes at most.
+    uint64_t value = 0;
 };
 
 }  // namespace kmes::conformance

@@ -58,6 +58,7 @@ bool Tracer::guard_pages(MappingId, uint64_t, uint64_t) {
 bool Tracer::release_guards(MappingId) {
     return false;
 }
+void Tracer::set_guard_handler(GuardHandler) {}
 GuardStep Tracer::step_guarded(pid_t) {
     return {};
 }
@@ -82,6 +83,10 @@ Interception Tracer::interception() const {
 }
 std::string why_not_traceable() {
     return kReason;
+}
+const CodeText& CodePlace::told() const {
+    static const CodeText kNothing;
+    return kNothing;
 }
 std::string CodePlace::describe() const {
     return "";

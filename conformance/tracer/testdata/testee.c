@@ -302,6 +302,9 @@ int main(int argc, char** argv) {
     for (const struct mode* mode = kOtherModes; mode->name != NULL; ++mode) {
         if (strcmp(mode->name, name) == 0) return mode->run(argv);
     }
+    for (const struct mode* mode = kFormModes; mode->name != NULL; ++mode) {
+        if (strcmp(mode->name, name) == 0) return mode->run(argv);
+    }
     fprintf(stderr, "%s: no such mode\n", name);
     return 2;
 }

@@ -34,5 +34,6 @@ struct mode {
     int (*run)(char** argv);
 };
 extern const struct mode kOtherModes[]; /* of testee_faults.c */
+extern const struct mode kFormModes[];  /* of testee_forms.c */
 
 #endif

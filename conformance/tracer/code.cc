@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of instructions, and the words for one. Knows /proc and ELF files, no stops and no
+// buffers.
+
+#include "conformance/tracer/code.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "conformance/tracer/memory.h"
+#include "conformance/tracer/symbols.h"
+
+namespace kmes::conformance {
+
+const CodeText& CodePlace::told() const {
+    static const CodeText kNothing;
+    return details ? details->told() : kNothing;
+}
+
+std::string CodePlace::describe() const {
+    const CodeText& words = told();
+    std::string where =
+        words.module.empty()
+            ? fmt::format("{:#x}", instruction_pointer)
+            : fmt::format("{}+{:#x}", words.module.substr(words.module.rfind('/') + 1),
+                          module_offset);
+    if (!words.symbol.empty() && !words.source.empty()) {
+        where += fmt::format(" ({}, {})", words.symbol, words.source);
+    } else if (!words.symbol.empty() || !words.source.empty()) {
+        where += fmt::format(" ({}{})", words.symbol, words.source);
+    }
+    return fmt::format("`{}` at {}", words.text.empty() ? "?" : words.text, where);
+}
+
+namespace tracing {
+namespace {
+
+// The file of an entry, if it is still there.
+std::string file_of(const MapsEntry& entry, const ModuleTable& modules) {
+    std::string path = modules.root + entry.path;
+    if (access(path.c_str(), R_OK) == 0) return path;
+    return modules.root_is_ours && access(entry.path.c_str(), R_OK) == 0 ? entry.path : "";
+}
+
+std::shared_ptr<const ModuleTable> read_modules(pid_t tid) {
+    auto modules = std::make_shared<ModuleTable>();
+    modules->entries = read_maps(tid);
+    modules->root = "/proc/" + std::to_string(tid) + "/root";
+    struct stat theirs{};
+    struct stat ours{};
+    modules->root_is_ours = stat(modules->root.c_str(), &theirs) == 0 && stat("/", &ours) == 0 &&
+                            theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    return modules;
+}
+
+}  // namespace
+
+const MapsEntry* ModuleTable::find(uint64_t address) const {
+    const auto found =
+        std::find_if(entries.begin(), entries.end(), [address](const MapsEntry& entry) {
+            return address - entry.start < entry.end - entry.start;
+        });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+const CodeText& CodeDetails::told() const {
+    std::call_once(once_, [this] {
+        text_.text = text_of(instruction_, address_);
+        const MapsEntry* entry = modules_ ? modules_->find(address_) : nullptr;
+        if (entry == nullptr) return;
+        text_.module = entry->path;
+        if (entry->file.inode == 0) return;
+        const std::string file = file_of(*entry, *modules_);
+        if (!file.empty())
+            text_.symbol = symbol_at(file, address_ - entry->start + entry->offset_bytes);
+    });
+    return text_;
+}
+
+Routine Code::routine(RoutinePages& pages) const {
+    if (!is_asked_) routine_ = pages.routine_for(instruction());
+    is_asked_ = true;
+    return routine_;
+}
+
+std::shared_ptr<const Code> CodeTable::at(pid_t tid, uint64_t address) {
+    const auto found = entries_.find(address);
+    if (found != entries_.end() && !found->second.can_change) return found->second.code;
+    uint8_t bytes[kLongestInstruction];
+    const size_t got = read_memory_prefix(tid, address, bytes, sizeof bytes);
+    if (found != entries_.end()) {
+        const Instruction& known = found->second.code->instruction();
+        if (known.is_valid && got >= known.length_bytes &&
+            memcmp(known.bytes, bytes, known.length_bytes) == 0)
+            return found->second.code;
+        entries_.erase(found);
+    }
+    if (!modules_ || modules_->find(address) == nullptr) {
+        modules_ = read_modules(tid);
+    }
+    auto code = std::make_shared<Code>();
+    const MapsEntry* module = modules_->find(address);
+    code->place.instruction_pointer = address;
+    if (module != nullptr)
+        code->place.module_offset = address - module->start + module->offset_bytes;
+    code->place.details =
+        std::make_shared<CodeDetails>(decode_instruction(bytes, got), address, modules_);
+    code->place.length_bytes = code->instruction().length_bytes;
+    const bool is_fixed = module != nullptr && module->file.inode != 0 && !module->writable &&
+                          !module->shared && code->instruction().is_valid;
+    entries_[address] = {code, !is_fixed};
+    return code;
+}
+
+void CodeTable::forget() {
+    entries_.clear();
+    modules_.reset();
+}
+
+}  // namespace tracing
+}  // namespace kmes::conformance

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+//
+// A guarded access done while its guards stay closed, in one of three ways. The first that fits:
+//
+//   emulated     the runner executes the same instruction on its own mapping of the buffer, with
+//                the thread's registers (transplant.h), and moves the instruction pointer on.
+//   redirected   the register that the address is made from is led to the hidden mapping for one
+//                single step, and put right afterwards. For vectors, x87, pushes and calls.
+//   protected    all threads are stopped, the guards opened for one step, and closed. For addresses
+//                made from rsp or rip, registers that are address and value at once, and whatever
+//                faults: so that the testee gets exactly the signal that it would get.
+//
+// Knows decoding, mappings and injection.
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+
+namespace kmes::conformance {
+namespace {
+
+// Stopping all threads takes well under a millisecond each; more means that one hangs in the
+// kernel.
+constexpr auto kFreezeLimit = std::chrono::seconds(10);
+constexpr uint64_t kAllButTrapAndSegv =
+    ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
+constexpr uint64_t kAlwaysSet = 2;  // a bit of the flags
+constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
+constexpr uint64_t kCacheLineBytes = 64;
+
+// What register is moved, and how far.
+struct Shift {
+    int number = kNoRegister;
+    uint64_t distance = 0;
+};
+
+bool is_general(int number) {
+    return number >= 0 && number < kGeneralRegisters;
+}
+
+bool moves_by_itself(const Instruction& instruction, int number) {
+    return instruction.string.kind != StringForm::Kind::kNone && (number == kRsi || number == kRdi);
+}
+
+// The register whose change moves this operand and nothing else.
+int movable_register(const Instruction& instruction, const AddressForm& form) {
+    int number = form.base;
+    if (number == kNoRegister && form.scale == 1) number = form.index;
+    if (form.is_32_bits || !is_general(number) || number == kRsp) return kNoRegister;
+    if (form.base == form.index) return kNoRegister;
+    const bool is_value = (instruction.values_read >> number & 1) != 0;
+    if (is_value && !moves_by_itself(instruction, number)) return kNoRegister;
+    return number;
+}
+
+bool uses(const AddressForm& form, int number) {
+    return form.base == number || form.index == number;
+}
+
+// How the registers must be moved for every operand in a buffer; nothing if that cannot be.
+std::optional<std::vector<Shift>> shifts_for(const PendingAccess& pending,
+                                             const std::vector<uint64_t>& distances) {
+    const Instruction& instruction = pending.code->instruction();
+    std::vector<Shift> shifts;
+    std::vector<bool> is_moved(instruction.memory.size());
+    for (size_t i = 0; i < pending.operands.size(); ++i) {
+        const RingOperand& operand = pending.operands[i];
+        const int number = movable_register(instruction, instruction.memory[operand.form]);
+        if (!operand.is_inside || distances[i] == 0 || number == kNoRegister) return std::nullopt;
+        const auto same = std::find_if(shifts.begin(), shifts.end(),
+                                       [=](const Shift& shift) { return shift.number == number; });
+        if (same == shifts.end()) {
+            shifts.push_back({number, distances[i]});
+        } else if (same->distance != distances[i]) {
+            return std::nullopt;
+        }
+        is_moved[operand.form] = true;
+    }
+    for (const Shift& shift : shifts) {
+        for (size_t form = 0; form < instruction.memory.size(); ++form) {
+            const AddressForm& other = instruction.memory[form];
+            const bool is_meant =
+                is_moved[form] && movable_register(instruction, other) == shift.number;
+            if (uses(other, shift.number) && !is_meant) return std::nullopt;
+        }
+    }
+    if (shifts.empty()) return std::nullopt;
+    return shifts;
+}
+
+// What the register would hold if it had not been moved before the step.
+uint64_t put_right(const Instruction& instruction, const Shift& shift, uint64_t before,
+                   uint64_t after) {
+    if ((instruction.written_whole >> shift.number & 1) != 0 &&
+        !moves_by_itself(instruction, shift.number))
+        return after;
+    const uint64_t written = instruction.written_bits[shift.number];
+    if (written != 0) return (before & ~written) | (after & written);
+    return after - shift.distance;
+}
+
+bool is_sent_by_somebody(const siginfo_t& info) {
+    return info.si_code <= 0;
+}
+
+}  // namespace
+
+// One instruction, with all that could come between blocked.
+GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
+    uint64_t mask = 0;
+    ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask);
+    const uint64_t blocked = kAllButTrapAndSegv;
+    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof blocked, &blocked);
+    GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
+    for (;;) {
+        ptrace(PTRACE_SINGLESTEP, thread.tid, 0, 0);
+        const auto status = wait_for_thread(thread.tid);
+        if (!status) return GuardStep::Outcome::kThreadGone;
+        if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80))
+            continue;  // an interrupt that came late
+        thread.status = *status;
+        classify(thread);
+        const bool is_step =
+            WSTOPSIG(*status) == SIGTRAP && thread.signal_info.si_code == TRAP_TRACE;
+        outcome = is_step ? GuardStep::Outcome::kDone : GuardStep::Outcome::kOtherFault;
+        break;
+    }
+    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof mask, &mask);
+    return outcome;
+}
+
+bool Tracer::Engine::step_over(pid_t tid) {
+    Thread* thread = find(tid);
+    if (thread == nullptr || !thread->stopped || thread->queued_events != 0 || thread->in_backlog)
+        return false;
+    thread->pending.reset();
+    const GuardStep::Outcome outcome = step_once(*thread);
+    if (outcome == GuardStep::Outcome::kOtherFault) {
+        // To be handled by the next wait(), where a handler may be asked.
+        thread->in_backlog = true;
+        backlog_.push_back({tid, thread->status});
+    }
+    return outcome == GuardStep::Outcome::kDone;
+}
+
+// The thread goes on behind the instruction, with these registers.
+bool Tracer::Engine::finish_emulated(Thread& thread, const user_regs_struct& registers) {
+    thread.pending.reset();
+    return write_registers(thread.tid, registers);
+}
+
+bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending) {
+    const Instruction& instruction = pending.code->instruction();
+    if (pending.operands.size() != 1 || instruction.memory.size() != 1) return false;
+    const RingOperand& operand = pending.operands[0];
+    const AddressForm& form = instruction.memory[0];
+    const LiveMapping& live = mappings_[operand.mapping];
+    if (!operand.is_inside || !live.mapping.shared || form.is_gather ||
+        !may(live, operand.address, operand.size_bytes, form.is_write))
+        return false;
+    // A locked access across cache lines may be forbidden to the runner.
+    if (instruction.is_locked &&
+        operand.address % kCacheLineBytes + operand.size_bytes > kCacheLineBytes)
+        return false;
+    const Routine routine = pending.code->routine(routines_);
+    uint8_t* at = view_at(live, operand.address, operand.size_bytes);
+    if (routine == nullptr || at == nullptr) return false;
+    user_regs_struct registers = pending.registers;
+    registers.eflags = (registers.eflags & kArithmeticFlags) | kAlwaysSet;
+    routine(&registers, at - bit_offset_bytes(form, pending.registers));
+    registers.eflags = (pending.registers.eflags & ~(kArithmeticFlags | kResumeFlag)) |
+                       (registers.eflags & kArithmeticFlags);
+    registers.rip += instruction.length_bytes;
+    return finish_emulated(thread, registers);
+}
+
+// Nothing if the instruction is not one for this way, or raised a signal that it must raise with
+// its own addresses; it has not been executed then.
+std::optional<GuardStep::Outcome> Tracer::Engine::redirect_and_step(Thread& thread,
+                                                                    const PendingAccess& pending) {
+    const Instruction& instruction = pending.code->instruction();
+    std::vector<uint64_t> distances;
+    for (const RingOperand& operand : pending.operands) {
+        const LiveMapping& live = mappings_[operand.mapping];
+        const bool is_write = instruction.memory[operand.form].is_write;
+        if (!live.mapping.shared || live.hidden == 0 ||
+            !may(live, operand.address, operand.size_bytes, is_write))
+            return std::nullopt;
+        distances.push_back(live.hidden - live.mapping.address);
+    }
+    const auto shifts = shifts_for(pending, distances);
+    if (!shifts) return std::nullopt;
+    user_regs_struct registers = pending.registers;
+    for (const Shift& shift : *shifts) register_of(registers, shift.number) += shift.distance;
+    if (!write_registers(thread.tid, registers)) return GuardStep::Outcome::kThreadGone;
+    const GuardStep::Outcome outcome = step_once(thread);
+    if (outcome == GuardStep::Outcome::kThreadGone) return outcome;
+    const auto after = read_registers(thread.tid);
+    if (!after) return GuardStep::Outcome::kThreadGone;
+    registers = *after;
+    const bool is_done = outcome == GuardStep::Outcome::kDone;
+    for (const Shift& shift : *shifts) {
+        unsigned long long& value = register_of(registers, shift.number);
+        value = is_done ? put_right(instruction, shift,
+                                    register_of(pending.registers, shift.number), value)
+                        : value - shift.distance;
+    }
+    if (!write_registers(thread.tid, registers)) return GuardStep::Outcome::kThreadGone;
+    if (is_done) return outcome;
+    if (!is_sent_by_somebody(thread.signal_info)) return std::nullopt;
+    handle_signal(thread);
+    return outcome;
+}
+
+GuardStep::Outcome Tracer::Engine::open_and_step(Thread& thread) {
+    const bool was_frozen = frozen_;
+    if (!freeze_all(Clock::now() + kFreezeLimit)) return GuardStep::Outcome::kThreadGone;
+    GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
+    if (set_guards(thread, false)) outcome = step_once(thread);
+    if (outcome == GuardStep::Outcome::kOtherFault) {
+        // Told as any other signal of this thread; the guards close around it first.
+        handle_signal(thread);
+        const bool is_write_fault = thread.queued_events != 0;
+        if (is_write_fault) outcome = GuardStep::Outcome::kWriteFault;
+    }
+    if (outcome != GuardStep::Outcome::kThreadGone) set_guards(thread, true);
+    guards_are_open_ = false;
+    frozen_ = was_frozen;
+    return outcome;
+}
+
+GuardStep Tracer::Engine::step_guarded(pid_t tid) {
+    GuardStep step;
+    step.outcome = GuardStep::Outcome::kThreadGone;
+    Thread* thread = find(tid);
+    if (thread == nullptr || !thread->pending || !thread->stopped) return step;
+    PendingAccess pending = std::move(*thread->pending);
+    thread->pending.reset();
+    step.accesses = pending.hit.accesses;
+    step.value_before = buffer_value(step.accesses.front());
+    if (pending.string_elements != 0) {
+        if (const auto done = emulate_string(*thread, pending)) {
+            step.way = GuardStep::Way::kEmulated;
+            step.accesses = pending.hit.accesses;
+        }
+    } else if (emulate(*thread, pending)) {
+        step.way = GuardStep::Way::kEmulated;
+    }
+    if (step.way == GuardStep::Way::kEmulated) {
+        step.outcome = GuardStep::Outcome::kDone;
+    } else if (const auto outcome = redirect_and_step(*thread, pending)) {
+        step.way = GuardStep::Way::kRedirected;
+        step.outcome = *outcome;
+    } else {
+        step.way = GuardStep::Way::kProtected;
+        step.outcome = open_and_step(*thread);
+    }
+    step.value_after = buffer_value(step.accesses.front());
+    return step;
+}
+
+}  // namespace kmes::conformance

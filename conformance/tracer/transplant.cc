@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+//
+// How a routine is put together: registers pushed and popped around the re-encoded instruction.
+// Knows no processes.
+
+#include "conformance/tracer/transplant.h"
+
+#include <Zydis/Zydis.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace kmes::conformance::tracing {
+namespace {
+
+constexpr size_t kPageBytes = 4096;
+// Before each routine: a sanitizer of the runner looks for a mark of its own in front of what is
+// called.
+constexpr size_t kLeadBytes = 16;
+
+// With nothing but general registers, flags and one memory operand, and no way to fault but by that
+// operand's address.
+bool is_transplantable(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
+        case ZYDIS_MNEMONIC_MOV:
+        case ZYDIS_MNEMONIC_MOVZX:
+        case ZYDIS_MNEMONIC_MOVSX:
+        case ZYDIS_MNEMONIC_MOVSXD:
+        case ZYDIS_MNEMONIC_MOVBE:
+        case ZYDIS_MNEMONIC_MOVNTI:
+        case ZYDIS_MNEMONIC_XCHG:
+        case ZYDIS_MNEMONIC_XADD:
+        case ZYDIS_MNEMONIC_CMPXCHG:
+        case ZYDIS_MNEMONIC_CMPXCHG8B:
+        case ZYDIS_MNEMONIC_CMP:
+        case ZYDIS_MNEMONIC_TEST:
+        case ZYDIS_MNEMONIC_ADD:
+        case ZYDIS_MNEMONIC_ADC:
+        case ZYDIS_MNEMONIC_SUB:
+        case ZYDIS_MNEMONIC_SBB:
+        case ZYDIS_MNEMONIC_AND:
+        case ZYDIS_MNEMONIC_OR:
+        case ZYDIS_MNEMONIC_XOR:
+        case ZYDIS_MNEMONIC_INC:
+        case ZYDIS_MNEMONIC_DEC:
+        case ZYDIS_MNEMONIC_NEG:
+        case ZYDIS_MNEMONIC_NOT:
+        case ZYDIS_MNEMONIC_BT:
+        case ZYDIS_MNEMONIC_BTS:
+        case ZYDIS_MNEMONIC_BTR:
+        case ZYDIS_MNEMONIC_BTC:
+        case ZYDIS_MNEMONIC_IMUL:
+        case ZYDIS_MNEMONIC_MUL:
+        case ZYDIS_MNEMONIC_SHL:
+        case ZYDIS_MNEMONIC_SHR:
+        case ZYDIS_MNEMONIC_SAR:
+        case ZYDIS_MNEMONIC_ROL:
+        case ZYDIS_MNEMONIC_ROR:
+        case ZYDIS_MNEMONIC_BSF:
+        case ZYDIS_MNEMONIC_BSR:
+        case ZYDIS_MNEMONIC_POPCNT:
+        case ZYDIS_MNEMONIC_LZCNT:
+        case ZYDIS_MNEMONIC_TZCNT:
+        case ZYDIS_MNEMONIC_CRC32:
+        case ZYDIS_MNEMONIC_CMOVB:
+        case ZYDIS_MNEMONIC_CMOVBE:
+        case ZYDIS_MNEMONIC_CMOVL:
+        case ZYDIS_MNEMONIC_CMOVLE:
+        case ZYDIS_MNEMONIC_CMOVNB:
+        case ZYDIS_MNEMONIC_CMOVNBE:
+        case ZYDIS_MNEMONIC_CMOVNL:
+        case ZYDIS_MNEMONIC_CMOVNLE:
+        case ZYDIS_MNEMONIC_CMOVNO:
+        case ZYDIS_MNEMONIC_CMOVNP:
+        case ZYDIS_MNEMONIC_CMOVNS:
+        case ZYDIS_MNEMONIC_CMOVNZ:
+        case ZYDIS_MNEMONIC_CMOVO:
+        case ZYDIS_MNEMONIC_CMOVP:
+        case ZYDIS_MNEMONIC_CMOVS:
+        case ZYDIS_MNEMONIC_CMOVZ:
+        case ZYDIS_MNEMONIC_SETB:
+        case ZYDIS_MNEMONIC_SETBE:
+        case ZYDIS_MNEMONIC_SETL:
+        case ZYDIS_MNEMONIC_SETLE:
+        case ZYDIS_MNEMONIC_SETNB:
+        case ZYDIS_MNEMONIC_SETNBE:
+        case ZYDIS_MNEMONIC_SETNL:
+        case ZYDIS_MNEMONIC_SETNLE:
+        case ZYDIS_MNEMONIC_SETNO:
+        case ZYDIS_MNEMONIC_SETNP:
+        case ZYDIS_MNEMONIC_SETNS:
+        case ZYDIS_MNEMONIC_SETNZ:
+        case ZYDIS_MNEMONIC_SETO:
+        case ZYDIS_MNEMONIC_SETP:
+        case ZYDIS_MNEMONIC_SETS:
+        case ZYDIS_MNEMONIC_SETZ:
+            return true;
+        default:
+            return false;
+    }
+}
+
+struct Decoded {
+    ZydisDecodedInstruction instruction;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+bool decode(const uint8_t* code, size_t code_bytes, Decoded& decoded) {
+    ZydisDecoder decoder;
+    return ZYAN_SUCCESS(
+               ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+           ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, code_bytes, &decoded.instruction,
+                                               decoded.operands));
+}
+
+bool touches_only_general_registers(const Decoded& decoded) {
+    for (size_t i = 0; i < decoded.instruction.operand_count; ++i) {
+        const ZydisDecodedOperand& operand = decoded.operands[i];
+        if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+        switch (ZydisRegisterGetClass(operand.reg.value)) {
+            case ZYDIS_REGCLASS_GPR8:
+            case ZYDIS_REGCLASS_GPR16:
+            case ZYDIS_REGCLASS_GPR32:
+            case ZYDIS_REGCLASS_GPR64:
+            case ZYDIS_REGCLASS_FLAGS:
+                break;
+            default:
+                return false;
+        }
+    }
+    return true;
+}
+
+struct Recoded {
+    std::vector<uint8_t> code;
+    int address_register = kNoRegister;  // none: a string operation
+};
+
+// The same instruction with [address_register] as its memory operand. It must not be told from the
+// first in any other way when it is decoded again.
+std::optional<Recoded> recode(const Instruction& instruction) {
+    Decoded from;
+    if (!decode(instruction.bytes, instruction.length_bytes, from)) return std::nullopt;
+    if (!is_transplantable(from.instruction.mnemonic) || !touches_only_general_registers(from) ||
+        instruction.memory.size() != 1 || instruction.memory[0].is_gather)
+        return std::nullopt;
+    // One that needs no REX prefix: ah, bh, ch and dh cannot be named beside it.
+    static constexpr int kCandidates[] = {3, 6, 7, 1, 2, 0};
+    static constexpr ZydisRegister kNames[] = {
+        ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RBX,
+        ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDI};
+    uint32_t used = instruction.values_read | instruction.written_whole;
+    for (int i = 0; i < kGeneralRegisters; ++i) {
+        if (instruction.written_bits[i] != 0) used |= uint32_t{1} << i;
+    }
+    if ((used >> kRsp & 1) != 0) return std::nullopt;
+    Recoded result;
+    for (const int candidate : kCandidates) {
+        if ((used >> candidate & 1) != 0) continue;
+        result.address_register = candidate;
+        break;
+    }
+    if (result.address_register == kNoRegister) return std::nullopt;
+    ZydisEncoderRequest request;
+    if (!ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(
+            &from.instruction, from.operands, from.instruction.operand_count_visible, &request)))
+        return std::nullopt;
+    request.prefixes &= ZYDIS_ATTRIB_HAS_LOCK;
+    request.address_size_hint = ZYDIS_ADDRESS_SIZE_HINT_NONE;
+    for (size_t i = 0; i < request.operand_count; ++i) {
+        if (request.operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
+        auto& memory = request.operands[i].mem;
+        memory.base = kNames[result.address_register];
+        memory.index = ZYDIS_REGISTER_NONE;
+        memory.scale = 0;
+        memory.displacement = 0;
+    }
+    uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    ZyanUSize length = sizeof code;
+    Decoded to;
+    if (!ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(&request, code, &length)) ||
+        !decode(code, length, to) || to.instruction.mnemonic != from.instruction.mnemonic ||
+        to.instruction.operand_count_visible != from.instruction.operand_count_visible ||
+        ((to.instruction.attributes ^ from.instruction.attributes) & ZYDIS_ATTRIB_HAS_LOCK) != 0)
+        return std::nullopt;
+    for (size_t i = 0; i < to.instruction.operand_count_visible; ++i) {
+        const ZydisDecodedOperand& a = from.operands[i];
+        const ZydisDecodedOperand& b = to.operands[i];
+        if (a.type != b.type || a.size != b.size) return std::nullopt;
+        if (a.type == ZYDIS_OPERAND_TYPE_REGISTER && a.reg.value != b.reg.value)
+            return std::nullopt;
+        if (a.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && a.imm.value.u != b.imm.value.u)
+            return std::nullopt;
+    }
+    result.code.assign(code, code + length);
+    return result;
+}
+
+// A string operation anew, without prefixes that say where its operands lie.
+std::optional<Recoded> recode_string(const Instruction& instruction) {
+    Decoded from;
+    if (!decode(instruction.bytes, instruction.length_bytes, from)) return std::nullopt;
+    const StringForm& form = instruction.string;
+    Recoded result;
+    if (form.stops_at_equality) {
+        result.code.push_back(0xf2);
+    } else if (form.repeats) {
+        result.code.push_back(0xf3);
+    }
+    if (form.element_bytes == 2) result.code.push_back(0x66);
+    if (form.element_bytes == 8) result.code.push_back(0x48);
+    result.code.push_back(from.instruction.opcode);
+    return result;
+}
+
+class Assembler {
+  public:
+    void bytes(std::initializer_list<uint8_t> list) { code_.insert(code_.end(), list); }
+    void append(const std::vector<uint8_t>& more) {
+        code_.insert(code_.end(), more.begin(), more.end());
+    }
+    void push(int number) { push_or_pop(0x50, number); }
+    void pop(int number) { push_or_pop(0x58, number); }
+    // Of the structure that rdi points to.
+    void push_field(size_t offset) {
+        bytes({0xff, 0xb7});
+        number32(offset);
+    }
+    void pop_field(size_t offset) {
+        bytes({0x8f, 0x87});
+        number32(offset);
+    }
+    void number32(size_t value) {
+        for (int shift = 0; shift < 32; shift += 8)
+            code_.push_back(static_cast<uint8_t>(value >> shift));
+    }
+    const std::vector<uint8_t>& code() const { return code_; }
+
+  private:
+    void push_or_pop(int opcode, int number) {
+        if (number >= 8) code_.push_back(0x41);
+        code_.push_back(static_cast<uint8_t>(opcode + (number & 7)));
+    }
+    std::vector<uint8_t> code_;
+};
+
+std::vector<uint8_t> assemble(const Recoded& recoded) {
+    static constexpr int kSavedForTheCaller[] = {3, 5, 12, 13, 14, 15};
+    constexpr size_t kFlags = offsetof(user_regs_struct, eflags);
+    std::vector<int> carried;
+    for (int i = 0; i < kGeneralRegisters; ++i) {
+        if (i != kRsp && i != recoded.address_register) carried.push_back(i);
+    }
+    Assembler out;
+    for (const int number : kSavedForTheCaller) out.push(number);
+    out.push(kRdi);
+    for (const int number : carried) out.push_field(register_offset_bytes(number));
+    out.push_field(kFlags);
+    if (recoded.address_register != kNoRegister && recoded.address_register != kRsi)
+        out.bytes({0x48, 0x89, static_cast<uint8_t>(0xf0 | recoded.address_register)});  // = rsi
+    out.bytes({0x9d});                                                                   // popfq
+    std::for_each(carried.rbegin(), carried.rend(), [&out](int number) { out.pop(number); });
+    out.append(recoded.code);
+    out.bytes({0x9c, 0xfc});  // pushfq, cld
+    for (const int number : carried) out.push(number);
+    out.bytes({0x48, 0x8b, 0xbc, 0x24});  // mov rdi, [rsp + ...]: behind all that was pushed
+    out.number32(8 * (carried.size() + 1));
+    std::for_each(carried.rbegin(), carried.rend(),
+                  [&out](int number) { out.pop_field(register_offset_bytes(number)); });
+    out.pop_field(kFlags);
+    out.pop(kRdi);
+    std::for_each(std::rbegin(kSavedForTheCaller), std::rend(kSavedForTheCaller),
+                  [&out](int number) { out.pop(number); });
+    out.bytes({0xc3});  // ret
+    return out.code();
+}
+
+}  // namespace
+
+RoutinePages::~RoutinePages() {
+    for (uint8_t* page : pages_) munmap(page, kPageBytes);
+}
+
+Routine RoutinePages::routine_for(const Instruction& instruction) {
+    if (!instruction.is_valid) return nullptr;
+    const std::vector<uint8_t> bytes(instruction.bytes,
+                                     instruction.bytes + instruction.length_bytes);
+    for (const Entry& entry : entries_) {
+        if (entry.instruction == bytes) return entry.routine;
+    }
+    const auto recoded = instruction.string.kind != StringForm::Kind::kNone
+                             ? recode_string(instruction)
+                             : recode(instruction);
+    const Routine routine = recoded ? place(assemble(*recoded)) : nullptr;
+    entries_.push_back({bytes, routine});
+    return routine;
+}
+
+Routine RoutinePages::place(const std::vector<uint8_t>& code) {
+    if (pages_.empty() || used_bytes_ + kLeadBytes + code.size() > kPageBytes) {
+        void* page =
+            mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) return nullptr;
+        pages_.push_back(static_cast<uint8_t*>(page));
+        used_bytes_ = 0;
+    }
+    uint8_t* page = pages_.back();
+    // Never writable and executable at once.
+    if (mprotect(page, kPageBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    uint8_t* at = page + used_bytes_ + kLeadBytes;
+    memcpy(at, code.data(), code.size());
+    if (mprotect(page, kPageBytes, PROT_READ | PROT_EXEC) != 0) return nullptr;
+    used_bytes_ = (used_bytes_ + kLeadBytes + code.size() + 15) & ~size_t{15};
+    return reinterpret_cast<Routine>(at);
+}
+
+}  // namespace kmes::conformance::tracing
