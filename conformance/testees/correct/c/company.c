@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+//
+// A consumer in a program that does much else: what a daemon does beside reading must not matter.
+//
+//   WITH_TIMERS   interval timers with handlers that restart nothing: every wait may end with EINTR
+//   WITH_CHILDREN helper processes by fork, vfork, posix_spawn, before and while it consumes
+//   WITH_LOCKED   mlock, madvise and a look at every page's residence; ends if one of them fails
+//   WITH_MEMORY   a large static array and huge pages
+//   WITH_HANDLERS signals blocked in all threads but one, which waits for them
+//   WITH_FENCED   a seccomp filter of its own, which lets nothing pass that it does not need
+//   WITH_PAUSES   yields and sleeps in the middle of reading
+#include "contract.h"
+
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+struct consumer {
+    int cpu, fd;
+    unsigned char* ring;
+    uint64_t capacity, generation, position, last;
+    struct report report;
+    unsigned char* copy;
+    bool over;
+};
+
+static int cpus;
+static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+
+#ifdef WITH_TIMERS
+static atomic_int ticks;
+
+static void tick(int number) {
+    (void)number;
+    atomic_fetch_add(&ticks, 1);
+}
+
+static void start_timers(void) {
+    struct sigaction action = {.sa_handler = tick};
+    sigaction(SIGALRM, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
+    struct itimerval often = {{0, 2000}, {0, 2000}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) err(1, "timer_create");
+    struct itimerspec time = {{0, 7000000}, {0, 7000000}};
+    timer_settime(timer, 0, &time, NULL);
+}
+#else
+static void start_timers(void) {}
+#endif
+
+static void have_children(void) {
+#ifdef WITH_CHILDREN
+    extern char** environ;
+    char* arguments[] = {"true", NULL};
+    int status;
+    pid_t child;
+    if (posix_spawnp(&child, "true", NULL, NULL, arguments, environ) != 0) errx(1, "posix_spawnp");
+    if (waitpid(child, &status, 0) != child || status != 0) errx(1, "true was false");
+    child = fork();
+    if (child == 0) _exit(3);
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 3) errx(1, "fork");
+    if (system("exit 5") != 5 << 8) errx(1, "system");
+#endif
+}
+
+static void hold_memory(struct consumer* consumer) {
+    (void)consumer;
+#ifdef WITH_LOCKED
+    size_t size = METADATA_BYTES + 2 * consumer->capacity;
+    if (mlock(consumer->ring, size) != 0) err(1, "mlock");
+    if (madvise(consumer->ring, size, MADV_DONTFORK) != 0) err(1, "madvise: DONTFORK");
+    if (madvise(consumer->ring, size, MADV_DONTDUMP) != 0) err(1, "madvise: DONTDUMP");
+    if (madvise(consumer->ring, size, MADV_WILLNEED) != 0) err(1, "madvise: WILLNEED");
+    unsigned char* there = malloc(size / 4096);
+    if (there == NULL || mincore(consumer->ring, size, there) != 0) err(1, "mincore");
+    free(there);
+#endif
+}
+
+static void take_memory(void) {
+#ifdef WITH_MEMORY
+    static unsigned char large[1u << 30];
+    for (size_t i = 0; i < sizeof large; i += sizeof large / 16)
+        ((volatile unsigned char*)large)[i] = 1;
+    void* huge;
+    if (posix_memalign(&huge, 2 << 20, 32 << 20) != 0) errx(1, "posix_memalign");
+    madvise(huge, 32 << 20, MADV_HUGEPAGE);
+    memset(huge, 1, 32 << 20);
+#endif
+}
+
+#ifdef WITH_HANDLERS
+static void* wait_for_signals(void* set) {
+    int number;
+    for (;;) sigwait(set, &number);
+    return NULL;
+}
+#endif
+
+static void block_signals(void) {
+#ifdef WITH_HANDLERS
+    static sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_signals, &all) != 0) errx(1, "pthread_create");
+#endif
+}
+
+static void fence_in(void) {
+#ifdef WITH_FENCED
+    static const unsigned allowed[] = {
+        SYS_write,      SYS_close,           SYS_fstat,
+        SYS_mmap,       SYS_munmap,          SYS_mprotect,
+        SYS_brk,        SYS_futex,           SYS_exit,
+        SYS_madvise,    SYS_rt_sigprocmask,  SYS_rt_sigreturn,
+        SYS_nanosleep,  SYS_clone3,          SYS_clone,
+        SYS_exit_group, SYS_restart_syscall, SYS_set_robust_list,
+        SYS_rseq,       SYS_clock_nanosleep, SYS_mremap,
+        1091,
+    };
+    enum { COUNT = sizeof allowed / sizeof *allowed };
+    struct sock_filter filter[COUNT + 3];
+    int n = 0;
+    filter[n++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < COUNT; i++)
+        filter[n++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], COUNT - i, 0);
+    filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {.len = (unsigned short)n, .filter = filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) err(1, "no_new_privs");
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) err(1, "seccomp");
+#endif
+}
+
+static void pause_a_little(uint64_t sequence) {
+    (void)sequence;
+#ifdef WITH_PAUSES
+    if (sequence % 3 == 0) sched_yield();
+    if (sequence % 64 == 0) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+#endif
+}
+
+static uint64_t see(struct consumer* consumer, int at) {
+    return atomic_load_explicit((_Atomic uint64_t*)(consumer->ring + at), memory_order_acquire);
+}
+
+static void open_buffer(struct consumer* consumer) {
+    int fds[cpus];
+    pthread_mutex_lock(&attaching);
+    attach_again(fds, cpus, &consumer->capacity);
+    for (int i = 0; i < cpus; i++)
+        if (i != consumer->cpu) close(fds[i]);
+    pthread_mutex_unlock(&attaching);
+    consumer->fd = fds[consumer->cpu];
+    consumer->ring = map_ring(consumer->fd, consumer->capacity);
+    hold_memory(consumer);
+    const char* reason = refusal_of(consumer->ring, consumer->capacity);
+    if (reason != NULL) {
+        report_refusal(&consumer->report, consumer->cpu, reason);
+        consumer->over = true;
+        return;
+    }
+    consumer->copy = realloc(consumer->copy, consumer->capacity);
+    if (consumer->copy == NULL) err(1, "realloc");
+    consumer->generation = see(consumer, AT_GENERATION);
+    consumer->position = see(consumer, AT_TAIL_POS);
+}
+
+static void drain(struct consumer* consumer) {
+    uint64_t end;
+    while (!consumer->over && (end = see(consumer, AT_WRITE_POS)) > consumer->position) {
+        uint64_t before = see(consumer, AT_TAIL_POS), room = end - consumer->position;
+        const unsigned char* event =
+            consumer->ring + METADATA_BYTES + (consumer->position & (consumer->capacity - 1));
+        struct shape shape;
+        if (room > consumer->capacity) room = consumer->capacity;
+        bool fits = before <= consumer->position && shape_of(event, room, &shape);
+        if (fits) memcpy(consumer->copy, event, shape.event_size);
+        atomic_thread_fence(memory_order_acquire);
+        uint64_t tail = see(consumer, AT_TAIL_POS);
+        if (tail > consumer->position) {
+            consumer->position = tail;
+            continue;
+        }
+        if (!fits) {
+            report_refusal(&consumer->report, consumer->cpu, "corrupt content");
+            consumer->over = true;
+            break;
+        }
+        consumer->position += shape.event_size;
+        pause_a_little(shape.sequence);
+        if (shape.sequence <= consumer->last) continue;
+        consumer->last = shape.sequence;
+        report_event(&consumer->report, consumer->cpu, consumer->copy, &shape);
+        consumer->over = is_the_end(consumer->copy, &shape);
+    }
+    report_flush(&consumer->report);
+}
+
+static void* run(void* argument) {
+    struct consumer* consumer = argument;
+    open_buffer(consumer);
+    while (!consumer->over) {
+        drain(consumer);
+        if (consumer->over) break;
+        _Atomic uint32_t* counter = (_Atomic uint32_t*)(consumer->ring + AT_FUTEX_COUNTER);
+        uint32_t seen = atomic_load(counter);
+        atomic_store((_Atomic uint8_t*)(consumer->ring + AT_NEED_WAKE), 1);
+        bool retired = see(consumer, AT_GENERATION) != consumer->generation;
+        if (!retired && see(consumer, AT_WRITE_POS) <= consumer->position)
+            syscall(SYS_futex, counter, FUTEX_WAIT, seen, NULL, NULL, 0);
+        consumer->ring[AT_NEED_WAKE] = 0;
+        if (!retired) continue;
+        drain(consumer);
+        if (consumer->over) break;
+        have_children();
+        unmap_ring(consumer->ring, consumer->capacity);
+        close(consumer->fd);
+        open_buffer(consumer);
+        if (!consumer->over)
+            report_line(&consumer->report, 'G', consumer->cpu, consumer->generation);
+    }
+    report_flush(&consumer->report);
+    return NULL;
+}
+
+int main(void) {
+    start_timers();
+    have_children();
+    take_memory();
+    block_signals();
+    cpus = count_cpus();
+    struct consumer* consumers = calloc((size_t)cpus, sizeof *consumers);
+    pthread_t* threads = calloc((size_t)cpus, sizeof *threads);
+    if (consumers == NULL || threads == NULL) err(1, "calloc");
+    fence_in();
+    for (int i = 0; i < cpus; i++) {
+        consumers[i].cpu = i;
+        if (pthread_create(&threads[i], NULL, run, &consumers[i]) != 0) errx(1, "pthread_create");
+    }
+    for (int i = 0; i < cpus; i++) pthread_join(threads[i], NULL);
+    return 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+//
+// What the testee contract asks of every consumer in this folder: system call 1091, the records,
+// and the shape of an event. How a ring is read, and how one sleeps, is each consumer's own affair.
+#ifndef CORRECT_CONTRACT_H
+#define CORRECT_CONTRACT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <err.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    AT_VERSION = 8,
+    AT_CAPACITY = 16,
+    AT_DATA_OFFSET = 24,
+    AT_GENERATION = 32,
+    AT_WRITE_POS = 64,
+    AT_TAIL_POS = 72,
+    AT_FUTEX_COUNTER = 128,
+    AT_NEED_WAKE = 132,
+    METADATA_BYTES = 4096,
+    EVENT_BYTES_MIN = 30,
+};
+
+// -- Attaching. A boot phase (EAGAIN) is waited out; everything else ends the program. --
+
+static inline void wait_a_moment(void) {
+    struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+static inline int attach_once(int* fds, int* count, uint64_t* capacity) {
+    return (int)syscall(1091, fds, count, capacity);
+}
+
+static inline void attach_again(int* fds, int count, uint64_t* capacity) {
+    for (;;) {
+        int slots = count;
+        if (attach_once(fds, &slots, capacity) == 0) return;
+        if (errno != EAGAIN && errno != EINTR) err(1, "kmes_attach");
+        wait_a_moment();
+    }
+}
+
+// The number of CPUs, by the question that the call has for it.
+static inline int count_cpus(void) {
+    for (;;) {
+        int count = 0;
+        uint64_t capacity = 0;
+        if (attach_once(NULL, &count, &capacity) != 0 && errno == ERANGE && count > 0) return count;
+        if (errno != EAGAIN && errno != EINTR) err(1, "kmes_attach: number of CPUs");
+        wait_a_moment();
+    }
+}
+
+static inline unsigned char* map_ring(int fd, uint64_t capacity) {
+    void* ring =
+        mmap(NULL, METADATA_BYTES + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ring == MAP_FAILED) err(1, "mmap");
+    return (unsigned char*)ring;
+}
+
+static inline void unmap_ring(unsigned char* ring, uint64_t capacity) {
+    if (munmap(ring, METADATA_BYTES + 2 * capacity) != 0) err(1, "munmap");
+}
+
+// Why a buffer is not one that this consumer reads; NULL if it is.
+static inline const char* refusal_of(const unsigned char* ring, uint64_t mapped_capacity) {
+    const volatile unsigned char* magic = ring;
+    for (int i = 0; i < 8; i++)
+        if (magic[i] != (unsigned char)"KMESRING"[i]) return "the magic is another";
+    if (*(const volatile uint32_t*)(ring + AT_VERSION) != 1) return "the version is not 1";
+    uint64_t capacity = *(const volatile uint64_t*)(ring + AT_CAPACITY);
+    if (capacity == 0 || (capacity & (capacity - 1)) != 0) return "capacity is no power of two";
+    if (capacity != mapped_capacity) return "capacity is not what is mapped";
+    if (*(const volatile uint64_t*)(ring + AT_DATA_OFFSET) != METADATA_BYTES)
+        return "data_offset is not 4096";
+    return NULL;
+}
+
+// -- An event. The fields are read once each, so the shape also holds for one that lies in a ring.
+// --
+
+struct shape {
+    uint32_t event_size, header_size;
+    uint64_t timestamp, sequence;
+    uint8_t origin;
+    uint16_t type_len;
+};
+
+struct unaligned {
+    union {
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+    } __attribute__((packed)) as;
+} __attribute__((packed));
+
+// False if these cannot be the lengths of an event of at most `room` bytes (E7).
+static inline bool shape_of(const unsigned char* at, uint64_t room, struct shape* shape) {
+    if (room < EVENT_BYTES_MIN) return false;
+    shape->event_size = ((const volatile struct unaligned*)at)->as.u32;
+    shape->header_size = ((const volatile struct unaligned*)(at + 4))->as.u32;
+    shape->timestamp = ((const volatile struct unaligned*)(at + 8))->as.u64;
+    shape->sequence = ((const volatile struct unaligned*)(at + 16))->as.u64;
+    shape->origin = *(const volatile unsigned char*)(at + 26);
+    shape->type_len = ((const volatile struct unaligned*)(at + 27))->as.u16;
+    return shape->type_len > 0 && 29u + shape->type_len <= shape->header_size &&
+           shape->header_size <= shape->event_size && shape->event_size <= room;
+}
+
+static inline bool is_the_end(const unsigned char* event, const struct shape* shape) {
+    static const char name[] = "kmes.conformance.end";
+    return shape->type_len == sizeof name - 1 && memcmp(event + 29, name, sizeof name - 1) == 0;
+}
+
+// -- Records. They are gathered in a text and go out together: a write holds whole lines. --
+
+struct report {
+    char* text;
+    size_t length, room;
+};
+
+static inline void report_room(struct report* report, size_t more) {
+    if (report->length + more <= report->room) return;
+    report->room = 2 * (report->length + more);
+    report->text = (char*)realloc(report->text, report->room);
+    if (report->text == NULL) err(1, "realloc");
+}
+
+static inline int report_fd(void) {
+    const char* text = getenv("KMES_REPORT_FD");
+    return text != NULL ? atoi(text) : 1;
+}
+
+static inline void report_flush(struct report* report) {
+    if (report->length == 0) return;
+    if (write(report_fd(), report->text, report->length) != (ssize_t)report->length)
+        err(1, "the report");
+    report->length = 0;
+}
+
+static inline void report_line(struct report* report, char kind, int cpu, uint64_t value) {
+    report_room(report, 80);
+    report->length += (size_t)sprintf(report->text + report->length, "%c %d %llu\n", kind, cpu,
+                                      (unsigned long long)value);
+}
+
+static inline void report_refusal(struct report* report, int cpu, const char* reason) {
+    report_room(report, 80 + strlen(reason));
+    report->length += (size_t)sprintf(report->text + report->length, "R %d %s\n", cpu, reason);
+}
+
+static inline uint64_t fnv1a(const unsigned char* bytes, size_t length) {
+    uint64_t digest = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++) digest = (digest ^ bytes[i]) * 0x100000001b3u;
+    return digest;
+}
+
+static inline void report_event(struct report* report, int cpu, const unsigned char* event,
+                                const struct shape* shape) {
+    uint32_t payload = shape->event_size - shape->header_size;
+    report_room(report, 160 + 2u * shape->type_len);
+    char* to = report->text + report->length;
+    to += sprintf(to, "E %d %llu %llu %u ", cpu, (unsigned long long)shape->sequence,
+                  (unsigned long long)shape->timestamp, shape->origin);
+    for (unsigned i = 0; i < shape->type_len; i++) {
+        *to++ = "0123456789abcdef"[event[29 + i] >> 4];
+        *to++ = "0123456789abcdef"[event[29 + i] & 15];
+    }
+    to += sprintf(to, " %u %016llx\n", payload,
+                  (unsigned long long)fnv1a(event + shape->header_size, payload));
+    report->length = (size_t)(to - report->text);
+}
+
+#endif

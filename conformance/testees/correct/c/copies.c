@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+//
+// A thread for each CPU; what is special is by which instructions the event leaves the ring (COPY),
+// and how the two positions are loaded (-DPOSITIONS_TOGETHER: both by one 16-byte load, which these
+// processors do in one piece; used as a hint, the tail is looked at again as always).
+#include "contract.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <pthread.h>
+
+#define BYTES 1
+#define REP_MOVSB 2
+#define MASKED_512 3
+#define GATHER 4
+#define PIECES_OF_64 5
+#define LIBRARY 6
+#define BACKWARDS 7
+#define REP_MOVSQ 8
+#define ALIGNED_AROUND 9
+#define TOUCHING_AHEAD 10
+#ifndef COPY
+#define COPY LIBRARY
+#endif
+
+struct one {
+    int cpu, fd;
+    uint8_t *ring, *event;
+    uint64_t capacity, generation, at, last;
+    struct report report;
+    bool over;
+};
+
+static int cpus;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+#if COPY == MASKED_512
+__attribute__((target("avx512bw,avx512f"))) static void copy_out(uint8_t* to, const uint8_t* from,
+                                                                 size_t size) {
+    for (size_t done = 0; done < size; done += 64) {
+        __mmask64 mask = size - done >= 64 ? ~0ull : (1ull << (size - done)) - 1;
+        // The lanes that are masked out may lie behind the mapping.
+        _mm512_mask_storeu_epi8(to + done, mask, _mm512_maskz_loadu_epi8(mask, from + done));
+    }
+}
+#elif COPY == GATHER
+__attribute__((target("avx2"))) static void copy_out(uint8_t* to, const uint8_t* from,
+                                                     size_t size) {
+    size_t done = 0;
+    const __m256i places = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    for (; size - done >= 32; done += 32)
+        _mm256_storeu_si256((__m256i*)(to + done),
+                            _mm256_i32gather_epi32((const int*)(from + done), places, 1));
+    for (; done < size; done++) to[done] = ((const volatile uint8_t*)from)[done];
+}
+#elif COPY == REP_MOVSB
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size)::"memory");
+}
+#elif COPY == REP_MOVSQ
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    size_t words = size / 8, rest = size % 8;
+    __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words)::"memory");
+    while (rest-- > 0) __asm__ volatile("movsb" : "+D"(to), "+S"(from)::"memory");
+}
+#elif COPY == BYTES
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    for (size_t i = 0; i < size; i++) to[i] = ((const volatile uint8_t*)from)[i];
+}
+#elif COPY == BACKWARDS
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    while (size-- > 0) to[size] = ((const volatile uint8_t*)from)[size];
+}
+#elif COPY == PIECES_OF_64
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    size_t done = 0;
+    for (; size - done >= 8; done += 8) {
+        uint64_t piece = ((const volatile struct unaligned*)(from + done))->as.u64;
+        memcpy(to + done, &piece, 8);
+    }
+    for (; done < size; done++) to[done] = ((const volatile uint8_t*)from)[done];
+}
+#elif COPY == ALIGNED_AROUND
+// Aligned loads of 16 bytes around the event: more than the event, never more than the mapping.
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    const uint8_t* first = (const uint8_t*)((uintptr_t)from & ~15ul);
+    size_t skip = (size_t)(from - first);
+    uint8_t piece[16] __attribute__((aligned(16)));
+    for (size_t done = 0; done < size + skip; done += 16) {
+        _mm_store_si128((__m128i*)piece, _mm_load_si128((const __m128i*)(first + done)));
+        for (size_t i = 0; i < 16; i++)
+            if (done + i >= skip && done + i - skip < size) to[done + i - skip] = piece[i];
+    }
+}
+#elif COPY == TOUCHING_AHEAD
+// Touches what comes behind the event, published or not, to have it in the cache: not one bit of it
+// is used. An event begins in the first half of the mapping, so all this is inside.
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    for (size_t ahead = 64; ahead <= 1024; ahead += 64) {
+        _mm_prefetch((const char*)from + ahead + 1024, _MM_HINT_T0);
+        (void)*(const volatile uint8_t*)(from + ahead);
+    }
+    memcpy(to, from, size);
+}
+#else
+static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
+    memcpy(to, from, size);
+}
+#endif
+
+static uint64_t word(struct one* one, int at) {
+    return __atomic_load_n((uint64_t*)(one->ring + at), __ATOMIC_ACQUIRE);
+}
+
+static void positions(struct one* one, uint64_t* end, uint64_t* tail) {
+#ifdef POSITIONS_TOGETHER
+    __m128i both;
+    __asm__ volatile("movdqa %1, %0"
+                     : "=x"(both)
+                     : "m"(*(__m128i*)(one->ring + AT_WRITE_POS))
+                     : "memory");
+    uint64_t values[2];
+    _mm_storeu_si128((__m128i*)values, both);
+    *end = values[0];
+    *tail = values[1];
+#else
+    *end = word(one, AT_WRITE_POS);
+    *tail = word(one, AT_TAIL_POS);
+#endif
+}
+
+static bool start(struct one* one) {
+    int fds[cpus];
+    pthread_mutex_lock(&mutex);
+    attach_again(fds, cpus, &one->capacity);
+    for (int i = 0; i < cpus; i++)
+        if (i != one->cpu) close(fds[i]);
+    pthread_mutex_unlock(&mutex);
+    one->fd = fds[one->cpu];
+    one->ring = map_ring(one->fd, one->capacity);
+    const char* reason = refusal_of(one->ring, one->capacity);
+    if (reason != NULL) {
+        report_refusal(&one->report, one->cpu, reason);
+        report_flush(&one->report);
+        return false;
+    }
+    one->event = realloc(one->event, one->capacity + 64);
+    one->generation = word(one, AT_GENERATION);
+    one->at = word(one, AT_TAIL_POS);
+    return true;
+}
+
+// Corrupt content is left out by going on at write_pos.
+static void drain(struct one* one) {
+    uint64_t end, tail;
+    for (positions(one, &end, &tail); !one->over && one->at < end; positions(one, &end, &tail)) {
+        if (tail > one->at) {
+            one->at = tail;
+            continue;
+        }
+        const uint8_t* from = one->ring + METADATA_BYTES + (one->at & (one->capacity - 1));
+        uint64_t room = end - one->at;
+        struct shape shape;
+        bool fits = shape_of(from, room > one->capacity ? one->capacity : room, &shape);
+        if (fits) copy_out(one->event, from, shape.event_size);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        tail = word(one, AT_TAIL_POS);
+        if (tail > one->at) {
+            one->at = tail;
+            continue;
+        }
+        if (fits && shape_of(one->event, shape.event_size, &shape)) {
+            one->at += shape.event_size;
+            if (shape.sequence <= one->last) continue;
+            one->last = shape.sequence;
+            report_event(&one->report, one->cpu, one->event, &shape);
+            report_flush(&one->report);
+            one->over = is_the_end(one->event, &shape);
+        } else {
+            one->at = end;
+            static const char text[] = "# content that no producer writes\n";
+            if (write(report_fd(), text, sizeof text - 1) < 0) err(1, "write");
+        }
+    }
+}
+
+static void* run(void* argument) {
+    struct one* one = argument;
+    if (!start(one)) return NULL;
+    for (;;) {
+        drain(one);
+        if (one->over) break;
+        uint32_t* counter = (uint32_t*)(one->ring + AT_FUTEX_COUNTER);
+        uint32_t seen = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+        __atomic_exchange_n(one->ring + AT_NEED_WAKE, 1, __ATOMIC_SEQ_CST);
+        bool retired = word(one, AT_GENERATION) != one->generation;
+        if (!retired && word(one, AT_WRITE_POS) <= one->at)
+            syscall(SYS_futex, counter, FUTEX_WAIT, seen, NULL, NULL, 0);
+        __atomic_store_n(one->ring + AT_NEED_WAKE, 0, __ATOMIC_RELEASE);
+        if (!retired) continue;
+        drain(one);
+        if (one->over) break;
+        unmap_ring(one->ring, one->capacity);
+        close(one->fd);
+        if (!start(one)) return NULL;
+        report_line(&one->report, 'G', one->cpu, one->generation);
+        report_flush(&one->report);
+    }
+    return NULL;
+}
+
+int main(void) {
+#if COPY == MASKED_512
+    if (!__builtin_cpu_supports("avx512bw")) return 77;
+#elif COPY == GATHER
+    if (!__builtin_cpu_supports("avx2")) return 77;
+#endif
+    cpus = count_cpus();
+    struct one* ones = calloc((size_t)cpus, sizeof *ones);
+    pthread_t threads[cpus];
+    for (int i = 0; i < cpus; i++) {
+        ones[i].cpu = i;
+        if (pthread_create(&threads[i], NULL, run, &ones[i]) != 0) errx(1, "pthread_create");
+    }
+    for (int i = 0; i < cpus; i++) pthread_join(threads[i], NULL);
+    return 0;
+}

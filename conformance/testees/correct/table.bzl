@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: MIT
+"""Correct consumers: designs of their own, none of which the suite may ever fail.
+
+A correct consumer blamed is worse than a broken one missed, so these differ in all that a consumer
+is free to choose. An entry:
+
+  name      the target //conformance/testees/correct:<name>
+  special   what is special about it, in one line
+  language  asm, c, c++, go, python or rust
+  source    the file
+  build     the compiler and its flags; empty where the program is run as it is
+  run       the command line; {program} stands for what was built
+  clauses   what it exercises beyond what every consumer does
+
+The file is Starlark for Bazel, and Python for the tests that read it.
+"""
+
+_WARN = ["-Wall", "-Wextra", "-Werror"]
+_GCC = ["gcc", "-std=gnu11"] + _WARN
+_CLANG = ["clang-19", "-std=gnu11"] + _WARN
+_NATIVE = ["-O3", "-march=native"]
+
+def _entry(name, special, language, source, build, clauses, run = None):
+    return dict(
+        name = name,
+        special = special,
+        language = language,
+        source = source,
+        build = build,
+        run = run or ["{program}"],
+        clauses = clauses,
+    )
+
+def _choice(name, special, clauses, choices, compiler = _GCC, flags = ["-O2"]):
+    return _entry(
+        name,
+        special,
+        "c",
+        "c/one_per_cpu.c",
+        compiler + flags + ["-D" + choice for choice in choices],
+        clauses,
+    )
+
+def _c(name, special, source, clauses, choices = [], compiler = _GCC, flags = ["-O2"], run = None):
+    build = compiler + flags + ["-D" + choice for choice in choices]
+    return _entry(name, special, "c", "c/" + source + ".c", build, clauses, run)
+
+CORRECT = [
+    # One thread a CPU: how it asks to be woken, looks again, and sleeps.
+    _choice(
+        "seq-cst",
+        "Every access of the handshake is sequentially consistent.",
+        ["E1", "E2"],
+        [],
+    ),
+    _choice(
+        "spin-count",
+        "Spins a counted number of looks with the flag up.",
+        ["5.1.8.2-4", "contract-3"],
+        ["SPIN=SPIN_COUNT", "STORE=BYTE_FENCE", "LOSS=1"],
+    ),
+    _choice(
+        "spin-tsc",
+        "Spins for a time by rdtsc; xchg raises the flag, a release store lowers it.",
+        ["5.1.8.2-4", "E1"],
+        ["SPIN=SPIN_TSC", "STORE=BYTE_EXCHANGE", "CLEAR=CLEAR_RELEASE"],
+    ),
+    _choice(
+        "spin-clock",
+        "Spins for a time by clock_gettime; a lock or on the stack is the barrier.",
+        ["5.1.8.2-4", "E1"],
+        ["SPIN=SPIN_CLOCK", "STORE=BYTE_LOCK_OR_STACK"],
+    ),
+    _choice(
+        "spin-before-flag",
+        "Spins before it raises the flag.",
+        ["5.1.8.2-4"],
+        ["SPIN=SPIN_BEFORE_FLAG", "LOSS=1"],
+    ),
+    _choice(
+        "wait-relative",
+        "FUTEX_WAIT with a relative limit; mfence is the barrier.",
+        ["5.1.8.2-5", "E1"],
+        ["WAIT=WAIT_RELATIVE", "STORE=BYTE_MFENCE"],
+    ),
+    _choice(
+        "wait-bitset",
+        "FUTEX_WAIT_BITSET without a limit; looks at generation before write_pos.",
+        ["5.1.8.2-5", "E3"],
+        ["WAIT=WAIT_BITSET", "LOOK=LOOK_GENERATION_FIRST"],
+    ),
+    _choice(
+        "wait-bitset-monotonic",
+        "FUTEX_WAIT_BITSET with an absolute limit by the monotonic clock; counter after the flag.",
+        ["5.1.8.2-5", "E2"],
+        ["WAIT=WAIT_BITSET_MONOTONIC", "COUNTER=COUNTER_AFTER"],
+    ),
+    _choice(
+        "wait-bitset-realtime",
+        "FUTEX_WAIT_BITSET with an absolute limit by the wall clock, and a mask of one bit.",
+        ["5.1.8.2-5"],
+        ["WAIT=WAIT_BITSET_REALTIME"],
+    ),
+    _choice(
+        "wait-futex2",
+        "The call futex_wait of Linux 6.7 where the kernel has it; looks at tail_pos, too.",
+        ["5.1.8.2-5"],
+        ["WAIT=WAIT_FUTEX2", "LOOK=LOOK_WITH_TAIL"],
+    ),
+    _choice(
+        "wait-while-same",
+        "Waits on while the counter stays; lock bts; leaves the flag up until there is something.",
+        ["5.1.8.2-6", "E12"],
+        [
+            "WAIT=WAIT_WHILE_SAME",
+            "STORE=WORD_BIT_TEST_SET",
+            "CLEAR=CLEAR_LAZILY",
+            "COUNTER=COUNTER_BOTH",
+        ],
+    ),
+    _choice(
+        "membarrier",
+        "membarrier is the barrier.",
+        ["E1"],
+        ["STORE=BYTE_MEMBARRIER"],
+    ),
+    _choice(
+        "word-flag",
+        "Raises and lowers the flag by 32-bit stores.",
+        ["contract-4"],
+        ["STORE=WORD_SEQ_CST", "CLEAR=CLEAR_WORD"],
+    ),
+    _choice(
+        "word-exchange",
+        "Raises the flag by a 32-bit exchange, reads the counter behind it.",
+        ["E1", "E2"],
+        ["STORE=WORD_EXCHANGE", "COUNTER=COUNTER_AFTER"],
+    ),
+    _choice(
+        "word-mfence",
+        "A 32-bit release store and mfence.",
+        ["E1"],
+        ["STORE=WORD_RELEASE_MFENCE", "CLEAR=CLEAR_WORD", "LOSS=1"],
+    ),
+    _choice(
+        "compare-exchange",
+        "lock cmpxchg raises the flag, lock and lowers it.",
+        ["E1"],
+        ["STORE=BYTE_COMPARE_EXCHANGE", "CLEAR=CLEAR_LOCK_AND"],
+    ),
+    _choice(
+        "mutex-as-barrier",
+        "A mutex that it takes for another reason is the barrier.",
+        ["E1"],
+        ["STORE=BYTE_MUTEX"],
+    ),
+    _choice(
+        "flag-lock-or",
+        "lock or raises the flag, a sequentially consistent store lowers it.",
+        ["E1"],
+        ["STORE=BYTE_LOCK_OR", "CLEAR=CLEAR_SEQ_CST", "LOOK=LOOK_WITH_TAIL"],
+    ),
+    _choice(
+        "flag-never-cleared",
+        "Leaves the flag up for good, as the reference does in its shared mode.",
+        ["E12"],
+        ["CLEAR=CLEAR_NEVER"],
+    ),
+    _choice(
+        "counter-after-flag",
+        "Flag, fence, counter, second look.",
+        ["E2"],
+        ["COUNTER=COUNTER_AFTER", "STORE=BYTE_FENCE", "LOSS=1"],
+    ),
+
+    # The same, built otherwise.
+    _choice("built-static", "Static.", ["contract-1"], [], flags = ["-O2", "-static"]),
+    _choice(
+        "built-static-pie",
+        "Static, at any address.",
+        ["contract-1"],
+        [],
+        flags = ["-O2", "-static-pie"],
+    ),
+    _choice(
+        "built-stripped",
+        "Without symbols.",
+        ["contract-1"],
+        ["SPIN=SPIN_COUNT"],
+        flags = ["-O2", "-s"],
+    ),
+    _choice(
+        "built-no-pie",
+        "At a fixed address.",
+        ["contract-1"],
+        [],
+        flags = ["-O2", "-no-pie", "-fno-pie"],
+    ),
+    _choice("built-O0", "Not optimised.", ["contract-1"], ["LOSS=1"], flags = ["-O0"]),
+    _choice("built-Os", "Optimised for size.", ["contract-1"], [], flags = ["-Os"]),
+    _choice(
+        "built-lto",
+        "Optimised when it is linked.",
+        ["contract-1"],
+        [],
+        flags = ["-O2", "-flto"],
+    ),
+    _choice("built-O3-native", "-O3 -march=native.", ["contract-1"], [], flags = _NATIVE),
+    _choice("clang", "By clang.", ["contract-1"], ["LOSS=1"], compiler = _CLANG),
+    _choice(
+        "clang-O0",
+        "By clang, not optimised.",
+        ["contract-1"],
+        [],
+        compiler = _CLANG,
+        flags = ["-O0"],
+    ),
+    _choice(
+        "clang-O3-native",
+        "By clang, -O3 -march=native.",
+        ["contract-1"],
+        ["STORE=BYTE_FENCE"],
+        compiler = _CLANG,
+        flags = _NATIVE + ["-Wno-invalid-feature-combination"],
+    ),
+
+    # Other designs.
+    _c(
+        "all-by-waitv",
+        "One thread, futex_waitv; maps all new buffers at once, keeps an fd each; writev.",
+        "all_by_waitv",
+        ["contract-2", "E19", "5.1.8.3"],
+    ),
+    _c(
+        "round-robin",
+        "One thread, one event a look, a wait of 20 ms at one CPU after the other.",
+        "round_robin",
+        ["contract-5", "5.1.8.1"],
+    ),
+    _c(
+        "round-robin-first-cpu",
+        "One thread, waits of 90 ms, always at the first CPU, even if that has ended.",
+        "round_robin",
+        ["contract-5"],
+        ["PLACE=1", "BUDGET=8", "MILLISECONDS=90"],
+    ),
+    _c(
+        "round-robin-all-flags",
+        "One thread, three events a look, asks all CPUs to wake it and waits at one.",
+        "round_robin",
+        ["contract-5"],
+        ["FLAGS=1", "BUDGET=3"],
+        flags = ["-O3"],
+    ),
+    _c(
+        "dispatcher",
+        "A dispatcher sleeps for all CPUs; two workers drain what it hands them.",
+        "dispatcher",
+        ["contract-2", "E19"],
+    ),
+    _c(
+        "event-loop",
+        "A main loop on epoll reads; sentries sleep on the futexes and tell it by eventfd.",
+        "event_loop",
+        ["contract-2", "5.1.8.2"],
+    ),
+    _c(
+        "pipeline",
+        "A thread copies ahead and prefetches, another makes the records.",
+        "pipeline",
+        ["5.1.8.1", "contract-3"],
+    ),
+    _c(
+        "merge",
+        "Maps the new buffer first and merges both by sequence until the old one is empty.",
+        "merge",
+        ["E10", "E21", "5.1.8.3"],
+    ),
+    _c(
+        "zero-copy",
+        "No copy: looks at tail_pos after the last use and takes back what was torn.",
+        "zero_copy",
+        ["E6", "E7"],
+    ),
+    _c(
+        "zero-copy-scattered",
+        "No copy, and a look at tail_pos after each part.",
+        "zero_copy",
+        ["E6", "E7"],
+        ["SCATTERED=1"],
+        compiler = _CLANG,
+    ),
+    _c(
+        "bulk",
+        "Copies all that is published at once, one look at tail_pos, cuts what was overtaken.",
+        "bulk",
+        ["E4", "E6", "E20"],
+    ),
+    _c(
+        "bulk-all-rings",
+        "One thread copies from all CPUs before it reads any copy; futex_waitv with a limit.",
+        "bulk",
+        ["E4", "E6", "contract-5"],
+        ["ALL_RINGS_FIRST"],
+    ),
+
+    # By which instructions an event leaves the ring.
+    _c("copy-bytes", "Copies byte by byte.", "copies", ["E6"], ["COPY=BYTES"]),
+    _c(
+        "copy-backwards",
+        "Copies from the last byte to the first.",
+        "copies",
+        ["E6"],
+        ["COPY=BACKWARDS"],
+    ),
+    _c("copy-movsb", "Copies by rep movsb.", "copies", ["E6"], ["COPY=REP_MOVSB"]),
+    _c("copy-movsq", "Copies by rep movsq and movsb.", "copies", ["E6"], ["COPY=REP_MOVSQ"]),
+    _c("copy-words", "Copies by unaligned words.", "copies", ["E6"], ["COPY=PIECES_OF_64"]),
+    _c(
+        "copy-masked",
+        "Copies by masked AVX-512, the last lanes masked out.",
+        "copies",
+        ["E6"],
+        ["COPY=MASKED_512"],
+    ),
+    _c("copy-gather", "Copies by AVX2 gather.", "copies", ["E6"], ["COPY=GATHER"]),
+    _c(
+        "copy-aligned",
+        "Copies aligned vectors around the event: more than it, never more than the mapping.",
+        "copies",
+        ["E6"],
+        ["COPY=ALIGNED_AROUND"],
+    ),
+    _c(
+        "copy-touching",
+        "Touches what lies behind the event, and uses none of it.",
+        "copies",
+        ["E6"],
+        ["COPY=TOUCHING_AHEAD"],
+    ),
+    _c(
+        "copy-native",
+        "The library's copy, by clang -O3 -march=native.",
+        "copies",
+        ["E6"],
+        compiler = _CLANG,
+        flags = _NATIVE + ["-Wno-invalid-feature-combination"],
+    ),
+    _c(
+        "positions-together",
+        "Loads write_pos and tail_pos by one 16-byte load.",
+        "copies",
+        ["5.1.8.1"],
+        ["POSITIONS_TOGETHER"],
+    ),
+
+    # Not alone in its process.
+    _c(
+        "with-timers",
+        "Timers interrupt every wait and every look.",
+        "company",
+        ["5.1.8.2-5"],
+        ["WITH_TIMERS"],
+    ),
+    _c(
+        "with-children",
+        "Starts helpers by fork, posix_spawn and system, before and while it consumes.",
+        "company",
+        ["contract-1"],
+        ["WITH_CHILDREN"],
+    ),
+    _c(
+        "with-memory",
+        "A large static array, huge pages.",
+        "company",
+        ["contract-1"],
+        ["WITH_MEMORY"],
+    ),
+    _c(
+        "with-handlers",
+        "All signals blocked in all threads but one, which waits for them.",
+        "company",
+        ["contract-1"],
+        ["WITH_HANDLERS"],
+    ),
+    _c("with-pauses", "Yields and sleeps while it reads.", "company", ["5.1.8.1"], ["WITH_PAUSES"]),
+    _c(
+        "with-locked-ring",
+        "Locks the mapping in memory, and ends if it cannot.",
+        "company",
+        ["contract-2"],
+        ["WITH_LOCKED"],
+    ),
+
+    # Started by others.
+    _c(
+        "by-shell",
+        "A shell executes it.",
+        "bulk",
+        ["contract-1"],
+        run = ["sh", "-c", "exec \"$0\"", "{program}"],
+    ),
+    _c(
+        "by-shell-behind",
+        "A shell starts it in the background and waits.",
+        "zero_copy",
+        ["contract-1"],
+        run = ["sh", "-c", "\"$0\" & wait $!", "{program}"],
+    ),
+    _c(
+        "by-timeout",
+        "timeout(1) starts it.",
+        "merge",
+        ["contract-1"],
+        run = ["timeout", "900", "{program}"],
+    ),
+    _c(
+        "by-taskset",
+        "Bound to one core.",
+        "pipeline",
+        ["contract-1"],
+        run = ["taskset", "1", "{program}"],
+    ),
+    _c(
+        "by-nice",
+        "With the lowest priority.",
+        "bulk",
+        ["contract-1"],
+        run = ["nice", "-n", "19", "{program}"],
+    ),
+    _c(
+        "by-ulimit",
+        "With 1.5 GB of addresses and 96 fds.",
+        "all_by_waitv",
+        ["contract-1"],
+        run = ["sh", "-c", "ulimit -v 1500000; ulimit -n 96; exec \"$0\"", "{program}"],
+    ),
+
+    # Other languages.
+    _entry(
+        "cpp-coroutines",
+        "A coroutine for each CPU, one thread, one sleep for all.",
+        "c++",
+        "cpp/coroutines.cc",
+        ["g++", "-std=c++20", "-O2"] + _WARN,
+        ["contract-5"],
+    ),
+    _entry(
+        "cpp-threads",
+        "std::jthread and std::atomic_ref; copies blocks of 4 KiB, each with many events.",
+        "c++",
+        "cpp/threads.cc",
+        ["clang++-19", "-std=c++20", "-O2"] + _WARN,
+        ["E6", "E19"],
+    ),
+]
