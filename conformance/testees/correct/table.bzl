@@ -18,6 +18,7 @@ The file is Starlark for Bazel, and Python for the tests that read it.
 _WARN = ["-Wall", "-Wextra", "-Werror"]
 _GCC = ["gcc", "-std=gnu11"] + _WARN
 _CLANG = ["clang-19", "-std=gnu11"] + _WARN
+_RUST = ["rustc", "--edition", "2021", "-O", "-D", "warnings"]
 _NATIVE = ["-O3", "-march=native"]
 
 def _entry(name, special, language, source, build, clauses, run = None):
@@ -452,5 +453,46 @@ CORRECT = [
         "cpp/threads.cc",
         ["clang++-19", "-std=c++20", "-O2"] + _WARN,
         ["E6", "E19"],
+    ),
+    _entry(
+        "rust-threads",
+        "Scoped threads, atomics through raw pointers, the inode to make sure.",
+        "rust",
+        "rust/threads.rs",
+        _RUST,
+        ["E1", "E19"],
+    ),
+    _entry(
+        "rust-polling",
+        "One thread, system calls of its own, volatile reads, waits of 30 ms.",
+        "rust",
+        "rust/polling.rs",
+        _RUST,
+        ["contract-5"],
+    ),
+    _entry(
+        "go-locked",
+        "A goroutine for each CPU, each locked to a thread.",
+        "go",
+        "go/locked.go",
+        ["go"],
+        ["contract-4"],
+    ),
+    _entry(
+        "go-moving",
+        "Goroutines that move between threads; limits by the clock; the collector at work.",
+        "go",
+        "go/moving.go",
+        ["go"],
+        ["contract-4", "5.1.8.2-5"],
+    ),
+    _entry(
+        "python-mmap",
+        "Python with mmap and memoryview: one thread, a lock as the barrier, waits of 50 ms.",
+        "python",
+        "python/by_mmap.py",
+        [],
+        ["contract-5", "E1"],
+        ["python3", "{program}"],
     ),
 ]
