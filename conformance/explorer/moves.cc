@@ -107,7 +107,7 @@ std::string describe(Action action) {
         {Action::wake, "it is woken without an event"},
         {Action::reserve, "the tail makes room for an event, which is published a little later"},
         {Action::tear, "the buffer is overwritten under the read"},
-        {Action::hold, "this thread is held, and events come on the other CPUs"},
+        {Action::hold, "this thread is held while events come and others go on"},
     };
     for (const auto& [known, text] : kTexts) {
         if (known == action) return std::string(text);

@@ -270,19 +270,22 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
     }
 }
 
-// What the other threads do meanwhile must not need this one, and must not harm it.
+// What the other threads do meanwhile must not need this one, and must not harm it. Events come for
+// all of them; what is over when they sleep, or have looked often enough, is only this stretch.
 void Player::hold(std::uint32_t cpu, pid_t thread) {
+    constexpr std::uint64_t kAccessesOfOthers = 150;
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
-        if (other == cpu) continue;
+        if (other == cpu && scenario_.cpus > 1) continue;
         publish_reserved(other);
         emit(other, 80);
     }
+    const std::uint64_t end = accesses_ + kAccessesOfOthers;
     is_holding_ = true;
-    stage_.hold_while(thread, [this, cpu] {
-        for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
-            if (other != cpu && !stage_.asleep(other)) return true;
-        }
-        return false;
+    stage_.hold_while(thread, [this, cpu, end] {
+        bool others_sleep = scenario_.cpus > 1;
+        for (std::uint32_t other = 0; other < scenario_.cpus; ++other)
+            others_sleep = others_sleep && (other == cpu || stage_.asleep(other));
+        return !others_sleep && accesses_ < end;
     });
     is_holding_ = false;
 }

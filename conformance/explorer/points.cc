@@ -118,15 +118,17 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
                            bool has_several_threads) {
     if (scenario.tears) return tears_at(points);
     std::vector<Move> moves;
-    if (has_several_threads) {
+    const auto hold_everywhere = [&] {
         for (const AccessPoint& point : points) moves.push_back({point, Action::hold, 0});
-    }
+    };
+    if (has_several_threads && scenario.cpus > 1) hold_everywhere();
     for (const Choice& choice : kChoices) {
         for (const AccessPoint& point : points) {
             if (!is_data(point) || choice.at_data)
                 moves.push_back({point, choice.action, choice.parameter});
         }
     }
+    if (has_several_threads && scenario.cpus == 1) hold_everywhere();
     return moves;
 }
 

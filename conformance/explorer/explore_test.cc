@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// The search on real testees: it finds in a broken one the interleaving that loses an event, the
+// schedule that it names does the same when it is played alone, and a right one passes.
+#include "conformance/explorer/explore.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include "conformance/explorer/scenarios.h"
+#include "conformance/failure/run_record.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr const char* kTestees = "conformance/testees/";
+
+class Explore : public testing::Test {
+  protected:
+    Explore() {
+        settings_.stop = &stop_;
+        settings_.explore.seconds = 0;
+        const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
+        if (scale != nullptr) settings_.timeout_scale = std::atof(scale);
+    }
+
+    CaseOutcome search(const std::string& testee, std::string_view scenario) {
+        settings_.testee = {kTestees + testee};
+        return explore(case_, settings_, *find_scenario(scenario), 1.0);
+    }
+
+    std::atomic<bool> stop_{false};
+    StageSettings settings_;
+    Case case_{"5.1.8.2/explored-sleep", Level::must, "5.1.8.2", "", "", "", nullptr,
+               Demand::explored};
+};
+
+TEST_F(Explore, FindsTheEventBetweenTheLookAndTheCounter) {
+    const CaseOutcome outcome = search("broken_counter-after-the-recheck", "wake");
+    EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+    EXPECT_EQ(outcome.clause, "5.1.8.2-2") << outcome.message;
+    EXPECT_NE(outcome.message.find("one event is emitted"), std::string::npos) << outcome.message;
+}
+
+TEST_F(Explore, TheScheduleItNamesFailsWhenItIsPlayedAlone) {
+    const CaseOutcome outcome = search("broken_counter-after-the-recheck", "wake");
+    ASSERT_NE(outcome.record, nullptr);
+    ASSERT_TRUE(outcome.record->schedule);
+    EXPECT_EQ(outcome.record->schedule->moves.size(), 1u);
+    const CaseOutcome again =
+        play_schedule(case_, settings_, *find_scenario("wake"), *outcome.record->schedule);
+    EXPECT_EQ(again.verdict, Verdict::fail);
+    EXPECT_EQ(again.clause, outcome.clause);
+}
+
+TEST_F(Explore, FindsTheTornRead) {
+    const CaseOutcome outcome = search("broken_no-tail-recheck", "tear");
+    EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+    EXPECT_NE(outcome.message.find("overwritten"), std::string::npos) << outcome.message;
+}
+
+TEST_F(Explore, ARightConsumerPasses) {
+    settings_.explore.seconds = 6;
+    for (const std::string_view scenario : {"wake", "two-cpus", "mixed"}) {
+        const CaseOutcome outcome = search("c_consumer", scenario);
+        EXPECT_EQ(outcome.verdict, Verdict::pass) << scenario << ": " << outcome.message << "\n"
+                                                  << outcome.details;
+        EXPECT_NE(outcome.message.find("schedules at"), std::string::npos) << outcome.message;
+    }
+}
+
+TEST_F(Explore, AScheduleOfAnotherScenarioIsRefused) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    const CaseOutcome outcome =
+        play_schedule(case_, settings_, *find_scenario("wake"), Schedule{"tear", 1, {}});
+    EXPECT_EQ(outcome.verdict, Verdict::suite_error);
+    EXPECT_NE(outcome.message.find("\"tear\""), std::string::npos) << outcome.message;
+}
+
+}  // namespace
+}  // namespace kmes::conformance
