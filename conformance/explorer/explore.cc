@@ -4,6 +4,7 @@
 #include "conformance/explorer/explore.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
+constexpr int kHeapBytesKept = 16 << 20;
 
 struct Played {
     CaseOutcome outcome;
@@ -127,6 +129,10 @@ class Search {
 
   private:
     void run_workers() {
+        // A play makes and drops buffers of histories by the megabyte: without this every one of
+        // them would be given back to the kernel, which has to tell all workers.
+        mallopt(M_TOP_PAD, kHeapBytesKept);
+        mallopt(M_TRIM_THRESHOLD, 4 * kHeapBytesKept);
         const std::vector<int> cpus = processors();
         const std::size_t count = std::clamp<std::size_t>(cpus.size(), 1, kWorkersAtMost);
         std::vector<std::thread> workers;

@@ -20,9 +20,9 @@ constexpr std::uint64_t kAccessesOfAPhase = 20000;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
-std::uint64_t key_of(std::uint32_t cpu, std::uint64_t offset, std::uint32_t size, bool is_write) {
-    return offset | std::uint64_t{size} << 32 | std::uint64_t{cpu & 0x7f} << 56 |
-           std::uint64_t{is_write} << 63;
+std::uint64_t key_of(const AccessPoint& point) {
+    return point.offset_bytes | std::uint64_t{point.size_bytes} << 32 |
+           std::uint64_t{point.cpu & 0x7f} << 56 | std::uint64_t{point.is_write} << 63;
 }
 
 bool same_access(const AccessPoint& a, const AccessPoint& b) {
@@ -73,6 +73,8 @@ void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type
 }
 
 void Player::start() {
+    if (!stage_.settings().record_accesses)
+        stage_.set_on_plain_guard([this](const GuardHit& hit) { return is_plain(hit); });
     stage_.set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
     stage_.set_on_mapped([this](const Mapped& mapped) {
         if (is_open_)
@@ -108,26 +110,54 @@ std::int32_t Player::ordinal_of(pid_t thread) {
     return static_cast<std::int32_t>(index) + 1;
 }
 
-const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
-                                BufferIndex buffer) {
-    const Buffer& of = rings().history().buffer(buffer);
-    TraceEntry entry;
-    entry.instruction_pointer = hit.code.instruction_pointer;
-    entry.thread = ordinal_of(hit.tid);
-    AccessPoint& point = entry.point;
+// Without its occurrence.
+AccessPoint Player::point_of(const BufferAccess& access, BufferIndex buffer) const {
+    const Buffer& of = stage_.rings().history().buffer(buffer);
+    AccessPoint point;
     point.phase = phase_;
     point.cpu = of.cpu;
     point.offset_bytes = access.place.offset_bytes;
     if (point.offset_bytes >= kMetadataBytes + of.capacity) point.offset_bytes -= of.capacity;
     point.size_bytes = access.size_bytes;
     point.is_write = access.is_write;
-    point.occurrence =
-        ++occurrences_[key_of(point.cpu, point.offset_bytes, point.size_bytes, point.is_write)];
-    // The last one is overwritten where there is no room: what has been returned is good until
-    // then.
+    point.occurrence = 0;
+    return point;
+}
+
+const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
+                                BufferIndex buffer) {
+    TraceEntry entry;
+    entry.instruction_pointer = hit.code.instruction_pointer;
+    entry.thread = ordinal_of(hit.tid);
+    AccessPoint& point = entry.point;
+    point = point_of(access, buffer);
+    point.occurrence = ++occurrences_[key_of(point)];
+    // The last one is overwritten where there is no room: what has been returned is good until then.
     if (trace_.size() > kTraceAtMost) trace_.pop_back();
     trace_.push_back(entry);
     return trace_.back().point;
+}
+
+// Most accesses of a play are only noted, without the way through the stage.
+bool Player::is_plain(const GuardHit& hit) {
+    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0) return false;
+    for (const BufferAccess& access : hit.accesses) {
+        const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
+        if (!buffer) continue;
+        AccessPoint point = point_of(access, *buffer);
+        if (rings().is_reserved(point.cpu)) return false;
+        const auto before = occurrences_.find(key_of(point));
+        point.occurrence = before == occurrences_.end() ? 1 : before->second + 1;
+        for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
+            if (!made_[i] && same_access(point, schedule_.moves[i].point)) return false;
+        }
+    }
+    ++accesses_;
+    ++accesses_of_phase_;
+    for (const BufferAccess& access : hit.accesses) {
+        if (const auto buffer = stage_.buffer_at(access.place)) note(hit, access, *buffer);
+    }
+    return true;
 }
 
 Stage::AtGuard Player::on_access(const GuardHit& hit) {

@@ -80,6 +80,8 @@ class Player {
 
   private:
     Stage::AtGuard on_access(const GuardHit& hit);
+    bool is_plain(const GuardHit& hit);
+    AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     const AccessPoint& note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
     bool make_move(const Move& move, const GuardHit& hit);
     void act(const Move& move, std::uint32_t cpu, pid_t thread);

@@ -96,6 +96,14 @@ void Stage::start() {
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
     rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
+    if (on_plain_guard_) {
+        tracer_->set_guard_handler([this](const GuardHit& hit) {
+            if (!on_plain_guard_(hit)) return GuardAnswer::kEvent;
+            last_change_ = Clock::now();
+            ++guard_hits_;
+            return GuardAnswer::kStep;
+        });
+    }
     last_change_ = Clock::now();
     tracer_->start(settings_.testee);
 }

@@ -117,6 +117,11 @@ class Stage {
     // The same for all of a mapping, whichever buffer it shows: to be called when it is made
     // (set_on_mapped). The function is set once, for all of them.
     void set_on_guard(GuardFunction function) { on_guard_ = std::move(function); }
+    // Asked first, where the run is fast and not told: true if nothing but the access is to be done
+    // at this hit. Before start().
+    void set_on_plain_guard(std::function<bool(const GuardHit&)> function) {
+        on_plain_guard_ = std::move(function);
+    }
     enum class Guarded { metadata, all };
     void guard_mapping(const Mapped& mapped, Guarded what);
     // From now on only the metadata pages of what is guarded.
@@ -242,6 +247,7 @@ class Stage {
     std::function<void(const Mapped&)> on_mapped_;
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
+    std::function<bool(const GuardHit&)> on_plain_guard_;
     std::vector<MappingId> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
