@@ -132,7 +132,8 @@ const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
     AccessPoint& point = entry.point;
     point = point_of(access, buffer);
     point.occurrence = ++occurrences_[key_of(point)];
-    // The last one is overwritten where there is no room: what has been returned is good until then.
+    // The last one is overwritten where there is no room: what has been returned is good until
+    // then.
     if (trace_.size() > kTraceAtMost) trace_.pop_back();
     trace_.push_back(entry);
     return trace_.back().point;

@@ -3,6 +3,7 @@
 // How a run on a stage ends: from states and findings to one outcome, and the runs themselves
 // (run_on_stage, check_set_up).
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,6 +167,12 @@ void Stage::stop_ended() {
     read_report();
     if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable)
         throw SuiteError(ended_->text);
+    if (ended_->kind == EndKind::kKilled && ended_->signal == SIGSYS)
+        stop_inconclusive(
+            "a seccomp filter of the testee's own killed it; the suite serves kmes_attach by "
+            "openat "
+            "and mmap in its stead, which that filter has to let through (with mprotect, munmap, "
+            "close and getpid)");
     if (ended_->sanitizer_needs_ptrace)
         stop_inconclusive(
             "the testee was built with a sanitizer that needs ptrace for itself; run it with "

@@ -22,7 +22,8 @@ namespace {
 constexpr size_t kWaitvEntryBytes = 24;
 constexpr size_t kWaitvAddressAt = 8;
 
-// Calls whose addresses name the mapping itself.
+// Calls whose addresses name the mapping itself. (Those that touch its pages, as mlock does, are
+// led to the hidden one.)
 bool is_about_mappings(long number) {
     switch (number) {
         case SYS_mmap:
@@ -30,13 +31,7 @@ bool is_about_mappings(long number) {
         case SYS_mremap:
         case SYS_mprotect:
         case SYS_pkey_mprotect:
-        case SYS_madvise:
         case SYS_process_madvise:
-        case SYS_msync:
-        case SYS_mincore:
-        case SYS_mlock:
-        case SYS_mlock2:
-        case SYS_munlock:
         case SYS_remap_file_pages:
         case SYS_mbind:
             return true;
