@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "conformance/failure/run_record.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -265,16 +266,43 @@ CaseOutcome Stage::judge_run(const JudgeOptions& options, std::optional<Finding>
     parser_.finish();
     rings_->verify();
     std::vector<Finding> all = findings_;
+    std::vector<Finding> by_driver = findings_;
+    const auto add = [&](const Finding& finding) {
+        all.push_back(finding);
+        by_driver.push_back(finding);
+    };
     std::vector<Finding> judged = judge(rings_->history(), parser_, options);
     all.insert(all.end(), judged.begin(), judged.end());
-    if (first) all.push_back(*first);
+    if (first) add(*first);
     for (const auto& [index, id] : served_) {
-        if (std::optional<Finding> finding = rings_->check_metadata(index)) all.push_back(*finding);
+        if (std::optional<Finding> finding = rings_->check_metadata(index)) add(*finding);
     }
-    return make_outcome(all);
+    return make_outcome(all, by_driver, options);
 }
 
-CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings) {
+// Everything that is needed to judge this run again, to run it again and to see it.
+std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& findings,
+                                                    const std::vector<Finding>& by_driver,
+                                                    const JudgeOptions& options) {
+    constexpr std::size_t kStandardErrorBytesKept = 65536;
+    auto record = std::make_shared<RunRecord>();
+    record->schedule = settings_.schedule;
+    record->history = rings_->history().log();
+    record->report = report_;
+    record->report_left_out = parser_.bytes_fed() - report_.size();
+    record->judge_options = options;
+    record->driver_findings = by_driver;
+    record->findings = findings;
+    if (!tracer_) return record;
+    const std::string text = tracer_->standard_error();
+    record->standard_error =
+        text.substr(text.size() - std::min(text.size(), kStandardErrorBytesKept));
+    return record;
+}
+
+CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
+                                const std::vector<Finding>& by_driver,
+                                const JudgeOptions& options) {
     CaseOutcome outcome;
     outcome.verdict = findings.empty() ? Verdict::pass : Verdict::fail;
     if (!findings.empty()) {
@@ -289,7 +317,9 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings) {
                             findings[i].message);
     for (const std::string& line : notes_) text += line + "\n";
     outcome.details = text;
-    if (findings.empty() || !tracer_) return outcome;
+    if (findings.empty()) return outcome;
+    outcome.record = make_record(findings, by_driver, options);
+    if (!tracer_) return outcome;
     outcome.details += block("standard error of the testee", tracer_->standard_error());
     for (const Finding& finding : findings) {
         if (!finding.cpu || *finding.cpu >= cpus()) continue;
@@ -311,11 +341,12 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     options.cut_short = true;
     std::vector<Finding> all{stop.finding};
     all.insert(all.end(), findings_.begin(), findings_.end());
+    const std::vector<Finding> by_driver = all;
     const std::vector<Finding> judged = judge(rings_->history(), parser_, options);
     // One that has ended, or refused, every CPU exits: what it did before says more than that.
     const bool exit_follows = stop.finding.code == FindingCode::ended_too_early && all_ended();
     all.insert(exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
-    return make_outcome(all);
+    return make_outcome(all, by_driver, options);
 }
 
 CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {

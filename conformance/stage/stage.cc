@@ -34,6 +34,8 @@ constexpr milliseconds kGoing{2000};
 // A short while, after which a case goes on; no verdict hangs on it.
 constexpr milliseconds kStuck{60};
 constexpr unsigned kNudgesOfOneBuffer = 8;
+// Of a flood, the file of the failure has the beginning.
+constexpr std::size_t kReportBytesKept = std::size_t{16} << 20;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -146,6 +148,7 @@ void Stage::read_report() {
     const std::string bytes = tracer_->read_report();
     if (bytes.empty()) return;
     parser_.feed(bytes);
+    report_.append(bytes, 0, kReportBytesKept - std::min(kReportBytesKept, report_.size()));
     progress_->update(parser_);
     last_change_ = Clock::now();
     if (parser_.flooded())

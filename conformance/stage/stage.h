@@ -224,7 +224,11 @@ class Stage {
     std::optional<BufferIndex> index_of(BufferId id) const;
     std::string describe_state();
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
-    CaseOutcome make_outcome(const std::vector<Finding>& findings);
+    CaseOutcome make_outcome(const std::vector<Finding>& findings,
+                             const std::vector<Finding>& by_driver, const JudgeOptions& options);
+    std::shared_ptr<const RunRecord> make_record(const std::vector<Finding>& findings,
+                                                 const std::vector<Finding>& by_driver,
+                                                 const JudgeOptions& options);
     void wait_for_exit();
     void emit_ends();
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
@@ -236,6 +240,7 @@ class Stage {
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Progress> progress_;
     RecordParser parser_;
+    std::string report_;  // as it is, for the file of a failure; bounded
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
     std::map<BufferIndex, MappingId> mapped_;
