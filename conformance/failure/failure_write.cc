@@ -299,6 +299,16 @@ void write_timeline(Writer& out, const Timeline& timeline) {
     out.close();
 }
 
+// The history alone is longer than this.
+std::uint64_t least_bytes(const HistoryLog& log) {
+    std::uint64_t bytes = 0;
+    for (const LoggedOperation& operation : log.operations) {
+        bytes += operation.type.length + operation.extra_header.length + operation.detail.length;
+        if (!operation.payload.generated) bytes += operation.payload.length;
+    }
+    return bytes;
+}
+
 std::string write_file(const FailureFile& file, bool with_history, std::size_t report_bytes) {
     const RunRecord& record = file.record;
     Writer out;
@@ -332,8 +342,11 @@ std::string write_file(const FailureFile& file, bool with_history, std::size_t r
 }  // namespace
 
 std::string to_json(const FailureFile& file) {
-    std::string text = write_file(file, file.record.history.complete, kMaximumReportBytes);
-    if (text.size() <= kMaximumFailureFileBytes) return text;
+    const HistoryLog& log = file.record.history;
+    if (least_bytes(log) <= kMaximumFailureFileBytes) {
+        std::string text = write_file(file, log.complete, kMaximumReportBytes);
+        if (text.size() <= kMaximumFailureFileBytes) return text;
+    }
     return write_file(file, false, kReportBytesOfALongRun);
 }
 
