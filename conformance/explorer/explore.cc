@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "conformance/explorer/points.h"
+#include "conformance/failure/run_record.h"
 
 namespace kmes::conformance {
 
@@ -32,12 +34,25 @@ constexpr std::size_t kWorkersAtMost = 8;
 constexpr std::size_t kBranchesKept = 400;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
 constexpr int kHeapBytesKept = 16 << 20;
+// Of a failing run's accesses, for its file.
+constexpr std::size_t kPointsRecorded = 4096;
 
 struct Played {
     CaseOutcome outcome;
     std::vector<TraceEntry> trace;
     std::size_t moves_made = 0;
 };
+
+// What is one access earlier or later: for `shrink`.
+std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
+                                             const std::vector<TraceEntry>& trace) {
+    auto made = std::make_shared<RunRecord>(record);
+    for (const TraceEntry& entry : trace) {
+        if (made->points.size() >= kPointsRecorded) break;
+        made->points.push_back(entry.point);
+    }
+    return made;
+}
 
 Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
                  const Schedule& schedule) {
@@ -55,11 +70,14 @@ Played play_once(const Case& the_case, const StageSettings& settings, const Scen
             played.moves_made = player.moves_made();
             return outcome;
         } catch (...) {
+            played.trace = player.trace();
             played.moves_made = player.moves_made();
             throw;
         }
     };
     played.outcome = run_on_stage(play, own);
+    if (played.outcome.record)
+        played.outcome.record = with_points(*played.outcome.record, played.trace);
     return played;
 }
 
