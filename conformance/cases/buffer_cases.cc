@@ -4,21 +4,12 @@
 // each the buffer of CPU 0 is malformed and the others are sound.
 #include <fmt/format.h>
 
-#include <array>
-#include <cstring>
-
+#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
 
 namespace {
-
-template <typename Word>
-std::vector<std::uint8_t> bytes_of(Word word) {
-    std::vector<std::uint8_t> bytes(sizeof(word));
-    std::memcpy(bytes.data(), &word, sizeof(word));
-    return bytes;
-}
 
 // Writes `bytes` at `offset` of CPU 0's metadata page before the testee starts, and plays a life.
 CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,

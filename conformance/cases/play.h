@@ -24,7 +24,12 @@ void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
+void add_resource_cases(std::vector<Case>& cases);
+void add_idle_cases(std::vector<Case>& cases);
+void add_shared_cases(std::vector<Case>& cases);
 void add_robust_cases(std::vector<Case>& cases);
+void add_robust_event_cases(std::vector<Case>& cases);
+void add_robust_page_cases(std::vector<Case>& cases);
 
 // `count` events of `event_bytes` bytes on one CPU, or on every CPU.
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);

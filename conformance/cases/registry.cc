@@ -20,7 +20,12 @@ const std::vector<Case>& all_cases() {
         add_resize_cases(made);
         add_load_cases(made);
         add_explore_cases(made);
+        add_resource_cases(made);
+        add_idle_cases(made);
+        add_shared_cases(made);
         add_robust_cases(made);
+        add_robust_event_cases(made);
+        add_robust_page_cases(made);
         return made;
     }();
     return cases;

@@ -2,41 +2,27 @@
 //
 // Content that no producer writes (level robust, E7): a testee may refuse, or go on with what is
 // whole, but not crash, hang, or read outside of its mapping.
-#include <cstring>
-
+#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
 
 namespace {
 
-struct ForgedHeader {
-    std::uint32_t event_size;
-    std::uint32_t header_size;
-    std::uint16_t type_len;
-};
-
 // Two good events on CPU 0, one whose header is overwritten with `forged`, two more.
 CaseOutcome forged_header(Stage& stage, const ForgedHeader& forged, const std::string& detail) {
     emit_some(stage, 0, 2, 100);
     const std::uint64_t position = write_pos(stage, 0);
     emit_some(stage, 0, 3, 100);
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    std::vector<std::uint8_t> sizes(8);
-    std::memcpy(sizes.data(), &forged.event_size, 4);
-    std::memcpy(sizes.data() + 4, &forged.header_size, 4);
-    stage.rings().write_data(buffer, position, sizes);
-    std::vector<std::uint8_t> type_len(2);
-    std::memcpy(type_len.data(), &forged.type_len, 2);
-    stage.rings().write_data(buffer, position + 27, type_len);
-    stage.rings().history().set_fault(buffer, BufferFault::corrupt_content, detail);
-    stage.rings().history().tolerate(0);
+    forge_header(stage, 0, position, forged);
+    tolerate(stage, 0, detail);
     stage.start();
     stage.wait_mapped();
     for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
         emit_some(stage, cpu, 2, 100);
         stage.wait_delivered(cpu);
     }
+    stage.wait_tolerated_at_rest();
     return stage.finish_tolerant();
 }
 
@@ -44,16 +30,13 @@ CaseOutcome forged_positions(Stage& stage, std::int64_t write_change, std::int64
     emit_everywhere(stage, 5, 100);
     const BufferIndex index = stage.rings().history().present_buffer(0);
     const Buffer& buffer = stage.rings().history().buffer(index);
-    const std::uint64_t forged[2] = {buffer.write_pos + static_cast<std::uint64_t>(write_change),
-                                     buffer.tail_pos + static_cast<std::uint64_t>(tail_change)};
-    std::vector<std::uint8_t> bytes(16);
-    std::memcpy(bytes.data(), forged, 16);
-    stage.rings().write_metadata(index, 64, bytes);
-    stage.rings().history().set_fault(index, BufferFault::corrupt_content,
-                                      "positions that contradict each other");
-    stage.rings().history().tolerate(0);
+    forge_positions(stage, 0, buffer.write_pos + static_cast<std::uint64_t>(write_change),
+                    buffer.tail_pos + static_cast<std::uint64_t>(tail_change));
+    tolerate(stage, 0, "positions that contradict each other");
     stage.start();
     stage.wait_mapped();
+    // The next emission puts them right.
+    stage.wait_tolerated_at_rest();
     return stage.finish_tolerant();
 }
 

@@ -14,7 +14,7 @@ void add_points(std::vector<Clause>& clauses) {
     clauses.push_back({"contract 1 EAGAIN",
                        "Where the attach fails with EAGAIN it tries again, or ends with a non-zero "
                        "status.",
-                       {"contract-1/eagain"}});
+                       {"contract-1/eagain", "5.1.2/attach-in-the-boot-phase"}});
     clauses.push_back({"contract 2 map",
                        "One shared mmap for each fd, readable and writable, from offset 0.",
                        {"5.1.5/attach-and-map"}});
@@ -69,11 +69,13 @@ void add_liberties(std::vector<Clause>& clauses) {
     clauses.push_back({"contract, CPUs",
                        "From one CPU to sixty-four.",
                        {"5.1.1/one-cpu", "5.1.1/sixteen-cpus", "contract-1/more-cpus-than-slots"}});
-    clauses.push_back(
-        {"contract, capacities", "Any valid capacity.", {"5.1.8.3/grow", "5.1.8.3/shrink"}});
+    clauses.push_back({"contract, capacities",
+                       "Any valid capacity.",
+                       {"5.1.8.3/grow", "5.1.8.3/shrink", "5.1.3/largest-capacity"}});
     clauses.push_back({"contract, resizes",
                        "Resizes in any number.",
-                       {"5.1.8.4/resizes-under-load", "5.1.8.3-6/closes-what-it-leaves"}});
+                       {"5.1.8.4/resizes-under-load", "5.1.8.3-6/closes-what-it-leaves",
+                        "5.1.8.3-6/two-hundred-resizes"}});
     clauses.push_back({"contract, wakes",
                        "Spurious wakes and interrupted waits.",
                        {"5.1.8.2-6/spurious-wakes", "5.1.8.2-5/waits-that-return-eintr"}});
@@ -87,7 +89,8 @@ void add_liberties(std::vector<Clause>& clauses) {
     clauses.push_back({"contract, waiting",
                        "By futex on futex_counter after any bounded spin; one thread for several "
                        "CPUs by futex_waitv or with a limit of at most 100 ms.",
-                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8/one-busy-cpu"}});
+                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8/one-busy-cpu",
+                        "5.1.8.2/idle-burns-no-cpu", "5.1.8.2/delivers-when-woken"}});
 }
 
 }  // namespace

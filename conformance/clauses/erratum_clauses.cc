@@ -45,11 +45,18 @@ void add_read_errata(std::vector<Clause>& clauses) {
          "never a loop, never a read outside of the mapping.",
          {"E7/event-size-zero", "E7/event-size-one", "E7/event-size-29", "E7/event-size-huge",
           "E7/event-size-beyond-write-pos", "E7/header-size-beyond-event", "E7/header-size-huge",
-          "E7/type-beyond-header", "E7/type-empty"}});
+          "E7/type-beyond-header", "E7/type-empty", "E7/first-event-forged",
+          "E7/middle-event-forged", "E7/last-event-forged", "E7/first-event-forged-while-it-runs",
+          "E7/middle-event-forged-while-it-runs", "E7/last-event-forged-while-it-runs"}});
     clauses.push_back({"E7 corrupt positions",
                        "Positions that contradict each other end in the same: more published than "
                        "the capacity is corrupt.",
-                       {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead"}});
+                       {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/positions-forged",
+                        "E7/positions-forged-while-it-runs"}});
+    clauses.push_back(
+        {"E7 corrupt numbers",
+         "Sequence numbers and cpu_id that cannot be right do no harm.",
+         {"E7/sequence-goes-back", "E7/sequence-goes-back-while-it-runs", "E7/cpu-id-of-another"}});
     clauses.push_back({"E8",
                        "A batch larger than the room is published in pieces.",
                        {"E8/batch-larger-than-the-room"}});
@@ -71,22 +78,24 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "A consumer begins at tail_pos and assumes nothing of positions in another "
          "buffer.",
          {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero", "E11/positions-are-shifted"}});
-    clauses.push_back({"E12",
-                       "Who shares a buffer does not rely on a flag that another may clear.",
-                       {},
-                       "a case of its own is on its way (--shared)"});
+    clauses.push_back(
+        {"E12",
+         "Who shares a buffer does not rely on a flag that another may clear.",
+         {"E12/cleared-while-it-sleeps", "E12/cleared-at-every-step", "E12/set-at-every-step"}});
     clauses.push_back(
         {"E14",
          "Capacity is read once from each buffer's metadata, and refused where it is "
          "not what is mapped.",
          {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping"}});
-    clauses.push_back({"E15",
-                       "Any difference of generation is a change.",
-                       {"E15/two-swaps-at-once", "E15/two-swaps-without-events"}});
-    clauses.push_back({"E19",
-                       "Retired between mmap and the first look at generation: it finds the living "
-                       "buffer, at once or at a nudge.",
-                       {"E19/swap-behind-the-mmap", "E19/nudged"}});
+    clauses.push_back(
+        {"E15",
+         "Any difference of generation is a change.",
+         {"E15/two-swaps-at-once", "E15/two-swaps-without-events", "E15/generation-forged"}});
+    clauses.push_back(
+        {"E19",
+         "Retired between mmap and the first look at generation: it finds the living "
+         "buffer, at once or at a nudge.",
+         {"E19/swap-behind-the-mmap", "E19/nudged", "E19/resize-at-every-step-of-an-attach"}});
     clauses.push_back({"E21",
                        "One last sequence number for a CPU, over all its buffers.",
                        {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",

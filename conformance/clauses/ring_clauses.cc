@@ -11,17 +11,22 @@ namespace {
 void add_metadata_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.6.1 magic",
                        "The magic is compared byte by byte, all eight of them.",
-                       {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/bad-magic-last-byte"}});
+                       {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/bad-magic-last-byte",
+                        "5.1.6.1/each-byte-of-the-magic"}});
     clauses.push_back({"5.1.6.1 version",
                        "Version 1 is the format that is known; another is not.",
                        {"5.1.6.1/unknown-version", "5.1.6.1/version-zero"}});
     clauses.push_back({"5.1.6.1 data_offset",
                        "The data begins at data_offset, which is 4096.",
-                       {"5.1.6.1/other-data-offset"}});
+                       {"5.1.6.1/other-data-offset", "5.1.6.1/absurd-static-fields"}});
     clauses.push_back({"5.1.6.1 reserved",
                        "Reserved bytes belong to later versions: what stands there is no reason "
                        "for anything.",
-                       {"5.1.6.1/reserved-bytes-set"}});
+                       {"5.1.6.1/reserved-bytes-set", "5.1.6.1/reserved-bytes-that-change"}});
+    clauses.push_back({"5.1.6.1 static",
+                       "Static fields may be kept: what changes later changes nothing that is "
+                       "mapped.",
+                       {"5.1.6.1/static-fields-that-change"}});
     clauses.push_back({"5.1.6.1 generation",
                        "Each buffer has a generation, higher than that of the one before.",
                        {"5.1.8.3/grow", "E19/nudged"}});
@@ -34,7 +39,8 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.1-6/drain", "5.1.8.2-5/sleeps-and-wakes"}});
     clauses.push_back({"5.1.6.3 futex_counter",
                        "Consumers sleep on futex_counter, 32 bits at offset 128, and leave it be.",
-                       {"5.1.8.2-5/sleeps-and-wakes", "E17/shared-futex"}});
+                       {"5.1.8.2-5/sleeps-and-wakes", "E17/shared-futex", "5.1.6.3/counter-wraps",
+                        "5.1.6.3/counter-beyond-31-bits"}});
     clauses.push_back(
         {"5.1.6.3 need_wake",
          "The consumer sets need_wake to 1 before it sleeps and clears it when awake.",
@@ -50,11 +56,12 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
          {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/sixteen-cpus"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
-                       {"5.1.2/events-of-the-boot-phase", "contract-1/eagain"}});
+                       {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",
+                        "contract-1/eagain"}});
     clauses.push_back({"5.1.3",
                        "The capacity is a power of two, the same for every CPU.",
                        {"5.1.3/capacity-no-power-of-two", "5.1.3/capacity-zero",
-                        "5.1.3/attach-says-no-power-of-two"}});
+                        "5.1.3/attach-says-no-power-of-two", "5.1.3/largest-capacity"}});
     clauses.push_back({"5.1.4",
                        "An event that crosses the end of the ring is one run of bytes.",
                        {"5.1.4/wrap-at-every-byte", "5.1.4/wrap-at-an-event-boundary"}});
@@ -107,17 +114,19 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.2 step 3",
                        "The value to wait with is read anew before each wait.",
                        {"5.1.8.2-5/sleeps-and-wakes", "E2/event-at-the-futex-wait"}});
-    clauses.push_back({"5.1.8.2 step 4",
-                       "The spin is brief, and looks at write_pos.",
-                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2/explored-sleep"}});
+    clauses.push_back(
+        {"5.1.8.2 step 4",
+         "The spin is brief, and looks at write_pos.",
+         {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2/explored-sleep", "5.1.8.2/idle-burns-no-cpu"}});
     clauses.push_back({"5.1.8.2 step 5",
                        "It sleeps by futex_wait on futex_counter, a genuine sleep; whatever ends "
                        "the wait, it looks again.",
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
-                        "5.1.8.2-5/waits-that-return-eintr"}});
+                        "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2/idle-burns-no-cpu"}});
     clauses.push_back({"5.1.8.2 step 6",
                        "After a wake it goes back to the drain loop, whatever woke it.",
-                       {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step"}});
+                       {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
+                        "5.1.8.2/delivers-when-woken"}});
 }
 
 void add_generation_clauses(std::vector<Clause>& clauses) {
@@ -136,16 +145,18 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow"}});
     clauses.push_back({"5.1.8.3 step 6",
                        "The old fd is closed and the old mapping removed.",
-                       {"5.1.8.3-6/closes-what-it-leaves"}});
+                       {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes"}});
     clauses.push_back({"5.1.8.4",
                        "No event is lost or delivered twice in a change of buffers.",
                        {"5.1.8.4/resizes-under-load"}});
-    clauses.push_back({"5.1.9 laps",
-                       "The oldest events are overwritten while it reads; the rest is delivered.",
-                       {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times"}});
+    clauses.push_back(
+        {"5.1.9 laps",
+         "The oldest events are overwritten while it reads; the rest is delivered.",
+         {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times", "5.1.9/paused-for-ten-laps"}});
     clauses.push_back({"5.1.9 gaps",
                        "A gap in the sequence numbers of a CPU says how many events were lost.",
-                       {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first"}});
+                       {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first",
+                        "5.1.9/long-runs-of-drops"}});
     clauses.push_back({"5.1.10",
                        "Loads of write_pos and tail_pos are acquire loads.",
                        {},
@@ -169,10 +180,11 @@ void add_event_clauses(std::vector<Clause>& clauses) {
                        {"event-model/longer-header"}});
     clauses.push_back({"event model, timestamp",
                        "64 bits of CLOCK_REALTIME, which may jump.",
-                       {"event-model/clock-jumps"}});
-    clauses.push_back({"event model, sequence",
-                       "64 bits for each CPU and boot.",
-                       {"5.1.9/gap-of-dropped-events"}});
+                       {"event-model/clock-jumps", "event-model/timestamps-at-the-ends"}});
+    clauses.push_back(
+        {"event model, sequence",
+         "64 bits for each CPU and boot.",
+         {"event-model/sequences-beyond-32-bits", "event-model/sequences-beyond-63-bits"}});
     clauses.push_back({"event model, origin_class",
                        "0 to 3 have a name, 4 to 255 are reserved and may come.",
                        {"event-model/origins"}});

@@ -26,6 +26,8 @@ HistorySettings history_settings(const RingsSetup& setup) {
     settings.capacity_bytes = setup.capacity_bytes;
     settings.start_positions = setup.start_positions;
     settings.boot_capacity_bytes = setup.boot_capacity_bytes;
+    settings.first_sequence = setup.first_sequence;
+    settings.first_futex_counter = setup.first_futex_counter;
     return settings;
 }
 
@@ -81,9 +83,12 @@ Rings::Rings(const RingsSetup& setup)
         const BufferIndex made =
             add_memory(buffer.capacity, cpu, buffer.start_position, buffer.generation());
         if (made != index) throw SuiteError("the history numbers its buffers in another order");
+        // Before anybody can see it: a buffer that has woken often.
+        memories_[index]->buffer()->futex_counter = setup.first_futex_counter;
+        *memories_[index]->futex_word() = setup.first_futex_counter;
         producers_.push_back(std::make_unique<Producer>(*this));
         kmes_cpu_init(&producers_[cpu]->cpu, static_cast<__u16>(cpu), memories_[index]->buffer(),
-                      &producers_[cpu]->platform, 0);
+                      &producers_[cpu]->platform, setup.first_sequence - 1);
     }
 }
 
@@ -118,7 +123,7 @@ void Rings::before_operation() {
 }
 
 void Rings::stamp(EventSpec& spec) {
-    if (spec.timestamp == 0) {
+    if (spec.timestamp == 0 && !timestamps_as_given_) {
         spec.timestamp = clock_ns_;
         clock_ns_ += kClockStepNs;
     }

@@ -36,6 +36,8 @@ struct RingsSetup {
     std::vector<std::uint64_t> start_positions;  // one a CPU; what is missing is 0
     // With a value the run begins in the boot phase: attaching is answered EAGAIN until hand_over.
     std::optional<std::uint64_t> boot_capacity_bytes;
+    std::uint64_t first_sequence = 1;       // E25: a producer that restarted goes on
+    std::uint32_t first_futex_counter = 0;  // of the first buffers: near the top it wraps soon
 };
 
 class Rings {
@@ -86,6 +88,8 @@ class Rings {
     EventSpec make(std::uint64_t event_bytes, std::string type = "t",
                    std::uint64_t extra_header_bytes = 0);
     void set_clock(std::uint64_t ns) { clock_ns_ = ns; }
+    // From now on a spec's timestamp of 0 means 0, not the stage's clock.
+    void take_timestamps_as_given() { timestamps_as_given_ = true; }
     std::uint64_t clock() const { return clock_ns_; }
     void set_seed(std::uint64_t seed) { random_ = seed; }
     std::uint64_t random();
@@ -130,6 +134,7 @@ class Rings {
     };
     std::map<std::uint32_t, Reserved> reserved_;  // by CPU
     bool data_is_planted_ = false;
+    bool timestamps_as_given_ = false;
 };
 
 }  // namespace kmes::conformance

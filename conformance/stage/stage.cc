@@ -88,6 +88,10 @@ void Stage::set_on_mapped(std::function<void(const Mapped&)> function) {
     on_mapped_ = std::move(function);
 }
 
+void Stage::set_on_attached(std::function<void(const Attached&)> function) {
+    on_attached_ = std::move(function);
+}
+
 void Stage::set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function) {
     on_wait_ = std::move(function);
 }
@@ -182,6 +186,7 @@ void Stage::on(const Attached& event) {
     attaches_.push_back(event);
     if (event.error != 0) return;
     for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
+    if (on_attached_) on_attached_(event);
 }
 
 void Stage::on(const Mapped& event) {
@@ -512,6 +517,18 @@ void Stage::wait_asleep_or_stuck(std::uint32_t cpu) {
     const TimePoint end = Clock::now() + kStuck;
     while (!ended_ && !asleep(cpu) && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
     if (ended_) stop_ended();
+}
+
+void Stage::wait_tolerated_at_rest() {
+    const auto all_refused = [this] {
+        for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+            if (rings_->history().tolerated(cpu) && !progress_->ended(cpu)) return false;
+        }
+        return true;
+    };
+    // A look is of use only after a while in which nothing moved: look_for_quiet sees to that.
+    wait_while([&] { return !ended_ && !all_refused() && look_for_quiet() == Quiet::no; },
+               [] { return false; }, "the testee to refuse what it was shown, or to sleep");
 }
 
 bool Stage::is_present(const Mapped& mapped, std::uint32_t cpu) const {

@@ -62,6 +62,8 @@ class Stage {
     void set_reported_capacity(std::uint64_t bytes) { reported_capacity_bytes_ = bytes; }
     // Called at each successful mmap, while the testee stands still behind it.
     void set_on_mapped(std::function<void(const Mapped&)> function);
+    // Called at each kmes_attach that was served, while the testee stands still behind it.
+    void set_on_attached(std::function<void(const Attached&)> function);
     void start();
 
     // -- Waiting. Each throws Stop if the testee ends, or hangs, before --
@@ -80,6 +82,9 @@ class Stage {
     // The same, but nothing is said if it neither sleeps nor delivers for a short while: for a case
     // in which an event is on its way that only the case can publish.
     void wait_asleep_or_stuck(std::uint32_t cpu);
+    // Every CPU that is tolerated (level robust) is refused, or its consumer has come to rest with
+    // what it was shown: it sleeps, or waits with a limit.
+    void wait_tolerated_at_rest();
     // Until `condition`; `what` names it in the message when the limit is passed.
     void wait_until(const std::function<bool()>& condition, const std::string& what);
     // Until `condition`, or everything is delivered and asleep, or the CPU has ended. True: the
@@ -250,6 +255,7 @@ class Stage {
     std::deque<int> attach_errors_;
     std::optional<std::uint64_t> reported_capacity_bytes_;
     std::function<void(const Mapped&)> on_mapped_;
+    std::function<void(const Attached&)> on_attached_;
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// See forge.h.
+#include "conformance/cases/forge.h"
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint32_t kSoundCpus = 2;
+constexpr std::uint64_t kStartPosition = (1ull << 40) + 1000;
+// Of an event, and of the metadata page: event model, 5.1.6.2.
+constexpr std::uint64_t kSequenceOffset = 16;
+constexpr std::uint64_t kTypeLenOffset = 27;
+constexpr std::uint64_t kWritePosOffset = 64;
+constexpr std::uint64_t kTailPosOffset = 72;
+
+BufferIndex present(Stage& stage, std::uint32_t cpu) {
+    return stage.rings().history().present_buffer(cpu);
+}
+
+}  // namespace
+
+void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
+                  const ForgedHeader& forged) {
+    Rings& rings = stage.rings();
+    rings.write_data(present(stage, cpu), position, bytes_of(forged.event_size));
+    rings.write_data(present(stage, cpu), position + 4, bytes_of(forged.header_size));
+    rings.write_data(present(stage, cpu), position + kTypeLenOffset, bytes_of(forged.type_len));
+}
+
+void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
+                    std::uint64_t sequence) {
+    stage.rings().write_data(present(stage, cpu), position + kSequenceOffset, bytes_of(sequence));
+}
+
+void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
+                     std::uint64_t tail_pos) {
+    forge_field(stage, cpu, kTailPosOffset, bytes_of(tail_pos));
+    forge_field(stage, cpu, kWritePosOffset, bytes_of(write_pos));
+}
+
+void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
+                 const std::vector<std::uint8_t>& bytes) {
+    stage.rings().write_metadata(present(stage, cpu), offset, bytes);
+}
+
+void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
+    History& history = stage.rings().history();
+    history.set_fault(history.present_buffer(cpu), BufferFault::corrupt_content, detail);
+    history.tolerate(cpu);
+}
+
+CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
+                        const std::function<void(std::uint32_t cpu)>& forge) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = forged_cpus + kSoundCpus;
+    // Far from 0: there is room to go back, and a wrong capacity shows in every address.
+    setup.start_positions.assign(setup.cpus, kStartPosition);
+    stage.set_up(setup);
+    const auto forge_all = [&] {
+        for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) forge(cpu);
+    };
+    emit_everywhere(stage, 3, 100);
+    if (moment == Moment::before_the_attach) forge_all();
+    stage.start();
+    stage.wait_mapped();
+    if (moment == Moment::while_it_runs) {
+        stage.wait_asleep();
+        stage.freeze();
+        forge_all();
+        stage.thaw();
+        for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) stage.rings().spurious_wake(cpu);
+    }
+    for (std::uint32_t cpu = forged_cpus; cpu < stage.cpus(); ++cpu) {
+        emit_some(stage, cpu, 2, 100);
+        stage.wait_delivered(cpu);
+    }
+    stage.wait_tolerated_at_rest();
+    return stage.finish_tolerant();
+}
+
+}  // namespace kmes::conformance

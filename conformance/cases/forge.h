@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Bytes that no producer writes, put into buffers behind the producer's back (level robust). Each
+// forged CPU is tolerated: the testee may refuse it or go on with what is whole.
+#ifndef KMES_CONFORMANCE_CASES_FORGE_H_
+#define KMES_CONFORMANCE_CASES_FORGE_H_
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+template <typename Word>
+std::vector<std::uint8_t> bytes_of(Word word) {
+    std::vector<std::uint8_t> bytes(sizeof(word));
+    std::memcpy(bytes.data(), &word, sizeof(word));
+    return bytes;
+}
+
+// The lengths in an event's header.
+struct ForgedHeader {
+    std::uint32_t event_size;
+    std::uint32_t header_size;
+    std::uint16_t type_len;
+};
+
+// At `position` of the present buffer of the CPU.
+void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
+                  const ForgedHeader& forged);
+void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
+                    std::uint64_t sequence);
+void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
+                     std::uint64_t tail_pos);
+void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
+                 const std::vector<std::uint8_t>& bytes);
+
+// From now on nothing that this CPU delivers is judged, and a refusal is right.
+void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
+
+enum class Moment {
+    before_the_attach,
+    while_it_runs,  // it sleeps; what is forged is there when it moves again
+};
+
+// Machines of many CPUs: `forge` is called for each of the first `forged_cpus`, two more are sound.
+// The sound ones must be drained whatever becomes of the others; in the end the testee has refused
+// each forged CPU, or rests with it.
+CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
+                        const std::function<void(std::uint32_t cpu)>& forge);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_CASES_FORGE_H_

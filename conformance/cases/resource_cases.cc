@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+//
+// Much of everything: resizes, bytes, laps, drops, numbers at the ends of their range; and attaches
+// that a resize or the boot hand-over meets half way.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// -- What a testee holds ---------------------------------------------------------------------
+
+struct Holdings {
+    std::uint64_t fds = 0;
+    std::uint64_t ring_mappings = 0;
+    std::uint64_t regions = 0;     // lines of /proc/PID/maps
+    std::uint64_t data_bytes = 0;  // VmData: private memory that can be written
+};
+
+std::uint64_t count_lines(const std::string& path) {
+    std::ifstream in(path);
+    return static_cast<std::uint64_t>(
+        std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
+}
+
+// The figure in KiB behind `name` in a file of /proc, in bytes.
+std::uint64_t read_kib(const std::string& path, const std::string& name) {
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
+    }
+    stop_unsupported(fmt::format("{} has no line {}", path, name));
+}
+
+Holdings look_at(Stage& stage) {
+    const std::string folder = fmt::format("/proc/{}", stage.tracer().testee_pid());
+    Holdings holdings;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
+        static_cast<void>(entry);
+        ++holdings.fds;
+    }
+    holdings.ring_mappings = stage.tracer().mappings().size();
+    holdings.regions = count_lines(folder + "/maps");
+    holdings.data_bytes = read_kib(folder + "/status", "VmData:");
+    return holdings;
+}
+
+// More files than the default limit allows, for the buffers that the runner keeps. The testee has
+// been started before, and keeps its own limit.
+class ManyFiles {
+  public:
+    explicit ManyFiles(rlim_t needed) {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit wider = before_;
+        wider.rlim_cur = std::max(before_.rlim_cur, needed);
+        if (wider.rlim_cur > before_.rlim_max || setrlimit(RLIMIT_NOFILE, &wider) != 0)
+            stop_unsupported(fmt::format("the suite needs {} open files; the limit is {}", needed,
+                                         before_.rlim_max));
+    }
+    ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+    ManyFiles(const ManyFiles&) = delete;
+    ManyFiles& operator=(const ManyFiles&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+// Grows by more than `least` in each stretch between two looks: something is never given back. One
+// that grows once, or frees late, does not.
+bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
+           std::uint64_t least) {
+    for (std::size_t i = 1; i < looks.size(); ++i) {
+        if (looks[i].*figure <= looks[i - 1].*figure + least) return false;
+    }
+    return true;
+}
+
+// Four looks at what the testee holds, fifty resizes apart. What is lost at each resize of each of
+// two CPUs grows by a hundred pieces between two looks; a quarter of that is the limit.
+CaseOutcome two_hundred_resizes(Stage& stage) {
+    constexpr int kResizes = 200;
+    constexpr int kStretch = 50;
+    constexpr std::uint64_t kCapacity = 1 << 20;
+    constexpr std::uint64_t kLeast = kStretch / 2;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 2;
+    setup.capacity_bytes = kCapacity;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    const ManyFiles files(4 * setup.cpus * (kResizes + 20));
+    std::vector<Holdings> looks;
+    for (int i = 1; i <= kResizes; ++i) {
+        stage.resize(kCapacity);
+        emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+        if (i % kStretch == 0) looks.push_back(look_at(stage));
+    }
+    const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what) {
+        std::string text = fmt::format("after 50, 100, 150 and 200 resizes it has");
+        for (const Holdings& look : looks) text += fmt::format(" {}", look.*figure);
+        Finding finding = contract_finding(fmt::format("{} {}", text, what));
+        finding.clause = "5.1.8.3-6";
+        stage.blame(finding);
+    };
+    if (grows(looks, &Holdings::fds, kLeast)) blame(&Holdings::fds, "open files");
+    if (grows(looks, &Holdings::ring_mappings, kLeast))
+        blame(&Holdings::ring_mappings, "mappings of buffers");
+    else if (grows(looks, &Holdings::regions, kLeast))
+        blame(&Holdings::regions, "regions of memory");
+    if (grows(looks, &Holdings::data_bytes, kLeast * kCapacity / 2))
+        blame(&Holdings::data_bytes, "bytes of private memory");
+    return stage.finish();
+}
+
+// -- Sizes -----------------------------------------------------------------------------------
+
+// The files are sparse: only what is written takes memory. A consumer that keeps a copy of its own
+// of a whole ring needs the room for it.
+CaseOutcome largest_capacity(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 256ull << 20;
+    constexpr std::uint64_t kNeeded = 2ull << 30;
+    const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");
+    if (available < kNeeded)
+        stop_unsupported(
+            fmt::format("{} MiB of memory are free; {} are wanted for buffers of "
+                        "256 MiB",
+                        available >> 20, kNeeded >> 20));
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = kCapacity;
+    setup.start_positions = {3 * kCapacity - 100'000};
+    stage.set_up(setup);
+    emit_some(stage, 0, 9, 30'000);
+    stage.start();
+    stage.wait_delivered();
+    emit_some(stage, 0, 1, 1 << 20);
+    emit_some(stage, 0, 9, 100);
+    stage.wait_asleep();
+    stage.resize(stage.default_setup().capacity_bytes);
+    emit_some(stage, 0, 3, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Ten times round while it stands still, wherever in its drain it was stopped.
+CaseOutcome paused_for_ten_laps(Stage& stage) {
+    constexpr int kLaps = 10;
+    stage.start();
+    stage.wait_asleep();
+    for (const std::uint64_t event_bytes : {700, 3000, 20000}) {
+        emit_everywhere(stage, 20, event_bytes / 10);
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            for (int i = 0; i < kLaps; ++i) lap(stage, cpu, event_bytes + cpu);
+        }
+        stage.thaw();
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// -- Attaches that something meets half way --------------------------------------------------
+
+// One CPU moves to a new buffer; the buffer is swapped once more at the `k`-th step on the way: a
+// kmes_attach that was served, an mmap, or an access to the page that was mapped. False: there was
+// no such step.
+bool swap_at_step_of_attach(Stage& stage, std::uint64_t k) {
+    constexpr std::uint64_t kAccessesAtMost = 40;
+    std::uint64_t steps = 0;
+    const auto step = [&] {
+        if (++steps != k) return false;
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 70);
+        return true;
+    };
+    stage.set_on_attached([&](const Attached& attached) {
+        if (attached.error == 0) step();
+    });
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (step() || steps > k || !stage.is_present(mapped, 0)) return;
+        std::uint64_t left = kAccessesAtMost;
+        stage.guard(0, 0, 1, [&step, left](const GuardHit&) mutable {
+            return step() || --left == 0 ? Stage::AtGuard::release : Stage::AtGuard::step;
+        });
+    });
+    stage.resize(stage.capacity_bytes());
+    emit_some(stage, 0, 1, 70);
+    stage.wait_asleep();
+    stage.release_guards();
+    stage.set_on_attached(nullptr);
+    stage.set_on_mapped(nullptr);
+    return steps >= k;
+}
+
+CaseOutcome resize_at_every_step_of_an_attach(Stage& stage) {
+    constexpr std::uint64_t kStepsAtMost = 60;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    stage.set_up(setup);
+    emit_everywhere(stage, 3, 100);
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint64_t k = 1; k <= kStepsAtMost && !stage.has_ended(0); ++k) {
+        if (!swap_at_step_of_attach(stage, k)) break;
+    }
+    return stage.finish();
+}
+
+CaseOutcome attach_in_the_boot_phase(Stage& stage) {
+    constexpr int kTriesAtMost = 400;
+    RingsSetup setup = stage.default_setup();
+    setup.boot_capacity_bytes = 65536;
+    stage.set_up(setup);
+    emit_everywhere(stage, 5, 300);
+    stage.start();
+    // It may end at the first EAGAIN, which is right.
+    for (int i = 0; i < kTriesAtMost && stage.attaches().size() < 3; ++i) stage.let_run(5);
+    emit_everywhere(stage, 5, 300);
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        stage.rings().hand_over(cpu, SwapSpec{stage.capacity_bytes(), PositionRule::keep, 0});
+        emit_some(stage, cpu, 2, 100);
+        stage.let_run(2);
+    }
+    if (!stage.wait_mapped_or_exit()) return stage.finish_any_exit();
+    stage.wait_delivered();
+    emit_everywhere(stage, 3, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// -- Numbers at the ends of their range ------------------------------------------------------
+
+// futex_counter moves by one for each wake: eight of them take it over the end.
+CaseOutcome counter_from(Stage& stage, std::uint32_t first) {
+    RingsSetup setup = stage.default_setup();
+    setup.first_futex_counter = first;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 8; ++round) {
+        emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+CaseOutcome sequences_from(Stage& stage, std::uint64_t first) {
+    RingsSetup setup = stage.default_setup();
+    setup.first_sequence = first;
+    stage.set_up(setup);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 3, 100);
+    stage.wait_asleep();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) stage.rings().drop(cpu);
+    emit_everywhere(stage, 2, 100);
+    stage.resize(2 * stage.capacity_bytes());
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome long_runs_of_drops(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 100);
+    for (const int drops : {255, 256, 300}) {
+        for (int i = 0; i < drops; ++i) stage.rings().drop(0);
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 100);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome timestamps_at_the_ends(Stage& stage) {
+    stage.rings().take_timestamps_as_given();
+    stage.start();
+    stage.wait_mapped();
+    for (const std::uint64_t timestamp :
+         {0ull, 0xffff'ffff'ffff'ffffull, 0ull, 1ull, 0x8000'0000'0000'0000ull, 0ull}) {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            EventSpec spec = stage.rings().make(64);
+            spec.timestamp = timestamp;
+            stage.rings().emit(cpu, std::move(spec));
+        }
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+using AddCase = std::function<void(std::string_view, Level, std::string_view, std::string_view,
+                                   std::string_view, std::string_view, CaseFunction)>;
+
+void add_number_cases(const AddCase& add) {
+    constexpr std::string_view kAll = "Every event is delivered once, in order, with its numbers.";
+    add("5.1.6.3/counter-wraps", Level::must, "5.1.6.3", "futex_counter wraps at 2^32",
+        "futex_counter begins three below 2^32; eight events, each to a sleeping consumer.",
+        "It compares the counter for equality only: no event is slept on.",
+        [](Stage& stage) { return counter_from(stage, 0xfffffffd); });
+    add("5.1.6.3/counter-beyond-31-bits", Level::must, "5.1.6.3", "futex_counter crosses 2^31",
+        "futex_counter begins three below 2^31; eight events, each to a sleeping consumer.",
+        "The word has no sign: no event is slept on.",
+        [](Stage& stage) { return counter_from(stage, 0x7ffffffd); });
+    add("event-model/sequences-beyond-32-bits", Level::must, "event-model",
+        "sequence numbers beyond 2^32",
+        "The sequence numbers cross 2^32, with a drop and a resize behind.", kAll,
+        [](Stage& stage) { return sequences_from(stage, (1ull << 32) - 3); });
+    add("event-model/sequences-beyond-63-bits", Level::must, "event-model",
+        "sequence numbers beyond 2^63",
+        "The sequence numbers cross 2^63, with a drop and a resize behind.", kAll,
+        [](Stage& stage) { return sequences_from(stage, (1ull << 63) - 3); });
+    add("5.1.9/long-runs-of-drops", Level::must, "5.1.9", "hundreds of dropped events in a row",
+        "255, 256 and 300 events in a row are dropped; nothing of that wakes the consumer.",
+        "What follows is delivered; an L record, where there is one, has the exact number.",
+        long_runs_of_drops);
+    add("event-model/timestamps-at-the-ends", Level::must, "event-model",
+        "timestamps of 0 and 2^64 - 1", "Events whose timestamp is 0, 1, 2^63 and 2^64 - 1.", kAll,
+        timestamps_at_the_ends);
+}
+
+}  // namespace
+
+void add_resource_cases(std::vector<Case>& cases) {
+    const AddCase add = [&cases](std::string_view id, Level level, std::string_view clause,
+                                 std::string_view title, std::string_view description,
+                                 std::string_view expectation, CaseFunction run) {
+        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+    };
+    add_number_cases(add);
+    add("5.1.3/largest-capacity", Level::must, "5.1.3", "buffers of 256 MiB",
+        "The largest capacity that can be configured, with events around the end of the ring; then "
+        "a resize to the usual one.",
+        "Everything is delivered.", largest_capacity);
+    add("5.1.9/paused-for-ten-laps", Level::must, "5.1.9", "stands still for ten laps",
+        "The testee is stopped in the middle of its drain while the ring is overwritten ten times.",
+        "It goes on at tail_pos.", paused_for_ten_laps);
+    add("5.1.2/attach-in-the-boot-phase", Level::must, "5.1.2", "attaches before the hand-over",
+        "The testee starts in the boot phase and gets EAGAIN until the last CPU has been handed "
+        "over; events come before, between and after.",
+        "It tries again until it succeeds and delivers what survived, or ends with a non-zero "
+        "status.",
+        attach_in_the_boot_phase);
+    add("E19/resize-at-every-step-of-an-attach", Level::erratum, "E19",
+        "a resize at every step of an attach",
+        "While the consumer moves to a new buffer, that one is swapped in turn: behind each "
+        "attach, "
+        "behind the mmap, before each look at the page. Retired buffers are nudged.",
+        "It ends up in the living buffer: nothing is lost, nothing comes twice.",
+        resize_at_every_step_of_an_attach);
+    add("5.1.8.3-6/two-hundred-resizes", Level::should, "5.1.8.3-6",
+        "two hundred resizes leave nothing behind",
+        "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "
+        "resizes.",
+        "None of them grows from each look to the next.", two_hundred_resizes);
+}
+
+}  // namespace kmes::conformance
