@@ -4,6 +4,7 @@
   kill_matrix.py check RUNNER TABLE FOLDER MATRIX   each is failed by the case meant for it
   kill_matrix.py compare RUNNER TABLE FOLDER MATRIX the whole suite on each, against MATRIX
   kill_matrix.py write RUNNER TABLE FOLDER MATRIX   the same twice, and writes MATRIX
+  kill_matrix.py add RUNNER TABLE FOLDER MATRIX     the same, for those that MATRIX does not have
 
 TABLE is table.bzl or foreign.bzl, MATRIX the one that belongs to it.
 FOLDER has the programs (broken_<name>, and c_consumer, which is right). One whose compiler was
@@ -44,12 +45,18 @@ def is_built(folder, entry):
         return file.read() != "none\n"
 
 
+def options_of(runner):
+    """Every level, and the cases that a run has to be asked for."""
+    usage = subprocess.run([runner, "--help"], stdout=subprocess.PIPE, text=True).stdout
+    return ["--level", "robust"] + (["--shared"] if "--shared" in usage else [])
+
+
 def run_suite(runner, program, cases=()):
     """The ids of all cases that ran, and of those that failed; in the order of the suite."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
         command = [runner, "--report", "json", "--report-file", report]
-        command += ["--timeout-scale", "%g" % TIMEOUT_SCALE]
+        command += ["--timeout-scale", "%g" % TIMEOUT_SCALE] + options_of(runner)
         for case in cases:
             command += ["--filter", case]
         done = subprocess.run(
@@ -130,6 +137,19 @@ def write_matrix(path, entries, runs, doubtful):
                 file.write("#   %s\n" % case)
 
 
+def add_to_matrix(path, entries, runs, doubtful):
+    """Writes the blocks of `entries` behind the last one of the file."""
+    with open(path) as file:
+        head, mark, rest = file.read().partition("\n# Cases")
+    with tempfile.NamedTemporaryFile("r", suffix=".txt") as part:
+        write_matrix(part.name, entries, runs, doubtful)
+        blocks = part.read()[len(HEAD) :].partition("\n# Cases")[0]
+    killed = {line.split()[-1] for line in blocks.splitlines() if line.startswith(" ")}
+    left = [line for line in rest.splitlines(True) if line.strip("# \n") not in killed]
+    with open(path, "w") as file:
+        file.write(head + blocks + mark + "".join(left))
+
+
 def check(matrix, entries, results):
     """What is wrong when each ran with the case meant for it."""
     faults = []
@@ -163,7 +183,7 @@ def compare(matrix, entries, results):
 
 
 def main():
-    if len(sys.argv) != 6 or sys.argv[1] not in ("check", "compare", "write"):
+    if len(sys.argv) != 6 or sys.argv[1] not in ("check", "compare", "write", "add"):
         sys.exit(__doc__)
     mode, runner, table, folder, path = sys.argv[1:]
     scope = {}
@@ -180,6 +200,12 @@ def main():
         write_matrix(path, entries, runs, doubtful)
         results, matrix = runs[0], read_matrix(path)
         faults = check(matrix, entries, results)
+    elif mode == "add":
+        entries = [entry for entry in entries if entry["name"] not in read_matrix(path)]
+        runs, doubtful = run_twice(runner, folder, entries)
+        add_to_matrix(path, entries, runs, doubtful)
+        added = {entry["name"]: read_matrix(path)[entry["name"]] for entry in entries}
+        faults = check(added, entries, runs[0])
     elif mode == "compare":
         matrix = read_matrix(path)
         faults = compare(matrix, entries, run_all(runner, folder, entries, lambda entry: ()))

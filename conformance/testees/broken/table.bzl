@@ -1296,4 +1296,470 @@ BROKEN = [
 """),
         ],
     ),
+    # Content that no producer writes (level robust), and buffers of absurd fields.
+    dict(
+        name = "believes-any-data-offset",
+        wrong = "Does not look at data_offset.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/other-data-offset",
+        edits = [
+            ("""
+    return meta->data_offset != kMetadataBytes ? "bad data_offset" : NULL;
+""", """
+    return NULL;
+"""),
+        ],
+    ),
+    dict(
+        name = "takes-the-smaller-capacity",
+        wrong = "Where capacity and mapping differ it takes the smaller one, 0 included.",
+        clause = "E14",
+        case = "5.1.6.1/absurd-static-fields",
+        edits = [
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+    if (meta->capacity > mapped) return "capacity is more than what is mapped";
+"""),
+        ],
+    ),
+    dict(
+        name = "compares-the-ends-of-the-magic",
+        wrong = "Compares the first byte of the magic and the last.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/each-byte-of-the-magic",
+        edits = [
+            ("""
+    if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
+""", """
+    if (meta->magic[0] != 'K' || meta->magic[7] != 'G') return "bad magic";
+"""),
+        ],
+    ),
+    dict(
+        name = "reads-the-capacity-each-time",
+        wrong = "Takes the capacity from the page at each event, and not what it has mapped.",
+        clause = "E14",
+        case = "5.1.6.1/static-fields-that-change",
+        edits = [
+            ("""
+    from += c->read_pos & (c->capacity - 1);  // 5.1.4: in one piece from here
+""", """
+    from += c->read_pos & (c->meta->capacity - 1);
+"""),
+        ],
+    ),
+    dict(
+        name = "watches-reserved-bytes",
+        wrong = "Refuses a buffer as soon as a reserved byte of it is not zero.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/reserved-bytes-that-change",
+        edits = [
+            ("""
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+""", """
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+        if (c->meta->reserved2[0] != 0) return refuse(c, "reserved bytes");
+"""),
+        ],
+    ),
+    dict(
+        name = "corrupt-content-is-fatal",
+        wrong = "Aborts at sizes that cannot be right.",
+        clause = "E7",
+        case = "E7/event-size-zero",
+        edits = [
+            ("""
+            if (!sound) return refuse(c, "corrupt event");
+""", """
+            if (!sound) abort();
+"""),
+        ],
+    ),
+    dict(
+        name = "tries-corrupt-content-again",
+        wrong = "Reads an event whose sizes cannot be right again, until they are.",
+        clause = "E7",
+        case = "E7/event-size-one",
+        edits = [
+            ("""
+            if (!sound) return refuse(c, "corrupt event");
+""", """
+            if (!sound) continue;
+"""),
+        ],
+    ),
+    dict(
+        name = "header-longer-than-the-event",
+        wrong = "Does not compare header_size with event_size: a payload of 4 GiB.",
+        clause = "E7",
+        case = "E7/event-size-29",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size > readable) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-the-end-of-an-event",
+        wrong = "Asserts that an event ends at write_pos or before.",
+        clause = "E7",
+        case = "E7/event-size-beyond-write-pos",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size) return false;
+    if (header.event_size > readable && ACQUIRE(&c->meta->tail_pos) <= c->read_pos) abort();
+    if (header.event_size > readable) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-that-there-is-a-type",
+        wrong = "Asserts that an event has a type.",
+        clause = "E7",
+        case = "E7/type-empty",
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+""", """
+    if (header.type_len == 0 && ACQUIRE(&c->meta->tail_pos) <= c->read_pos) abort();
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-the-order-of-positions",
+        wrong = "Asserts that tail_pos is not beyond write_pos.",
+        clause = "E7",
+        case = "E7/tail-beyond-write-pos",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    if (c->read_pos > ACQUIRE(&meta->write_pos)) abort();
+"""),
+        ],
+    ),
+    dict(
+        name = "walks-old-events",
+        wrong = "Believes a write_pos that is more than a capacity ahead: walks round and round.",
+        clause = "E7",
+        case = "E7/positions-forged",
+        edits = [
+            ("""
+    if (readable < sizeof header || readable > c->capacity) return false;
+""", """
+    if (readable < sizeof header) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-that-positions-grow",
+        wrong = "Asserts that write_pos is never lower than it was.",
+        clause = "E7",
+        case = "E7/positions-forged-while-it-runs",
+        edits = [
+            ("""
+        if (c->read_pos >= write_pos) return true;
+""", """
+        if (c->read_pos > write_pos && ACQUIRE(&c->meta->tail_pos) < c->read_pos) abort();
+        if (c->read_pos >= write_pos) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "lists-what-is-lost",
+        wrong = "Writes a line for each sequence number that is missing.",
+        clause = "E7",
+        case = "E7/sequence-goes-back",
+        edits = [
+            ("""
+    c->last_sequence = event->sequence;
+""", """
+    for (uint64_t i = 1; c->last_sequence != 0 && i <= lost; i++) {
+        PRINT(c, "# lost %lu\\n", c->last_sequence + i);
+        if (c->used >= kChunkBytes) flush(c);
+    }
+    c->last_sequence = event->sequence;
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-the-cpu-id",
+        wrong = "Asserts that cpu_id is the index of the fd.",
+        clause = "E7",
+        case = "E7/cpu-id-of-another",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->cpu_id != c->cpu) abort();
+    if (event->sequence <= c->last_sequence) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "waits-for-a-higher-generation",
+        wrong = "Attaches again and again until generation is higher than it was.",
+        clause = "E15",
+        case = "E15/generation-forged",
+        edits = [
+            ("""
+        if (more && retired) more = take_buffer(c);
+""", """
+        if (more && retired) {
+            const uint64_t before = c->generation;
+            do more = take_buffer(c);
+            while (more && c->generation <= before);
+        }
+"""),
+        ],
+    ),
+    # Much of everything, and numbers at the ends of their range.
+    dict(
+        name = "counter-only-grows",
+        wrong = "Waits until futex_counter is higher than it was.",
+        clause = "5.1.6.3",
+        case = "5.1.6.3/counter-wraps",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle && ACQUIRE(&meta->futex_counter) <= counter)
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, ACQUIRE(&meta->futex_counter), NULL,
+                NULL, 0);
+"""),
+        ],
+    ),
+    dict(
+        name = "counter-in-an-int",
+        wrong = "Waits until futex_counter, as an int, is higher than it was.",
+        clause = "5.1.6.3",
+        case = "5.1.6.3/counter-beyond-31-bits",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle && (int32_t)ACQUIRE(&meta->futex_counter) <= (int32_t)counter)
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, ACQUIRE(&meta->futex_counter), NULL,
+                NULL, 0);
+"""),
+        ],
+    ),
+    dict(
+        name = "sequence-in-32-bits",
+        wrong = "Keeps the last sequence number in 32 bits.",
+        clause = "event-model",
+        case = "event-model/sequences-beyond-32-bits",
+        edits = [
+            ("""
+    uint64_t last_sequence;  // over all buffers of this CPU (E21); 0: none delivered yet
+""", """
+    uint32_t last_sequence;
+"""),
+        ],
+    ),
+    dict(
+        name = "signed-sequences",
+        wrong = "Compares sequence numbers as signed numbers.",
+        clause = "event-model",
+        case = "event-model/sequences-beyond-63-bits",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if ((int64_t)event->sequence <= (int64_t)c->last_sequence) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "losses-in-a-byte",
+        wrong = "Counts lost events in eight bits.",
+        clause = "5.1.9",
+        case = "5.1.9/long-runs-of-drops",
+        edits = [
+            ("""
+    const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
+""", """
+    const uint64_t lost = (uint8_t)(event->sequence - c->last_sequence - 1);
+"""),
+        ],
+    ),
+    dict(
+        name = "timestamp-0-is-no-event",
+        wrong = "Takes an event of timestamp 0 for space that is not used.",
+        clause = "event-model",
+        case = "event-model/timestamps-at-the-ends",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->sequence <= c->last_sequence || event->timestamp == 0) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "a-hundred-megabytes-at-most",
+        wrong = "Refuses a capacity of more than 100 MB.",
+        clause = "5.1.3",
+        case = "5.1.3/largest-capacity",
+        edits = [
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+    if (meta->capacity != mapped || mapped > 100000000) return "capacity is not what is mapped";
+"""),
+        ],
+    ),
+    dict(
+        name = "gives-up-when-far-behind",
+        wrong = "Refuses a buffer when it has been lapped more than eight times.",
+        clause = "5.1.9",
+        case = "5.1.9/paused-for-ten-laps",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        if (tail_pos > c->read_pos + 8 * c->capacity) return refuse(c, "too far behind");
+        if (tail_pos > c->read_pos) {
+"""),
+        ],
+    ),
+    dict(
+        name = "eagain-is-no-error",
+        wrong = "Ends with status 0 where kmes_attach says EAGAIN: nothing to do as yet.",
+        clause = "contract-1",
+        case = "5.1.2/attach-in-the-boot-phase",
+        edits = [
+            ("""
+    if (attach_all(NULL, &cpu_count, &capacity) != ERANGE) err(1, "kmes_attach: number of CPUs");
+""", """
+    if (syscall(kAttachCall, NULL, &cpu_count, &capacity) != 0 && errno == EAGAIN) return 0;
+    if (attach_all(NULL, &cpu_count, &capacity) != ERANGE) err(1, "kmes_attach: number of CPUs");
+"""),
+        ],
+    ),
+    dict(
+        name = "one-resize-at-a-time",
+        wrong = "Gives up where the buffer was swapped between its attach and its look at it.",
+        clause = "E19",
+        case = "E19/resize-at-every-step-of-an-attach",
+        edits = [
+            ("""
+    c->replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;
+""", """
+    c->replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;
+    if (c->replaced) errx(1, "the buffer was swapped");
+"""),
+        ],
+    ),
+    dict(
+        name = "leaks-its-copy",
+        wrong = "Gets room for its copy at each change of buffers, and never gives it back.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/two-hundred-resizes",
+        edits = [
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    if ((c->event = malloc(capacity)) == NULL) err(1, "malloc");
+"""),
+        ],
+    ),
+    # Idle honesty.
+    dict(
+        name = "spins-between-sleeps",
+        wrong = "Sleeps for a millisecond at most, and spins for thirty in between.",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-burns-no-cpu",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    struct timespec limit = {0, 1000000}, now, end;
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &limit, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
+        err(1, "futex");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    for (now = end; (now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec - end.tv_nsec < 30000000;
+         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now))
+        if (ACQUIRE(&meta->write_pos) > c->read_pos || is_retired(c)) break;
+"""),
+            ("""
+#include <sys/syscall.h>
+""", """
+#include <sys/syscall.h>
+#include <time.h>
+"""),
+        ],
+    ),
+    dict(
+        name = "collects-for-a-second",
+        wrong = "Waits for a second after each wake, so that more events come together.",
+        clause = "5.1.8.2-6",
+        case = "5.1.8.2/delivers-when-woken",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+""", """
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+    usleep(1000000);
+"""),
+        ],
+    ),
+    # Two consumers on one buffer (--shared).
+    dict(
+        name = "shares-without-a-limit",
+        wrong = "Leaves need_wake alone for the sake of others, and sleeps without a limit.",
+        clause = "E12",
+        case = "E12/cleared-while-it-sleeps",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+""", """
+"""),
+        ],
+    ),
+    dict(
+        name = "asks-only-where-nobody-did",
+        wrong = "Sets need_wake only where it is not set, and sleeps without a limit.",
+        clause = "E12",
+        case = "E12/cleared-at-every-step",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+""", """
+    if (atomic_load_explicit(&meta->need_wake, memory_order_relaxed) == 0)
+        atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+"""),
+            ("""
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+""", """
+"""),
+        ],
+    ),
+    dict(
+        name = "asserts-its-own-flag",
+        wrong = "Asserts that need_wake is 0 when it sets it.",
+        clause = "E12",
+        case = "E12/set-at-every-step",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+""", """
+    if (atomic_exchange(&meta->need_wake, 1) != 0) abort();
+"""),
+        ],
+    ),
 ]
