@@ -32,6 +32,9 @@ void explain(const std::function<void()>& play, const std::string& interleaving)
 }
 
 RingsSetup one_cpu(Stage& stage) {
+    // A consumer that is alone on its buffers is right to sleep without a limit.
+    if (!stage.settings().shared)
+        stop_unsupported("several consumers on one buffer are played with --shared only");
     RingsSetup setup = stage.default_setup();
     setup.cpus = 1;
     return setup;

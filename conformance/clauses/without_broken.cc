@@ -8,18 +8,6 @@ namespace kmes::conformance {
 
 const std::vector<CaseWithoutBroken>& cases_without_broken() {
     static const std::vector<CaseWithoutBroken> cases = {
-        {"5.1.6.1/other-data-offset", "the level robust is being filled"},
-        {"E7/event-size-29", "the level robust is being filled"},
-        {"E7/event-size-beyond-write-pos", "the level robust is being filled"},
-        {"E7/event-size-huge", "the level robust is being filled"},
-        {"E7/event-size-one", "the level robust is being filled"},
-        {"E7/event-size-zero", "the level robust is being filled"},
-        {"E7/header-size-beyond-event", "the level robust is being filled"},
-        {"E7/header-size-huge", "the level robust is being filled"},
-        {"E7/tail-beyond-write-pos", "the level robust is being filled"},
-        {"E7/type-beyond-header", "the level robust is being filled"},
-        {"E7/type-empty", "the level robust is being filled"},
-        {"E7/write-pos-far-ahead", "the level robust is being filled"},
         {"5.1.8.1/explored-drain",
          "a search: the broken testees are each meant for the case of their clause"},
         {"5.1.8.2/explored-sleep",
