@@ -1688,7 +1688,8 @@ BROKEN = [
         err(1, "futex");
 """, """
     struct timespec limit = {0, 1000000}, now, end;
-    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &limit, NULL, 0) != 0 &&
+    uint32_t* word = (uint32_t*)&meta->futex_counter;
+    if (idle && syscall(SYS_futex, word, FUTEX_WAIT, counter, &limit, NULL, 0) != 0 &&
         errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
         err(1, "futex");
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
