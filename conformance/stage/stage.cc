@@ -605,9 +605,9 @@ void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     guarded_.push_back(id);
 }
 
-void Stage::step_torn(const GuardHit& hit, std::uint32_t, const std::function<void()>& between) {
-    between();
-    tracer_->step_guarded(hit.tid);
+void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
+                      const std::function<void()>& between) {
+    tracer_->step_guarded_torn(hit.tid, split_bytes, between);
 }
 
 void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/source_line.h"
 #include "conformance/tracer/symbols.h"
 
 namespace kmes::conformance {
@@ -76,8 +77,10 @@ const CodeText& CodeDetails::told() const {
         text_.module = entry->path;
         if (entry->file.inode == 0) return;
         const std::string file = file_of(*entry, *modules_);
-        if (!file.empty())
-            text_.symbol = symbol_at(file, address_ - entry->start + entry->offset_bytes);
+        if (file.empty()) return;
+        const uint64_t offset = address_ - entry->start + entry->offset_bytes;
+        text_.symbol = symbol_at(file, offset);
+        text_.source = source_line_at(file, offset);
     });
     return text_;
 }

@@ -169,78 +169,43 @@ bool is_full_barrier(const Decoded& decoded) {
     }
 }
 
+struct StringName {
+    ZydisMnemonic mnemonic;
+    StringForm::Kind kind;
+    uint32_t element_bytes;
+};
+
+constexpr StringName kStrings[] = {
+    {ZYDIS_MNEMONIC_MOVSB, StringForm::Kind::kMovs, 1},
+    {ZYDIS_MNEMONIC_MOVSW, StringForm::Kind::kMovs, 2},
+    {ZYDIS_MNEMONIC_MOVSD, StringForm::Kind::kMovs, 4},
+    {ZYDIS_MNEMONIC_MOVSQ, StringForm::Kind::kMovs, 8},
+    {ZYDIS_MNEMONIC_CMPSB, StringForm::Kind::kCmps, 1},
+    {ZYDIS_MNEMONIC_CMPSW, StringForm::Kind::kCmps, 2},
+    {ZYDIS_MNEMONIC_CMPSD, StringForm::Kind::kCmps, 4},
+    {ZYDIS_MNEMONIC_CMPSQ, StringForm::Kind::kCmps, 8},
+    {ZYDIS_MNEMONIC_STOSB, StringForm::Kind::kStos, 1},
+    {ZYDIS_MNEMONIC_STOSW, StringForm::Kind::kStos, 2},
+    {ZYDIS_MNEMONIC_STOSD, StringForm::Kind::kStos, 4},
+    {ZYDIS_MNEMONIC_STOSQ, StringForm::Kind::kStos, 8},
+    {ZYDIS_MNEMONIC_LODSB, StringForm::Kind::kLods, 1},
+    {ZYDIS_MNEMONIC_LODSW, StringForm::Kind::kLods, 2},
+    {ZYDIS_MNEMONIC_LODSD, StringForm::Kind::kLods, 4},
+    {ZYDIS_MNEMONIC_LODSQ, StringForm::Kind::kLods, 8},
+    {ZYDIS_MNEMONIC_SCASB, StringForm::Kind::kScas, 1},
+    {ZYDIS_MNEMONIC_SCASW, StringForm::Kind::kScas, 2},
+    {ZYDIS_MNEMONIC_SCASD, StringForm::Kind::kScas, 4},
+    {ZYDIS_MNEMONIC_SCASQ, StringForm::Kind::kScas, 8},
+};
+
 StringForm describe_string(const Decoded& decoded) {
     StringForm form;
-    using Kind = StringForm::Kind;
-    const auto set = [&form](Kind kind, uint32_t element_bytes) {
-        form.kind = kind;
-        form.element_bytes = element_bytes;
-    };
     // (movsd and cmpsd are also names of SSE instructions.)
     if (decoded.instruction.meta.category != ZYDIS_CATEGORY_STRINGOP) return form;
-    switch (decoded.instruction.mnemonic) {
-        case ZYDIS_MNEMONIC_MOVSB:
-            set(Kind::kMovs, 1);
-            break;
-        case ZYDIS_MNEMONIC_MOVSW:
-            set(Kind::kMovs, 2);
-            break;
-        case ZYDIS_MNEMONIC_MOVSD:
-            set(Kind::kMovs, 4);
-            break;
-        case ZYDIS_MNEMONIC_MOVSQ:
-            set(Kind::kMovs, 8);
-            break;
-        case ZYDIS_MNEMONIC_CMPSB:
-            set(Kind::kCmps, 1);
-            break;
-        case ZYDIS_MNEMONIC_CMPSW:
-            set(Kind::kCmps, 2);
-            break;
-        case ZYDIS_MNEMONIC_CMPSD:
-            set(Kind::kCmps, 4);
-            break;
-        case ZYDIS_MNEMONIC_CMPSQ:
-            set(Kind::kCmps, 8);
-            break;
-        case ZYDIS_MNEMONIC_STOSB:
-            set(Kind::kStos, 1);
-            break;
-        case ZYDIS_MNEMONIC_STOSW:
-            set(Kind::kStos, 2);
-            break;
-        case ZYDIS_MNEMONIC_STOSD:
-            set(Kind::kStos, 4);
-            break;
-        case ZYDIS_MNEMONIC_STOSQ:
-            set(Kind::kStos, 8);
-            break;
-        case ZYDIS_MNEMONIC_LODSB:
-            set(Kind::kLods, 1);
-            break;
-        case ZYDIS_MNEMONIC_LODSW:
-            set(Kind::kLods, 2);
-            break;
-        case ZYDIS_MNEMONIC_LODSD:
-            set(Kind::kLods, 4);
-            break;
-        case ZYDIS_MNEMONIC_LODSQ:
-            set(Kind::kLods, 8);
-            break;
-        case ZYDIS_MNEMONIC_SCASB:
-            set(Kind::kScas, 1);
-            break;
-        case ZYDIS_MNEMONIC_SCASW:
-            set(Kind::kScas, 2);
-            break;
-        case ZYDIS_MNEMONIC_SCASD:
-            set(Kind::kScas, 4);
-            break;
-        case ZYDIS_MNEMONIC_SCASQ:
-            set(Kind::kScas, 8);
-            break;
-        default:
-            break;
+    for (const StringName& name : kStrings) {
+        if (name.mnemonic != decoded.instruction.mnemonic) continue;
+        form.kind = name.kind;
+        form.element_bytes = name.element_bytes;
     }
     const ZydisInstructionAttributes attributes = decoded.instruction.attributes;
     form.stops_at_difference = (attributes & ZYDIS_ATTRIB_HAS_REPE) != 0;
@@ -296,6 +261,9 @@ Instruction decode_instruction(const uint8_t* code, size_t code_bytes) {
     result.is_system_call = instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL ||
                             instruction.mnemonic == ZYDIS_MNEMONIC_SYSENTER ||
                             instruction.mnemonic == ZYDIS_MNEMONIC_INT;
+    const ZydisInstructionCategory category = instruction.meta.category;
+    result.never_faults = category == ZYDIS_CATEGORY_PREFETCH || category == ZYDIS_CATEGORY_NOP ||
+                          category == ZYDIS_CATEGORY_WIDENOP || category == ZYDIS_CATEGORY_CLDEMOTE;
     result.string = describe_string(decoded);
     for (size_t i = 0; i < instruction.operand_count; ++i) {
         const ZydisDecodedOperand& operand = decoded.operands[i];

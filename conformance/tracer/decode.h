@@ -84,7 +84,8 @@ struct Instruction {
     // memory, a serialising instruction. sfence, lfence and everything else do not.
     bool is_full_barrier = false;
     bool is_system_call = false;
-    bool is_locked = false;  // also xchg with memory
+    bool never_faults = false;  // names memory that it does not touch, or only as a hint
+    bool is_locked = false;     // also xchg with memory
     StringForm string;
     std::vector<AddressForm> memory;
     // Bits of general registers: used otherwise than in an address; written in 32 or 64 bits.

@@ -79,6 +79,11 @@ void set_arguments(user_regs_struct& r, const uint64_t (&arguments)[6]) {
 
 Tracer::Engine::Engine(TracerOptions options)
     : options_(std::move(options)),
+      stepping_(options_.stepping == Stepping::kSingleStep ? Stepping::kSingleStep
+                                                           : Stepping::kGuardPages),
+      stepping_reason_(options_.stepping == Stepping::kAutomatic
+                           ? "guard pages: nothing stands in their way"
+                           : "as asked for"),
       output_texts_{BoundedText(options_.shown_output_bytes),
                     BoundedText(options_.shown_output_bytes)} {
     // A blocked SIGCHLD stays pending, so that a stop between a look and a sleep ends the sleep. An
@@ -307,10 +312,14 @@ void Tracer::Engine::resume_ready() {
 }
 
 void Tracer::Engine::resume(Thread& thread) {
+    const bool steps = is_single_stepped(thread);
+    if (steps && !look_before_step(thread)) return;
     const bool every_call = interception_ == Interception::kEveryCall || thread.entry_handled ||
                             thread.wait || thread.redirect || (is_testee(thread) && any_guards());
     int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;
+    if (steps) request = thread.leaves_for_kernel ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
+    thread.is_stepping = request == PTRACE_SINGLESTEP;
     const int signal_number = thread.deliver_signal;
     // Given to another kind of stop than its own, a signal comes back in a stop of its own, with
     // its information lost.

@@ -10,7 +10,8 @@
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   look.cc            what the next instruction touches
 //   stepper.cc         that instruction done: emulated, redirected or with the guards open
-//   string_step.cc     string operations, in bulk
+//   single_step.cc     guards without page protections
+//   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
 //   places.cc          addresses, instructions and faults, told for people
@@ -94,6 +95,27 @@ struct PendingAccess {
     uint64_t string_elements = 0;
 };
 
+// A read in two parts, with something done in between.
+class Torn {
+  public:
+    Torn(uint64_t split_bytes, const std::function<void()>& between)
+        : split_bytes_(split_bytes), between_(between) {}
+    uint64_t split_bytes() const { return split_bytes_; }
+    // What the read of `size_bytes` at `from` gives: first the bytes at its low end (or high end),
+    // then `between`, then the others. The parts meet at a multiple of `granule` from `origin` on.
+    void compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool is_down,
+                 uint64_t origin, uint64_t granule);
+    // `between`, once; for what cannot be torn.
+    void give_up();
+    // The first part ends behind `bytes`, which the caller has seen to.
+    void act_behind(uint64_t bytes);
+
+  private:
+    uint64_t split_bytes_;
+    const std::function<void()>& between_;
+    bool is_over_ = false;
+};
+
 struct Thread {
     pid_t tid = 0;
     pid_t process = 0;
@@ -104,11 +126,13 @@ struct Thread {
     int status = 0;
     StopKind received = StopKind::kNone;
     StopKind now = StopKind::kNone;
-    siginfo_t signal_info = {};     // received == kSignal
-    int64_t call_result = 0;        // received == kExit
-    bool late_guard_fault = false;  // its SIGSEGV of a guard was pending when the guard went
-    bool is_guard_fault = false;    // received == kSignal: a guard stood there when it was received
-    bool in_backlog = false;        // received, not handled yet
+    siginfo_t signal_info = {};      // received == kSignal
+    int64_t call_result = 0;         // received == kExit
+    bool is_stepping = false;        // it was let go for one instruction
+    bool leaves_for_kernel = false;  // its next instruction is a system call, or it is in one
+    bool late_guard_fault = false;   // its SIGSEGV of a guard was pending when the guard went
+    bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received
+    bool in_backlog = false;      // received, not handled yet
     bool is_zombie =
         false;  // a leader that has ended before the other threads: it never stops again
 
@@ -182,7 +206,7 @@ class Tracer::Engine {
     std::vector<std::pair<int, BufferId>> open_fds();
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
-    GuardStep step_guarded(pid_t tid);
+    GuardStep step_guarded(pid_t tid, Torn* torn);
     GuardHandler guard_handler_;
     std::optional<NextInstruction> next_instruction(pid_t tid);
     bool step_over(pid_t tid);
@@ -192,6 +216,8 @@ class Tracer::Engine {
     TracerOptions options_;
     AttachHandler attach_handler_;
     Interception interception_ = Interception::kAutomatic;
+    Stepping stepping_ = Stepping::kGuardPages;
+    std::string stepping_reason_;
     pid_t testee_ = 0;
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
@@ -278,6 +304,8 @@ class Tracer::Engine {
     bool is_at_guard(const siginfo_t& info);
     void note_pending_guard_faults();
     bool report_guard_hit(Thread& thread);
+    bool ask_about(Thread& thread);
+    bool close_guard(Thread& thread, LiveMapping& live, uint64_t offset, uint64_t length);
     bool report_write_fault(Thread& thread);
     void open_inherited_guards(Thread& thread);
 
@@ -293,16 +321,32 @@ class Tracer::Engine {
 
     // --- stepper.cc
     GuardStep::Outcome step_once(Thread& thread);
-    bool emulate(Thread& thread, PendingAccess& pending);
-    std::optional<GuardStep::Outcome> redirect_and_step(Thread& thread,
-                                                        const PendingAccess& pending);
+    bool emulate(Thread& thread, PendingAccess& pending, Torn* torn);
+    std::optional<GuardStep::Outcome> redirect(Thread& thread, const PendingAccess& pending,
+                                               Torn* torn);
+    std::optional<GuardStep::Outcome> redirect_to(Thread& thread, const PendingAccess& pending,
+                                                  const std::vector<uint64_t>& distances);
+
+    // --- torn_step.cc
+    std::optional<GuardStep::Outcome> redirect_to_copy(Thread& thread, const PendingAccess& pending,
+                                                       Torn& torn);
+    std::optional<GuardStep::Outcome> gather_in_parts(Thread& thread, const PendingAccess& pending,
+                                                      const std::vector<uint64_t>& distances,
+                                                      Torn& torn);
     GuardStep::Outcome open_and_step(Thread& thread);
     bool finish_emulated(Thread& thread, const user_regs_struct& registers);
+
+    // --- single_step.cc
+    bool is_single_stepped(const Thread& thread) const;
+    void fall_back_to_single_steps(std::string reason);
+    const RingOperand* guarded_operand(const PendingAccess& pending);
+    bool look_before_step(Thread& thread);
+    GuardStep::Outcome step_openly(Thread& thread);
 
     // --- string_step.cc
     void look_at_string(PendingAccess& pending);
     uint64_t guarded_bytes(const LiveMapping& live, uint64_t address, bool is_backward);
-    std::optional<uint64_t> emulate_string(Thread& thread, PendingAccess& pending);
+    bool emulate_string(Thread& thread, PendingAccess& pending, Torn* torn);
 
     // --- redirect.cc
     bool redirect_entries();

@@ -136,14 +136,26 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
         mapped_begin + (live.mapping.length_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     if (begin < mapped_begin || end > mapped_end) return false;
     return with_frozen_testee([&](Thread& thread) {
-               Injection injection(*this, thread);
-               if (!ensure_hidden_mapping(injection, thread, live)) return false;
-               const uint64_t offset = begin - mapped_begin;
-               if (!protect(injection, live, offset, end - begin, true)) return false;
-               live.guards.emplace_back(offset, end - begin);
-               return true;
+               return close_guard(thread, live, begin - mapped_begin, end - begin);
            }) &&
            redirect_entries();
+}
+
+bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t offset,
+                                 uint64_t length) {
+    if (stepping_ == Stepping::kGuardPages) {
+        Injection injection(*this, thread);
+        const bool is_closed = ensure_hidden_mapping(injection, thread, live) &&
+                               protect(injection, live, offset, length, true);
+        if (!is_closed && !injection.usable()) return false;
+        if (!is_closed) {
+            if (options_.stepping != Stepping::kAutomatic || any_guards()) return false;
+            fall_back_to_single_steps(
+                "single steps: the testee's own filter refuses the calls that make guard pages");
+        }
+    }
+    live.guards.emplace_back(offset, length);
+    return true;
 }
 
 // A thread that stands at the entry of a call which has been looked at already would take its
@@ -164,6 +176,10 @@ bool Tracer::Engine::release_guards(MappingId id) {
     LiveMapping& live = mappings_[id];
     if (live.guards.empty()) return true;
     return with_frozen_testee([&](Thread& thread) {
+        if (stepping_ == Stepping::kSingleStep) {
+            live.guards.clear();
+            return true;
+        }
         note_pending_guard_faults();
         Injection injection(*this, thread);
         bool all = injection.usable();
@@ -180,7 +196,7 @@ void Tracer::Engine::open_inherited_guards(Thread& thread) {
     // for the testee.
     constexpr int kCompareMemory = 1;  // KCMP_VM
     const bool is_shared = syscall(SYS_kcmp, thread.process, testee_, kCompareMemory, 0, 0) == 0;
-    if (!any_guards() || is_shared) return;
+    if (!any_guards() || is_shared || stepping_ == Stepping::kSingleStep) return;
     // The same program at the same addresses: the parent's syscall instruction is the child's.
     process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
     process_of(thread).scratch = processes_[testee_].scratch;
@@ -188,7 +204,8 @@ void Tracer::Engine::open_inherited_guards(Thread& thread) {
 }
 
 bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
-    return info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR && !guards_are_open_ &&
+    return stepping_ == Stepping::kGuardPages && info.si_signo == SIGSEGV &&
+           info.si_code == SEGV_ACCERR && !guards_are_open_ &&
            guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
 }
 
@@ -207,7 +224,6 @@ void Tracer::Engine::note_pending_guard_faults() {
     }
 }
 
-// The handler is asked at once, or an event pushed.
 bool Tracer::Engine::report_guard_hit(Thread& thread) {
     if (!thread.is_guard_fault) return false;
     thread.deliver_signal = 0;
@@ -222,21 +238,23 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
     hit.place = place_in(*live, address);
     if (hit.accesses.empty()) hit.accesses.push_back({hit.place, 0, true, false});
     thread.pending = std::move(pending);
-    if (guard_handler_) {
-        const pid_t tid = thread.tid;
-        // (A copy: what the handler does may take the thread's own away.)
-        const GuardHit told = thread.pending->hit;
-        const GuardAnswer answer = guard_handler_(told);
-        Thread* still = find(tid);
-        if (answer == GuardAnswer::kStep) {
-            if (still != nullptr && still->pending) step_guarded(tid);
-        } else if (still != nullptr) {
-            push(*still, told);
-        }
+    ask_about(thread);
+    return true;
+}
+
+// The handler is asked about the pending access, or an event pushed. False: an event has been.
+bool Tracer::Engine::ask_about(Thread& thread) {
+    const pid_t tid = thread.tid;
+    // (A copy: what the handler does may take the thread's own away.)
+    const GuardHit hit = thread.pending->hit;
+    const GuardAnswer answer = guard_handler_ ? guard_handler_(hit) : GuardAnswer::kEvent;
+    Thread* still = find(tid);
+    if (answer == GuardAnswer::kStep) {
+        if (still != nullptr && still->pending) step_guarded(tid, nullptr);
         return true;
     }
-    push(thread, thread.pending->hit);
-    return true;
+    if (still != nullptr) push(*still, hit);
+    return false;
 }
 
 bool Tracer::Engine::report_write_fault(Thread& thread) {

@@ -111,6 +111,10 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
     }
 }
 
+bool is_restart_code(int64_t result) {
+    return result <= -512 && result >= -516 && result != -515;
+}
+
 std::vector<sock_filter> outer_filter() {
     return {
         load_word(offsetof(seccomp_data, nr)),

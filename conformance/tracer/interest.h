@@ -28,6 +28,9 @@ std::vector<sock_filter> interest_filter(bool report_futex);
 // The same question for one call.
 bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex);
 
+// The kernel's own results for "interrupted, to be started again": never seen by a program.
+bool is_restart_code(int64_t result);
+
 // What a container's filter does: ENOSYS for numbers that it does not know. For tests.
 std::vector<sock_filter> outer_filter();
 

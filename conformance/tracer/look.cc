@@ -119,6 +119,7 @@ std::optional<PendingAccess> Tracer::Engine::look(const Thread& thread) {
     pending.hit.tid = thread.tid;
     pending.hit.code = pending.code->place;
     const Instruction& instruction = pending.code->instruction();
+    if (instruction.string.repeats && registers->rcx == 0) return pending;
     for (size_t i = 0; i < instruction.memory.size(); ++i) {
         const AddressForm& form = instruction.memory[i];
         if (!form.is_computable) continue;

@@ -33,6 +33,7 @@ constexpr uint64_t kAllButTrapAndSegv =
 constexpr uint64_t kAlwaysSet = 2;  // a bit of the flags
 constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
 constexpr uint64_t kCacheLineBytes = 64;
+constexpr uint64_t kWordBytes = 8;
 
 // What register is moved, and how far.
 struct Shift {
@@ -167,7 +168,7 @@ bool Tracer::Engine::finish_emulated(Thread& thread, const user_regs_struct& reg
     return write_registers(thread.tid, registers);
 }
 
-bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending) {
+bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending, Torn* torn) {
     const Instruction& instruction = pending.code->instruction();
     if (pending.operands.size() != 1 || instruction.memory.size() != 1) return false;
     const RingOperand& operand = pending.operands[0];
@@ -183,6 +184,12 @@ bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending) {
     const Routine routine = pending.code->routine(routines_);
     uint8_t* at = view_at(live, operand.address, operand.size_bytes);
     if (routine == nullptr || at == nullptr) return false;
+    alignas(kCacheLineBytes) uint8_t copy[2 * kCacheLineBytes];
+    if (torn != nullptr && operand.size_bytes <= kCacheLineBytes) {
+        uint8_t* composed = copy + operand.address % kCacheLineBytes;
+        torn->compose(at, composed, operand.size_bytes, false, operand.address, kWordBytes);
+        at = composed;
+    }
     user_regs_struct registers = pending.registers;
     registers.eflags = (registers.eflags & kArithmeticFlags) | kAlwaysSet;
     routine(&registers, at - bit_offset_bytes(form, pending.registers));
@@ -194,18 +201,27 @@ bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending) {
 
 // Nothing if the instruction is not one for this way, or raised a signal that it must raise with
 // its own addresses; it has not been executed then.
-std::optional<GuardStep::Outcome> Tracer::Engine::redirect_and_step(Thread& thread,
-                                                                    const PendingAccess& pending) {
+std::optional<GuardStep::Outcome> Tracer::Engine::redirect(Thread& thread,
+                                                           const PendingAccess& pending,
+                                                           Torn* torn) {
     const Instruction& instruction = pending.code->instruction();
     std::vector<uint64_t> distances;
     for (const RingOperand& operand : pending.operands) {
         const LiveMapping& live = mappings_[operand.mapping];
         const bool is_write = instruction.memory[operand.form].is_write;
-        if (!live.mapping.shared || live.hidden == 0 ||
-            !may(live, operand.address, operand.size_bytes, is_write))
+        if (!live.mapping.shared || !may(live, operand.address, operand.size_bytes, is_write))
             return std::nullopt;
-        distances.push_back(live.hidden - live.mapping.address);
+        distances.push_back(live.hidden == 0 ? 0 : live.hidden - live.mapping.address);
     }
+    if (torn == nullptr || pending.operands.empty()) return redirect_to(thread, pending, distances);
+    const bool is_gather = instruction.memory[pending.operands[0].form].is_gather;
+    return is_gather ? gather_in_parts(thread, pending, distances, *torn)
+                     : redirect_to_copy(thread, pending, *torn);
+}
+
+std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to(
+    Thread& thread, const PendingAccess& pending, const std::vector<uint64_t>& distances) {
+    const Instruction& instruction = pending.code->instruction();
     const auto shifts = shifts_for(pending, distances);
     if (!shifts) return std::nullopt;
     user_regs_struct registers = pending.registers;
@@ -247,7 +263,7 @@ GuardStep::Outcome Tracer::Engine::open_and_step(Thread& thread) {
     return outcome;
 }
 
-GuardStep Tracer::Engine::step_guarded(pid_t tid) {
+GuardStep Tracer::Engine::step_guarded(pid_t tid, Torn* torn) {
     GuardStep step;
     step.outcome = GuardStep::Outcome::kThreadGone;
     Thread* thread = find(tid);
@@ -255,25 +271,28 @@ GuardStep Tracer::Engine::step_guarded(pid_t tid) {
     PendingAccess pending = std::move(*thread->pending);
     thread->pending.reset();
     step.accesses = pending.hit.accesses;
+    const bool writes = std::any_of(step.accesses.begin(), step.accesses.end(),
+                                    [](const BufferAccess& access) { return access.is_write; });
+    if (torn != nullptr && writes) torn->give_up();
+    Torn* const tears = writes ? nullptr : torn;
     step.value_before = buffer_value(step.accesses.front());
-    if (pending.string_elements != 0) {
-        if (const auto done = emulate_string(*thread, pending)) {
-            step.way = GuardStep::Way::kEmulated;
-            step.accesses = pending.hit.accesses;
-        }
-    } else if (emulate(*thread, pending)) {
+    const bool is_emulated = pending.string_elements != 0 ? emulate_string(*thread, pending, tears)
+                                                          : emulate(*thread, pending, tears);
+    if (is_emulated) {
         step.way = GuardStep::Way::kEmulated;
-    }
-    if (step.way == GuardStep::Way::kEmulated) {
         step.outcome = GuardStep::Outcome::kDone;
-    } else if (const auto outcome = redirect_and_step(*thread, pending)) {
+    } else if (const auto outcome = redirect(*thread, pending, tears)) {
         step.way = GuardStep::Way::kRedirected;
         step.outcome = *outcome;
     } else {
-        step.way = GuardStep::Way::kProtected;
-        step.outcome = open_and_step(*thread);
+        if (torn != nullptr) torn->give_up();
+        const bool is_open = stepping_ == Stepping::kSingleStep;
+        step.way = is_open ? GuardStep::Way::kStepped : GuardStep::Way::kProtected;
+        step.outcome = is_open ? step_openly(*thread) : open_and_step(*thread);
     }
+    step.accesses = pending.hit.accesses;
     step.value_after = buffer_value(step.accesses.front());
+    if (torn != nullptr) step.split_bytes = static_cast<uint32_t>(torn->split_bytes());
     return step;
 }
 

@@ -3,8 +3,13 @@
 // The stepper: whatever an instruction does, it does the same under guards, in each of the ways in
 // which a guarded access is done.
 
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "conformance/tracer/testing.h"
 
@@ -89,6 +94,218 @@ TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
     EXPECT_GT(ways[Way::kRedirected], 20);
     EXPECT_GT(ways[Way::kProtected], 0);
     EXPECT_LT(ways[Way::kProtected], 20);
+}
+
+// Overtaken in the middle of one instruction, whatever it reads with: the first words are old, the
+// others new.
+TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
+    constexpr uint64_t kMarkerAt = 300;
+    constexpr size_t kCopied = 64;
+    TestRun run(options_for(GetParam()));
+    const auto put = [&](int letter) { memset(run.buffers[0]->data() + 1024, letter, kCopied); };
+    run.start("copies");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 33));
+    uint32_t round = 0;
+    bool is_first = false;
+    std::vector<std::string> expected;
+    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+        if (hit.place.offset_bytes == kMarkerAt) {
+            put('a');
+            is_first = true;
+            return GuardAnswer::kStep;
+        }
+        if (!std::exchange(is_first, false)) return GuardAnswer::kStep;
+        uint32_t size = 0;
+        for (const BufferAccess& access : hit.accesses) size += access.size_bytes;
+        const uint32_t wanted = round++ % 9 * 8;
+        const GuardStep step = run.tracer.step_guarded_torn(hit.tid, wanted, [&] { put('b'); });
+        EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone) << hit.code.describe();
+        EXPECT_NE(step.way, GuardStep::Way::kProtected) << hit.code.describe();
+        EXPECT_EQ(step.split_bytes, std::min(wanted, size)) << hit.code.describe();
+        const std::string old(step.split_bytes, 'a');
+        const std::string young(kCopied - step.split_bytes, 'b');
+        expected.push_back(hit.place.offset_bytes > 4096 + 1024 ? young + old : old + young);
+        return GuardAnswer::kStep;
+    });
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    const std::vector<std::string> lines = lines_of(run.tracer.standard_output());
+    ASSERT_EQ(lines.size(), expected.size());
+    ASSERT_GE(lines.size(), 5u * 9u);
+    for (size_t i = 0; i < lines.size(); ++i)
+        EXPECT_EQ(lines[i].substr(lines[i].find(' ') + 1), expected[i]) << lines[i];
+}
+
+// What a handler throws comes out of wait(), with the thread before its access.
+TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
+    struct Thrown {};
+    TestRun run(options_for(GetParam()), 1);
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    std::vector<uint64_t> offsets;
+    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+        offsets.push_back(hit.place.offset_bytes);
+        if (offsets.size() == 1) throw Thrown();
+        return offsets.size() == 3 ? GuardAnswer::kEvent : GuardAnswer::kStep;
+    });
+    EXPECT_THROW((void)run.tracer.wait(tracer_testing::limit()), Thrown);
+    const Inspection inspection = run.tracer.inspect();
+    ASSERT_EQ(inspection.threads.size(), 1u);
+    EXPECT_EQ(inspection.threads[0].activity, Activity::kHeld);
+    const auto hit = run.next<GuardHit>();
+    ASSERT_TRUE(hit);
+    EXPECT_EQ(hit->place.offset_bytes, 132u);
+    EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    EXPECT_EQ(run.finish().exit_status, 0);
+    EXPECT_EQ(offsets, (std::vector<uint64_t>{64, 64, 132, 136, 128, 4101}));
+}
+
+TEST_P(StepperTest, AHandlersExceptionCanEndTheRun) {
+    struct Thrown {};
+    TestRun run(options_for(GetParam()), 1);
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    run.tracer.set_guard_handler([](const GuardHit&) -> GuardAnswer { throw Thrown(); });
+    EXPECT_THROW((void)run.tracer.wait(tracer_testing::limit()), Thrown);
+    run.tracer.kill_all();
+    EXPECT_EQ(run.finish().kind, EndKind::kKilled);
+}
+
+// The words for an instruction can be had when its program is gone.
+TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
+    for (const char* program : {"testee", "testee_static"}) {
+        CodePlace place;
+        {
+            TestRun run(options_for(GetParam()));
+            run.start("accesses", program);
+            const auto mapped = run.next<Mapped>();
+            ASSERT_TRUE(mapped);
+            ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+            const auto hit = run.next<GuardHit>();
+            ASSERT_TRUE(hit);
+            place = hit->code;
+        }
+        const CodeText& words = place.told();
+        EXPECT_EQ(words.symbol.rfind("mode_accesses+", 0), 0u) << words.symbol;
+        EXPECT_EQ(words.source.rfind("testee_faults.c:", 0), 0u) << words.source;
+        EXPECT_NE(place.describe().find(words.source), std::string::npos) << place.describe();
+    }
+}
+
+// One processor for the run, and the thread's own ones afterwards.
+TEST_P(StepperTest, PinningIsUndone) {
+    cpu_set_t before;
+    cpu_set_t during;
+    cpu_set_t after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    {
+        TracerOptions options = options_for(GetParam());
+        options.pin_to_one_processor = true;
+        TestRun run(options);
+        run.start("accesses");
+        ASSERT_TRUE(run.next<Mapped>());
+        ASSERT_EQ(sched_getaffinity(run.tracer.testee_pid(), sizeof during, &during), 0);
+        EXPECT_EQ(CPU_COUNT(&during), 1);
+        EXPECT_EQ(run.finish().exit_status, 0);
+    }
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+struct Seen {
+    uint64_t offset_bytes;
+    uint32_t size_bytes;
+    bool is_read;
+    bool is_write;
+    uint64_t value;
+    bool operator==(const Seen&) const = default;
+};
+
+// Every access of a run, and what it wrote.
+std::pair<std::vector<Seen>, std::string> accesses_of(const std::string& mode,
+                                                      TracerOptions options) {
+    TestRun run(std::move(options));
+    memset(run.buffers[0]->data() + 1024, 'x', 64);
+    run.start(mode);
+    std::vector<Seen> all;
+    const auto mapped = run.next<Mapped>();
+    EXPECT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 33));
+    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+        for (const BufferAccess& access : hit.accesses)
+            all.push_back({access.place.offset_bytes, access.size_bytes, access.is_read,
+                           access.is_write, access.value});
+        return GuardAnswer::kStep;
+    });
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    return {all, run.tracer.standard_output()};
+}
+
+// Guard pages and single steps see the same accesses, and change nothing that the testee sees.
+TEST_P(StepperTest, SingleStepsSeeWhatGuardPagesSee) {
+    for (const char* mode : {"accesses", "rep-movsb", "copies"}) {
+        TracerOptions options = options_for(GetParam());
+        const auto guarded = accesses_of(mode, options);
+        options.stepping = Stepping::kSingleStep;
+        const auto stepped = accesses_of(mode, options);
+        EXPECT_FALSE(guarded.first.empty()) << mode;
+        EXPECT_EQ(guarded.first, stepped.first) << mode;
+        EXPECT_EQ(guarded.second, stepped.second) << mode;
+    }
+}
+
+TEST_P(StepperTest, WhereGuardPagesAreRefusedTheTesteeIsSingleStepped) {
+    TestRun run(options_for(GetParam()));
+    run.start("filtered");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<FutexWait>());
+    EXPECT_EQ(run.tracer.stepping(), Stepping::kGuardPages);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    EXPECT_EQ(run.tracer.stepping(), Stepping::kSingleStep);
+    EXPECT_NE(run.tracer.stepping_reason().find("filter"), std::string::npos)
+        << run.tracer.stepping_reason();
+    *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 77;
+    run.buffers[0]->wake();
+    std::vector<uint64_t> offsets;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        offsets.push_back(hit->place.offset_bytes);
+        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(offsets, (std::vector<uint64_t>{64, 132}));
+    EXPECT_EQ(run.tracer.standard_output(), "seen 77\n");
+}
+
+// Threads, timers and handlers of the testee's own, instruction by instruction.
+TEST_P(StepperTest, SingleStepsGoThroughThreadsAndSignals) {
+    TracerOptions options = options_for(GetParam());
+    options.stepping = Stepping::kSingleStep;
+    TestRun run(options);
+    run.start("guarded-threads");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<FutexWait>());
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    for (int i = 0; i < 100; ++i) {
+        const auto hit = run.next<GuardHit>();
+        ASSERT_TRUE(hit);
+        EXPECT_EQ(hit->place.offset_bytes, 64u);
+        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    }
+    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    run.buffers[0]->wake();
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
 }
 
 }  // namespace

@@ -23,10 +23,6 @@ constexpr uint64_t kSyscallInstructionBytes = 2;
 constexpr uint64_t kNoCall =
     ~uint64_t{0};  // orig_rax where there is no system call, as after sigreturn
 
-bool is_restart_code(int64_t result) {
-    return result <= -512 && result >= -516 && result != -515;
-}
-
 bool is_fatal_synchronous(int signal_number) {
     switch (signal_number) {
         case SIGSEGV:
@@ -40,6 +36,14 @@ bool is_fatal_synchronous(int signal_number) {
         default:
             return false;
     }
+}
+
+// The trap behind an instruction, or before the first one of a signal handler. (One in some hundred
+// thousand comes without the word that it is of a step. int3 says something else.)
+bool is_own_step(const Thread& thread) {
+    const siginfo_t& info = thread.signal_info;
+    return thread.is_stepping && info.si_signo == SIGTRAP &&
+           (info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT || info.si_code == SIGTRAP);
 }
 
 }  // namespace
@@ -187,6 +191,10 @@ void Tracer::Engine::handle_exit(Thread& thread) {
 void Tracer::Engine::handle_signal(Thread& thread) {
     const int signal_number = WSTOPSIG(thread.status);
     thread.deliver_signal = signal_number;
+    if (is_own_step(thread)) {
+        thread.deliver_signal = 0;
+        return;
+    }
     if (thread.replay && thread.replay->si_signo == signal_number) {
         thread.signal_info = *thread.replay;
         thread.replay.reset();

@@ -28,10 +28,31 @@ uint64_t lowest(uint64_t first, uint64_t elements, uint32_t element_bytes, bool 
     return is_down ? first - (elements - 1) * element_bytes : first;
 }
 
+// The thread's registers behind `done` elements, after which the runner's own are `registers`.
+user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& registers,
+                        uint64_t done) {
+    const Instruction& instruction = pending.code->instruction();
+    const StringForm& string = instruction.string;
+    const uint64_t bytes = done * string.element_bytes;
+    user_regs_struct after = pending.registers;
+    const uint64_t distance = goes_down(pending.registers) ? -bytes : bytes;
+    if (string.has_source()) after.rsi += distance;
+    if (string.has_destination()) after.rdi += distance;
+    if (string.kind == StringForm::Kind::kLods) after.rax = registers.rax;
+    if (string.repeats) after.rcx -= done;
+    after.eflags =
+        (after.eflags & ~(kArithmeticFlags | kResumeFlag)) | (registers.eflags & kArithmeticFlags);
+    const bool is_equal = (after.eflags & kZeroFlag) != 0;
+    const bool is_over = !string.repeats || after.rcx == 0 ||
+                         (string.stops_at_difference && !is_equal) ||
+                         (string.stops_at_equality && is_equal);
+    if (is_over) after.rip += instruction.length_bytes;
+    return after;
+}
+
 }  // namespace
 
-// From `address` to where the guards end; backwards: down to it, the page of `address` included as
-// far as `address`.
+// How many bytes from `address` on are guarded; backwards: how many before it.
 uint64_t Tracer::Engine::guarded_bytes(const LiveMapping& live, uint64_t address,
                                        bool is_backward) {
     const auto is_guarded = [&](uint64_t at) {
@@ -39,7 +60,7 @@ uint64_t Tracer::Engine::guarded_bytes(const LiveMapping& live, uint64_t address
         return std::any_of(live.guards.begin(), live.guards.end(),
                            [&](const auto& guard) { return offset - guard.first < guard.second; });
     };
-    uint64_t at = address & ~(kPageBytes - 1);
+    uint64_t at = (is_backward ? address - 1 : address) & ~(kPageBytes - 1);
     if (!is_guarded(at)) return 0;
     if (is_backward) {
         while (address - at < kMostBytes && is_guarded(at - kPageBytes)) at -= kPageBytes;
@@ -83,8 +104,8 @@ void Tracer::Engine::look_at_string(PendingAccess& pending) {
     access.value = buffer_value(access);
 }
 
-// How many elements were done; nothing if none was.
-std::optional<uint64_t> Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending) {
+// False: nothing has been done, and the next step does one element.
+bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn* torn) {
     const Instruction& instruction = pending.code->instruction();
     const StringForm& string = instruction.string;
     const RingOperand& operand = pending.operands[0];
@@ -95,7 +116,10 @@ std::optional<uint64_t> Tracer::Engine::emulate_string(Thread& thread, PendingAc
     const uint64_t low = lowest(operand.address, elements, size, is_down);
     uint8_t* ring = view_at(mappings_[operand.mapping], low, elements * size);
     const Routine routine = pending.code->routine(routines_);
-    if (ring == nullptr || routine == nullptr) return std::nullopt;
+    BufferAccess& access = pending.hit.accesses[0];
+    access.place = place_in(mappings_[operand.mapping], operand.address);
+    access.size_bytes = size;
+    if (ring == nullptr || routine == nullptr) return false;
 
     // The other operand's elements, in a copy.
     const int other = ring_is_destination ? kRsi : kRdi;
@@ -106,9 +130,17 @@ std::optional<uint64_t> Tracer::Engine::emulate_string(Thread& thread, PendingAc
     if (reads_other) {
         const uint64_t other_low = lowest(other_first, elements, size, is_down);
         const size_t got = read_memory_prefix(thread.tid, other_low, copy.data(), copy.size());
-        if (got < copy.size() && is_down) return std::nullopt;
+        if (got < copy.size() && is_down) return false;
         elements = got / size;
-        if (elements == 0) return std::nullopt;
+        if (elements == 0) return false;
+    }
+    // What it reads from the ring may change in the middle of it.
+    std::vector<uint8_t> composed;
+    if (torn != nullptr && !instruction.memory[operand.form].is_write) {
+        composed.resize(elements * size);
+        const uint64_t skipped = is_down ? (pending.string_elements - elements) * size : 0;
+        torn->compose(ring + skipped, composed.data(), composed.size(), is_down, 0, size);
+        ring = composed.data();
     }
     user_regs_struct registers = pending.registers;
     registers.eflags = (registers.eflags & (kArithmeticFlags | kDirectionFlag)) | kAlwaysSet;
@@ -119,31 +151,18 @@ std::optional<uint64_t> Tracer::Engine::emulate_string(Thread& thread, PendingAc
     if (has_other) register_of(registers, other) = host(copy.data());
     routine(&registers, nullptr);
     const uint64_t done = string.repeats ? elements - registers.rcx : 1;
-    if (done == 0) return std::nullopt;
+    if (done == 0) return false;
     if (string.kind == StringForm::Kind::kMovs && !ring_is_destination &&
         !write_memory(thread.tid, lowest(other_first, done, size, is_down), copy.data(),
                       done * size))
-        return std::nullopt;
+        return false;
 
-    user_regs_struct after = pending.registers;
-    const uint64_t distance = is_down ? -(done * size) : done * size;
-    if (string.has_source()) after.rsi += distance;
-    if (string.has_destination()) after.rdi += distance;
-    if (string.kind == StringForm::Kind::kLods) after.rax = registers.rax;
-    if (string.repeats) after.rcx -= done;
-    after.eflags =
-        (after.eflags & ~(kArithmeticFlags | kResumeFlag)) | (registers.eflags & kArithmeticFlags);
-    const bool is_equal = (after.eflags & kZeroFlag) != 0;
-    const bool is_over = !string.repeats || after.rcx == 0 ||
-                         (string.stops_at_difference && !is_equal) ||
-                         (string.stops_at_equality && is_equal);
-    if (is_over) after.rip += instruction.length_bytes;
-    if (!finish_emulated(thread, after)) return std::nullopt;
-    BufferAccess& access = pending.hit.accesses[0];
+    const user_regs_struct after = behind(pending, registers, done);
+    if (!finish_emulated(thread, after)) return false;
     access.place =
         place_in(mappings_[operand.mapping], lowest(operand.address, done, size, is_down));
     access.size_bytes = static_cast<uint32_t>(done * size);
-    return done;
+    return true;
 }
 
 }  // namespace kmes::conformance

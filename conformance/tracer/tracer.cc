@@ -64,7 +64,12 @@ void Tracer::set_guard_handler(GuardHandler handler) {
     engine_->guard_handler_ = std::move(handler);
 }
 GuardStep Tracer::step_guarded(pid_t tid) {
-    return engine_->step_guarded(tid);
+    return engine_->step_guarded(tid, nullptr);
+}
+GuardStep Tracer::step_guarded_torn(pid_t tid, uint32_t split_bytes,
+                                    const std::function<void()>& between) {
+    tracing::Torn torn{split_bytes, between};
+    return engine_->step_guarded(tid, &torn);
 }
 std::string Tracer::read_report() {
     return engine_->report_ ? engine_->report_->read_new() : "";
@@ -88,6 +93,12 @@ std::vector<pid_t> Tracer::testee_threads() const {
 }
 Interception Tracer::interception() const {
     return engine_->interception_;
+}
+Stepping Tracer::stepping() const {
+    return engine_->stepping_;
+}
+std::string Tracer::stepping_reason() const {
+    return engine_->stepping_reason_;
 }
 
 std::string why_not_traceable() {

@@ -69,6 +69,13 @@ enum class Interception {
     kEveryCall,  // PTRACE_SYSCALL: every call stops twice; works below any outer filter
 };
 
+// How guarded accesses are seen before they happen.
+enum class Stepping {
+    kAutomatic,   // guard pages; single steps where they are refused (a seccomp filter, say)
+    kGuardPages,  // page protections: only accesses to guarded pages stop
+    kSingleStep,  // every instruction of the testee is looked at while anything is guarded
+};
+
 struct TracerOptions {
     Interception interception = Interception::kAutomatic;
     // Installs an outer filter in the testee that answers unknown numbers with ENOSYS, as
@@ -87,7 +94,8 @@ struct TracerOptions {
     // The testee and the thread of the Tracer on one processor, until the Tracer goes: a stop is
     // then no matter between processors, and takes a fraction of the time.
     bool pin_to_one_processor = false;
-    // The testee's memory at the same addresses in every run.
+    Stepping stepping = Stepping::kAutomatic;
+    // The testee's memory is at the same addresses in every run.
     bool fixed_addresses = false;
 };
 
@@ -149,12 +157,15 @@ struct GuardStep {
         kEmulated,    // executed by the runner on its own mapping, atomically where it is atomic
         kRedirected,  // one step with the address led to a mapping that is not guarded
         kProtected,   // one step with the guards open and all other threads stopped
+        kStepped,     // one step (Stepping::kSingleStep)
     } way = Way::kNone;
     std::vector<BufferAccess> accesses;  // as in the GuardHit, or less of a rep string operation
                                          // that ended early
     // Of the first access, if it is at most 8 bytes: what stood there before and after.
     uint64_t value_before = 0;
     uint64_t value_after = 0;
+    // Of step_guarded_torn: so many bytes were read before `between` was called.
+    uint32_t split_bytes = 0;
 };
 
 // What a thread that stands still will execute next.
@@ -227,6 +238,15 @@ class Tracer {
     // After a GuardHit: does that one instruction, of a string operation all that it does in
     // guarded pages. The thread stays held as before, behind the instruction.
     GuardStep step_guarded(pid_t tid);
+    // The same for an instruction that reads: its first `split_bytes` bytes are what stands in the
+    // buffer before `between` is called, the rest what stands there afterwards. So a reader can be
+    // overtaken in the middle of one instruction, as the processor may do it: only where a word of
+    // 8 bytes ends, or an element of a string operation or a gather (split_bytes is rounded down to
+    // that, and GuardStep tells it). Bytes count in the order of reading: of a string operation
+    // that goes down, from the highest. An instruction that also writes to a buffer is not torn,
+    // nor one that can only be done with the guards open: `between` is called before it.
+    GuardStep step_guarded_torn(pid_t tid, uint32_t split_bytes,
+                                const std::function<void()>& between);
 
     // For a look at what orders the accesses of a thread that stands still after step_guarded: its
     // next instruction; nothing where that cannot be read.
@@ -251,6 +271,9 @@ class Tracer {
     std::vector<pid_t> testee_threads() const;
     // The way that is in use (never kAutomatic after start).
     Interception interception() const;
+    // The way of guarding that is in use, and why, in one line.
+    Stepping stepping() const;
+    std::string stepping_reason() const;
 
     class Engine;  // for the files of this folder
 

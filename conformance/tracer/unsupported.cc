@@ -62,6 +62,9 @@ void Tracer::set_guard_handler(GuardHandler) {}
 GuardStep Tracer::step_guarded(pid_t) {
     return {};
 }
+GuardStep Tracer::step_guarded_torn(pid_t, uint32_t, const std::function<void()>&) {
+    return {};
+}
 std::string Tracer::read_report() {
     return "";
 }
@@ -80,6 +83,12 @@ std::vector<pid_t> Tracer::testee_threads() const {
 }
 Interception Tracer::interception() const {
     return Interception::kAutomatic;
+}
+Stepping Tracer::stepping() const {
+    return Stepping::kAutomatic;
+}
+std::string Tracer::stepping_reason() const {
+    return kReason;
 }
 std::string why_not_traceable() {
     return kReason;

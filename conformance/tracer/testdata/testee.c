@@ -296,14 +296,11 @@ static const struct mode kModes[] = {
 int main(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "attach";
     if (strcmp(name, "nothing") == 0) return 5;
-    for (const struct mode* mode = kModes; mode->name != NULL; ++mode) {
-        if (strcmp(mode->name, name) == 0) return mode->run(argv);
-    }
-    for (const struct mode* mode = kOtherModes; mode->name != NULL; ++mode) {
-        if (strcmp(mode->name, name) == 0) return mode->run(argv);
-    }
-    for (const struct mode* mode = kFormModes; mode->name != NULL; ++mode) {
-        if (strcmp(mode->name, name) == 0) return mode->run(argv);
+    static const struct mode* const kLists[] = {kModes, kOtherModes, kFormModes, kCopyModes};
+    for (size_t i = 0; i < sizeof kLists / sizeof *kLists; ++i) {
+        for (const struct mode* mode = kLists[i]; mode->name != NULL; ++mode) {
+            if (strcmp(mode->name, name) == 0) return mode->run(argv);
+        }
     }
     fprintf(stderr, "%s: no such mode\n", name);
     return 2;

@@ -35,5 +35,6 @@ struct mode {
 };
 extern const struct mode kOtherModes[]; /* of testee_faults.c */
 extern const struct mode kFormModes[];  /* of testee_forms.c */
+extern const struct mode kCopyModes[];  /* of testee_copies.c */
 
 #endif

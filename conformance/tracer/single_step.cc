@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// Guards without page protections: the testee's threads run instruction by instruction, and each
+// instruction is looked at before it runs. For testees whose memory cannot be protected from the
+// outside, and to check what guard pages see. Knows stops and decoding.
+
+#include <sys/ptrace.h>
+
+#include <algorithm>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/interest.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr uint64_t kNoCall = ~uint64_t{0};
+
+}  // namespace
+
+bool Tracer::Engine::is_single_stepped(const Thread& thread) const {
+    return stepping_ == Stepping::kSingleStep && is_testee(thread) && any_guards();
+}
+
+// From now on guards are ranges of addresses. Only while there is none.
+void Tracer::Engine::fall_back_to_single_steps(std::string reason) {
+    stepping_ = Stepping::kSingleStep;
+    stepping_reason_ = std::move(reason);
+}
+
+const RingOperand* Tracer::Engine::guarded_operand(const PendingAccess& pending) {
+    for (const RingOperand& operand : pending.operands) {
+        const uint64_t last = operand.address + std::max(operand.size_bytes, 1u) - 1;
+        if (guarded_at(operand.address) != nullptr || guarded_at(last) != nullptr) return &operand;
+    }
+    return nullptr;
+}
+
+// Whether the thread may execute its next instruction; if not, an event says why. How it must be
+// let go is left in the thread.
+bool Tracer::Engine::look_before_step(Thread& thread) {
+    thread.leaves_for_kernel =
+        thread.now == StopKind::kEntry || thread.now == StopKind::kKernelEvent;
+    // (With a signal to be delivered its handler comes first.)
+    if (thread.leaves_for_kernel || thread.now == StopKind::kGroup || thread.deliver_signal != 0)
+        return true;
+    const pid_t tid = thread.tid;
+    for (;;) {
+        auto pending = look(thread);
+        if (!pending) return true;
+        const Instruction& instruction = pending->code->instruction();
+        // An interrupted call is made again before anything else.
+        if (pending->registers.orig_rax != kNoCall &&
+            is_restart_code(static_cast<int64_t>(pending->registers.rax))) {
+            thread.leaves_for_kernel = true;
+            return true;
+        }
+        thread.leaves_for_kernel = instruction.is_system_call;
+        const RingOperand* operand = guarded_operand(*pending);
+        if (operand == nullptr || instruction.never_faults) return true;
+        pending->hit.address = operand->address;
+        pending->hit.place = place_in(mappings_[operand->mapping], operand->address);
+        thread.pending = std::move(pending);
+        if (!ask_about(thread)) return false;
+        Thread* still = find(tid);
+        // Stepped, here or by the handler: what comes next is looked at again.
+        if (still == nullptr || !may_run(*still)) return false;
+        if (!is_single_stepped(*still) || still->pending || still->deliver_signal != 0) return true;
+    }
+}
+
+// The instruction as it stands: nothing is closed here.
+GuardStep::Outcome Tracer::Engine::step_openly(Thread& thread) {
+    GuardStep::Outcome outcome = step_once(thread);
+    if (outcome != GuardStep::Outcome::kOtherFault) return outcome;
+    handle_signal(thread);
+    return thread.queued_events != 0 ? GuardStep::Outcome::kWriteFault : outcome;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// One read in two parts: what stands in the buffer first, then something done by the runner, then
+// what stands there afterwards. Instructions that the runner executes itself read from a composed
+// copy; others are led to such a copy in the testee's scratch memory, or, if they gather elements,
+// are made to gather the first ones and then the others. Knows decoding, mappings and vector state.
+
+#include <algorithm>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+#include "conformance/tracer/memory.h"
+#include "conformance/tracer/vector_state.h"
+
+namespace kmes::conformance {
+namespace tracing {
+
+void Torn::give_up() {
+    split_bytes_ = 0;
+    act_behind(0);
+}
+
+void Torn::act_behind(uint64_t bytes) {
+    if (is_over_) return;
+    is_over_ = true;
+    split_bytes_ = bytes;
+    between_();
+}
+
+void Torn::compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool is_down,
+                   uint64_t origin, uint64_t granule) {
+    uint64_t first = is_over_ ? 0 : std::min(split_bytes_, size_bytes);
+    // A word is never torn itself.
+    const uint64_t beyond = (origin + first) % granule;
+    if (first != size_bytes) first -= std::min(first, beyond);
+    const uint64_t rest = size_bytes - first;
+    const uint64_t first_at = is_down ? rest : 0;
+    memcpy(to + first_at, from + first_at, first);
+    act_behind(first);
+    const uint64_t rest_at = is_down ? 0 : first;
+    memcpy(to + rest_at, from + rest_at, rest);
+}
+
+}  // namespace tracing
+
+namespace {
+
+constexpr uint64_t kCacheLineBytes = 64;
+constexpr uint64_t kWordBytes = 8;
+
+}  // namespace
+
+std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& thread,
+                                                                   const PendingAccess& pending,
+                                                                   Torn& torn) {
+    const RingOperand& operand = pending.operands[0];
+    const uint8_t* from = view_at(mappings_[operand.mapping], operand.address, operand.size_bytes);
+    const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
+    const uint64_t scratch = process_of(thread).scratch;
+    if (pending.operands.size() != 1 || from == nullptr || scratch == 0 ||
+        slot == scratch_slots_.end() || operand.size_bytes > kPageBytes - kCacheLineBytes)
+        return std::nullopt;
+    std::vector<uint8_t> composed(operand.size_bytes);
+    torn.compose(from, composed.data(), composed.size(), false, operand.address, kWordBytes);
+    // As far into a cache line as it was: some instructions want that.
+    const uint64_t copy = scratch +
+                          kPageBytes * static_cast<uint64_t>(1 + (slot - scratch_slots_.begin())) +
+                          operand.address % kCacheLineBytes;
+    if (!write_memory(thread.tid, copy, composed.data(), composed.size())) return std::nullopt;
+    return redirect_to(thread, pending, {copy - operand.address});
+}
+
+// The mask of a gather says which elements are still to be loaded: it may be interrupted behind any
+// of them, and is begun again with the mask that is left.
+std::optional<GuardStep::Outcome> Tracer::Engine::gather_in_parts(
+    Thread& thread, const PendingAccess& pending, const std::vector<uint64_t>& distances,
+    Torn& torn) {
+    const AddressForm& form = pending.code->instruction().memory[pending.operands[0].form];
+    const auto before = VectorState::read(thread.tid);
+    if (!before) return GuardStep::Outcome::kThreadGone;
+    const uint64_t all = pending.operands.size();
+    const uint64_t first = std::min(torn.split_bytes() / form.size_bytes, all);
+    const auto keep_only = [&](const VectorState& state, uint64_t from, uint64_t to) {
+        VectorState changed = state;
+        uint64_t number = 0;
+        for (uint32_t i = 0; i < form.gather.elements; ++i) {
+            if (!before->is_masked_in(form.gather, i)) continue;
+            changed.set_mask(form.gather, i, number >= from && number < to);
+            ++number;
+        }
+        return changed.write(thread.tid);
+    };
+    if (first > 0 && first < all) {
+        if (!keep_only(*before, 0, first)) return GuardStep::Outcome::kThreadGone;
+        const auto outcome = redirect_to(thread, pending, distances);
+        if (outcome != GuardStep::Outcome::kDone) {
+            before->write(thread.tid);
+            return outcome;
+        }
+        const auto half = VectorState::read(thread.tid);
+        if (!half || !keep_only(*half, first, all)) return GuardStep::Outcome::kThreadGone;
+    }
+    if (first < all) torn.act_behind(first * form.size_bytes);
+    const auto outcome = redirect_to(thread, pending, distances);
+    if (outcome == GuardStep::Outcome::kDone) torn.act_behind(first * form.size_bytes);
+    return outcome;
+}
+
+}  // namespace kmes::conformance
