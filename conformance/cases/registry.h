@@ -70,6 +70,9 @@ struct StageSettings {
     bool shared = false;
     // Seconds of the case `soak` (--soak); 0: it is not run.
     double soak_seconds = 0;
+    // What happens is written down for the picture of a failure. A search that makes thousands of
+    // runs turns it off, and plays what failed once more with it.
+    bool record_timeline = true;
     // Every access of the testee to its buffers is told in the timeline: for the picture of a
     // failure, and slow.
     bool record_accesses = false;

@@ -123,6 +123,7 @@ class Search {
           begin_(SearchClock::now()),
           random_(settings.seed) {
         settings_.record_accesses = false;
+        settings_.record_timeline = false;
         if (settings.explore.seconds > 0) {
             end_ = begin_ + std::chrono::duration_cast<SearchClock::duration>(
                                 std::chrono::duration<double>(settings.explore.seconds * share));
@@ -271,6 +272,7 @@ class Search {
         Played again;
         StageSettings told = settings_;
         told.record_accesses = true;
+        told.record_timeline = true;
         if (schedule.moves.size() > 1) {
             for (const Move& move : schedule.moves) {
                 const Schedule one{schedule.scenario, schedule.seed, {move}};

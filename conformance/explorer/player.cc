@@ -195,7 +195,12 @@ void Player::stop_looking_at_data() {
 
 // True: the access has been done, too.
 bool Player::make_move(const Move& move, const GuardHit& hit) {
-    const auto now = [&] { act(move, move.point.cpu, hit.tid); };
+    const auto now = [&] {
+        Recorder& recorder = stage_.recorder();
+        if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
+        act(move, move.point.cpu, hit.tid);
+        recorder.end_move();
+    };
     if (move.point.split_bytes == 0) {
         now();
         return false;

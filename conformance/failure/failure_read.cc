@@ -300,7 +300,7 @@ BufferState read_state(const JsonReader& json) {
 
 TimelineStep read_step(const JsonReader& json) {
     json.expect_names({"kind", "thread", "cpu", "text", "clause", "instruction", "source",
-                       "sequence", "state", "decisive"});
+                       "sequence", "state", "decisive", "why"});
     TimelineStep step;
     step.kind = static_cast<StepKind>(json.at("kind").word(kStepKindNames));
     step.thread = static_cast<std::int32_t>(
@@ -313,6 +313,7 @@ TimelineStep read_step(const JsonReader& json) {
     step.sequence = number_or_zero(json, "sequence", kAny64);
     if (json.has("state")) step.state = read_state(json.at("state"));
     step.decisive = json.has("decisive") && json.at("decisive").truth();
+    step.why = text_or_empty(json, "why");
     return step;
 }
 

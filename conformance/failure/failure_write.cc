@@ -288,6 +288,7 @@ Json step_to_json(const TimelineStep& step) {
     if (step.sequence != 0) value["sequence"] = step.sequence;
     if (step.state) value["state"] = state_to_json(*step.state);
     if (step.decisive) value["decisive"] = true;
+    if (!step.why.empty()) value["why"] = text_to_json(step.why);
     return value;
 }
 

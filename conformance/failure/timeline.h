@@ -50,6 +50,7 @@ struct TimelineStep {
     std::uint64_t sequence = 0;        // of the event that it is about; 0: none
     std::optional<BufferState> state;  // of that CPU's present buffer, after a step that changed it
     bool decisive = false;             // the step that decided the outcome
+    std::string why;                   // of a decisive step: how, in one sentence
 
     bool operator==(const TimelineStep&) const = default;
 };
@@ -76,6 +77,18 @@ class Timeline {
         timeline.steps_ = std::move(steps);
         timeline.left_out_ = left_out;
         return timeline;
+    }
+    // Every step has a number, counted from 1, that stays when others are left out.
+    std::uint64_t number(std::size_t index) const {
+        return index + 1 + (index < kFirst ? 0 : left_out_);
+    }
+    std::uint64_t last_number() const { return steps_.size() + left_out_; }
+    // nullptr: left out, or no such step.
+    TimelineStep* find(std::uint64_t number) {
+        if (number == 0 || number > last_number()) return nullptr;
+        if (number <= kFirst) return &steps_[number - 1];
+        if (number <= kFirst + left_out_) return nullptr;
+        return &steps_[number - 1 - left_out_];
     }
 
   private:

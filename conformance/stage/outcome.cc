@@ -293,6 +293,7 @@ std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& 
     record->judge_options = options;
     record->driver_findings = by_driver;
     record->findings = findings;
+    record->timeline = recorder_.timeline();
     if (!tracer_) return record;
     const std::string text = tracer_->standard_error();
     record->standard_error =
@@ -318,6 +319,7 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
     for (const std::string& line : notes_) text += line + "\n";
     outcome.details = text;
     if (findings.empty()) return outcome;
+    recorder_.finish(findings.front());
     outcome.record = make_record(findings, by_driver, options);
     if (!tracer_) return outcome;
     outcome.details += block("standard error of the testee", tracer_->standard_error());

@@ -12,6 +12,8 @@
 #include <climits>
 #include <cstring>
 
+#include "conformance/stage/recorder.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -64,9 +66,11 @@ struct Rings::Producer {
             return static_cast<Producer*>(context)->rings.stamp_ns_;
         };
         platform.queue_wake = [](void* context, kmes_buffer* buffer) {
-            ++static_cast<Producer*>(context)->rings.wakes_;
-            syscall(SYS_futex, buffer->shared.futex_counter, FUTEX_WAKE, INT_MAX, nullptr, nullptr,
-                    0);
+            Rings& rings = static_cast<Producer*>(context)->rings;
+            ++rings.wakes_;
+            const long woken = syscall(SYS_futex, buffer->shared.futex_counter, FUTEX_WAKE, INT_MAX,
+                                       nullptr, nullptr, 0);
+            rings.recorder_->woke(woken > 0 ? static_cast<std::uint64_t>(woken) : 0);
         };
     }
 
@@ -118,8 +122,9 @@ BufferIndex Rings::add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu,
     return memories_.size() - 1;
 }
 
-void Rings::before_operation() {
+void Rings::before_operation(std::uint32_t cpu) {
     if (before_operation_) before_operation_();
+    recorder_->begin(cpu);
 }
 
 void Rings::stamp(EventSpec& spec) {
@@ -156,11 +161,12 @@ void Rings::compare(const Emitted& expected, int result, std::uint32_t cpu) cons
 }
 
 Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
-    before_operation();
+    before_operation(cpu);
     stamp(spec);
     // The history first: once the core has published, the testee may report the event.
     const Emitted expected = history_.emit(cpu, spec, style);
     compare(expected, emit_core(cpu, spec, style), cpu);
+    recorder_->emitted(cpu, expected);
     return expected;
 }
 
@@ -171,12 +177,13 @@ void Rings::drop(std::uint32_t cpu) {
 }
 
 void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
-    before_operation();
+    before_operation(cpu);
     const std::uint64_t timestamp = clock_ns_;  // a batch shares one
     clock_ns_ += kClockStepNs;
     stamp_ns_ = timestamp;
     kmes_cpu* producer = &producers_.at(cpu)->cpu;
     kmes_batch batch;
+    std::vector<Emitted> emitted;
     history_.batch_begin(cpu);
     kmes_batch_begin(producer, &batch);
     for (EventSpec spec : specs) {
@@ -184,23 +191,26 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
         const Emitted expected = history_.batch_add(cpu, spec);
         const kmes_event_input input = input_of(spec);
         compare(expected, kmes_batch_emit(producer, &batch, &input), cpu);
+        emitted.push_back(expected);
     }
     history_.batch_end(cpu);
     kmes_batch_end(producer, &batch);
+    recorder_->batched(cpu, emitted);
 }
 
 void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
-    before_operation();
+    before_operation(cpu);
     stamp(spec);
     Reserved& reserved = reserved_[cpu];
     reserved.spec = std::move(spec);
     const kmes_event_input input = input_of(reserved.spec);
     if (kmes_reserve(&producers_.at(cpu)->cpu, &input, &reserved.reservation) != 0)
         throw SuiteError("the reservation was refused");
+    recorder_->reserved(cpu, encoded_bytes(reserved.spec));
 }
 
 void Rings::commit(std::uint32_t cpu) {
-    before_operation();
+    before_operation(cpu);
     const Reserved reserved = std::move(reserved_.at(cpu));
     reserved_.erase(cpu);
     kmes_cpu* producer = &producers_.at(cpu)->cpu;
@@ -209,10 +219,12 @@ void Rings::commit(std::uint32_t cpu) {
     const Emitted expected = history_.emit(cpu, reserved.spec);
     kmes_commit(producer, &reserved.reservation);
     compare(expected, 0, cpu);
+    recorder_->committed(cpu, expected);
 }
 
 void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
-    before_operation();
+    before_operation(cpu);
+    const BufferIndex old_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.swap(cpu, spec);
     const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
     if (made != expected) throw SuiteError("the history numbers its buffers in another order");
@@ -222,31 +234,37 @@ void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
                       spec.rule == PositionRule::shift ? spec.position : 0) != 0)
         throw SuiteError("the swap was refused");
     capacity_bytes_ = spec.capacity_bytes;
+    recorder_->swapped(cpu, old_buffer, made);
 }
 
 void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
-    before_operation();
+    before_operation(cpu);
+    const BufferIndex boot_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.hand_over(cpu, spec);
     const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
     if (made != expected) throw SuiteError("the history numbers its buffers in another order");
     if (kmes_swap_run(&producers_.at(cpu)->cpu, memories_[made]->buffer(), positions_of(spec.rule),
                       spec.position) != 0)
         throw SuiteError("the hand-over was refused");
+    recorder_->swapped(cpu, boot_buffer, made);
 }
 
 void Rings::nudge(BufferIndex buffer) {
-    before_operation();
-    history_.nudge(buffer);
     const std::uint32_t cpu = history_.buffer(buffer).cpu;
+    before_operation(cpu);
+    history_.nudge(buffer);
     if (kmes_buffer_nudge(&producers_.at(cpu)->cpu, memories_.at(buffer)->buffer()) != 0)
         throw SuiteError("the nudge was refused");
+    recorder_->nudged(buffer);
 }
 
 std::uint64_t Rings::spurious_wake(std::uint32_t cpu) {
-    before_operation();
+    before_operation(cpu);
     const long woken = syscall(SYS_futex, memories_.at(history_.present_buffer(cpu))->futex_word(),
                                FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-    return woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
+    const std::uint64_t threads = woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
+    recorder_->woken_without_event(cpu, threads);
+    return threads;
 }
 
 void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,
@@ -255,6 +273,7 @@ void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,
     auto* page = static_cast<std::uint8_t*>(memories_.at(buffer)->base());
     std::memcpy(page + offset, bytes.data(), bytes.size());
     planted_[buffer].emplace_back(offset, std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+    recorder_->planted(buffer, false, offset, bytes.size());
 }
 
 void Rings::write_data(BufferIndex buffer, std::uint64_t position,
@@ -264,6 +283,7 @@ void Rings::write_data(BufferIndex buffer, std::uint64_t position,
     auto* data = static_cast<std::uint8_t*>(memory.base()) + kMetadataBytes;
     std::memcpy(data + (position & (memory.capacity_bytes() - 1)), bytes.data(), bytes.size());
     data_is_planted_ = true;
+    recorder_->planted(buffer, true, position, bytes.size());
 }
 
 std::uint64_t Rings::random() {
@@ -286,6 +306,10 @@ EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
 
 std::uint32_t Rings::counter(BufferIndex buffer) const {
     return memories_.at(buffer)->buffer()->futex_counter;
+}
+
+std::uint64_t Rings::tail(BufferIndex buffer) const {
+    return memories_.at(buffer)->buffer()->tail;
 }
 
 std::uint8_t Rings::need_wake(BufferIndex buffer) const {

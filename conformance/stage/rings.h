@@ -24,6 +24,8 @@
 
 namespace kmes::conformance {
 
+class Recorder;
+
 // Something went wrong that is no fault of the testee: ends the case with suite_error.
 class SuiteError : public std::runtime_error {
   public:
@@ -56,6 +58,8 @@ class Rings {
     void set_before_operation(std::function<void()> function);
     // Called when a buffer that consumers may attach to has been made, before anybody can see it.
     void set_on_buffer(std::function<void(BufferIndex)> function);
+    // Is told every operation. Never null; outlives the rings.
+    void set_recorder(Recorder* recorder) { recorder_ = recorder; }
 
     // -- The producer (timestamps: the stage's clock unless the spec has one) --
     Emitted emit(std::uint32_t cpu, EventSpec spec, EmitStyle style = EmitStyle::kernel);
@@ -97,6 +101,8 @@ class Rings {
     // -- Looking --
     const BufferMemory& memory(BufferIndex buffer) const { return *memories_.at(buffer); }
     std::uint32_t counter(BufferIndex buffer) const;
+    // The producer's own: between reserve and commit ahead of the history's.
+    std::uint64_t tail(BufferIndex buffer) const;
     std::uint8_t need_wake(BufferIndex buffer) const;
     // For a store of the testee that is held back and let go: nobody's own write.
     void put_need_wake(BufferIndex buffer, std::uint8_t value);
@@ -109,7 +115,7 @@ class Rings {
   private:
     struct Producer;
 
-    void before_operation();
+    void before_operation(std::uint32_t cpu);
     void compare(const Emitted& expected, int result, std::uint32_t cpu) const;
     int emit_core(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
     BufferIndex add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu, std::uint64_t start_pos,
@@ -121,6 +127,7 @@ class Rings {
     std::vector<std::shared_ptr<BufferMemory>> memories_;  // by BufferIndex
     std::vector<std::unique_ptr<Producer>> producers_;     // by CPU
     std::function<void()> before_operation_;
+    Recorder* recorder_ = nullptr;
     std::function<void(BufferIndex)> on_buffer_;
     // What a case has put into a page behind the producer's back: no fault of the testee.
     std::vector<std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>>> planted_;

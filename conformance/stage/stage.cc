@@ -36,6 +36,8 @@ constexpr milliseconds kStuck{60};
 constexpr unsigned kNudgesOfOneBuffer = 8;
 // Of a flood, the file of the failure has the beginning.
 constexpr std::size_t kReportBytesKept = std::size_t{16} << 20;
+// After so many the recorder looks at no more accesses: they take some time each.
+constexpr std::uint64_t kAccessesRecorded = 40000;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -52,7 +54,10 @@ void stop_unsupported(std::string message) {
 }
 
 Stage::Stage(const StageSettings& settings, const Case& the_case)
-    : settings_(settings), case_(the_case), last_change_(Clock::now()) {}
+    : settings_(settings),
+      case_(the_case),
+      recorder_(settings.record_timeline),
+      last_change_(Clock::now()) {}
 
 Stage::~Stage() = default;
 
@@ -67,6 +72,8 @@ void Stage::set_up(const RingsSetup& setup) {
     if (rings_) throw SuiteError("the rings of this case are made already");
     rings_ = std::make_unique<Rings>(setup);
     rings_->set_seed(settings_.seed);
+    rings_->set_recorder(&recorder_);
+    recorder_.watch(*rings_, [this](BufferId id) { return index_of(id); });
     progress_ = std::make_unique<Progress>(rings_->history());
     sleeps_.assign(setup.cpus, 0);
     rings_->set_before_operation([this] {
@@ -154,6 +161,7 @@ void Stage::read_report() {
     parser_.feed(bytes);
     report_.append(bytes, 0, kReportBytesKept - std::min(kReportBytesKept, report_.size()));
     progress_->update(parser_);
+    recorder_.report_grew(parser_);
     last_change_ = Clock::now();
     if (parser_.flooded())
         stop_with(contract_finding("it floods its report: " +
@@ -165,6 +173,8 @@ void Stage::read_report() {
 void Stage::pump(TimePoint deadline) {
     if (settings_.stop->load()) throw SuiteError("interrupted");
     const TracerEvent event = tracer_->wait(deadline);
+    // What was written before the event comes before it in the timeline, too.
+    if (recorder_.on()) read_report();
     handle(event);
     read_report();
 }
@@ -184,6 +194,7 @@ void Stage::handle(const TracerEvent& event) {
 void Stage::on(const Attached& event) {
     last_change_ = Clock::now();
     attaches_.push_back(event);
+    recorder_.attached(event);
     if (event.error != 0) return;
     for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
     if (on_attached_) on_attached_(event);
@@ -192,10 +203,12 @@ void Stage::on(const Attached& event) {
 void Stage::on(const Mapped& event) {
     last_change_ = Clock::now();
     maps_.push_back(event);
+    recorder_.mapped(event);
     const MapDeviation& deviation = event.deviation;
     if (event.error == 0) {
         mapped_[served_back_.at(event.buffer)] = event.mapping.id;
         mapped_by_[served_back_.at(event.buffer)] = event.tid;
+        record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);
     }
     if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
@@ -220,6 +233,7 @@ std::uint32_t Stage::cpu_of(BufferIndex buffer) const {
 
 void Stage::on(const FutexWait& event) {
     wait_log_.push_back(event);
+    recorder_.wait_begins(event);
     // A wait with a limit comes round for ever, and says nothing of progress.
     if (event.limit == TimeLimit::kNone) last_change_ = Clock::now();
     for (const FutexWord& word : event.words) {
@@ -236,6 +250,7 @@ void Stage::on(const FutexWaitEnd& event) {
     if (found == waiting_.end()) return;
     if (found->second.wait.limit == TimeLimit::kNone) last_change_ = Clock::now();
     waiting_.erase(found);
+    recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
     if (wake_result_ == 0 || event.result != 0) return;
     tracer_->set_wait_result(event.tid, wake_result_);
     ++wake_results_told_;
@@ -243,6 +258,7 @@ void Stage::on(const FutexWaitEnd& event) {
 
 void Stage::on(const WriteFault& event) {
     last_change_ = Clock::now();
+    recorder_.access_refused(event);
     const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
     findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes,
                                       event.access.size_bytes, event.code.describe()));
@@ -251,15 +267,52 @@ void Stage::on(const WriteFault& event) {
 void Stage::on(const GuardHit& event) {
     last_change_ = Clock::now();
     ++guard_hits_;
-    if (!on_guard_) return release_guards();
-    const AtGuard answer = on_guard_(event);
-    if (answer == AtGuard::release) return release_guards();
-    if (answer == AtGuard::done) return;
+    const bool recording = is_recording();
+    const bool asked = is_asked_for(event);
+    if (!asked && !recording) return stop_recording(event);
+    const AtGuard answer = asked ? on_guard_(event) : AtGuard::step;
+    if (answer == AtGuard::release) release_guards();
+    if (answer == AtGuard::done || (answer == AtGuard::release && !recording))
+        return recorder_.accessed(event, nullptr);
     const GuardStep step = tracer_->step_guarded(event.tid);
-    if (on_stepped_) on_stepped_(event, step);
+    if (step.outcome == GuardStep::Outcome::kDone) recorder_.accessed(event, &step);
+    if (asked && on_stepped_) on_stepped_(event, step);
+}
+
+// A guard that nobody wants any more: those of the case stay.
+void Stage::stop_recording(const GuardHit& event) {
+    recorder_.accessed(event, nullptr);
+    tracer_->release_guards(event.place.mapping);
+    if (!on_guard_) return;
+    for (const GuardedPages& each : guarded_) {
+        if (each.mapping == event.place.mapping)
+            tracer_->guard_pages(each.mapping, each.first_page, each.pages);
+    }
+}
+
+// Whether the case has guarded this page, or only the recorder.
+bool Stage::is_asked_for(const GuardHit& event) const {
+    const std::uint64_t page = event.place.offset_bytes / kPageBytes;
+    if (!settings_.record_accesses) return on_guard_ != nullptr;
+    return on_guard_ &&
+           std::any_of(guarded_.begin(), guarded_.end(), [&](const GuardedPages& each) {
+               return each.mapping == event.place.mapping && page - each.first_page < each.pages;
+           });
+}
+
+bool Stage::is_recording() const {
+    return settings_.record_accesses && guard_hits_ < kAccessesRecorded;
+}
+
+// For the picture of a failure: every access is told, whatever the case guards itself.
+void Stage::record_accesses_of(const Mapping& mapping) {
+    if (!is_recording()) return;
+    tracer_->guard_pages(mapping.id, mapping.offset_bytes / kPageBytes,
+                         mapping.length_bytes / kPageBytes);
 }
 
 void Stage::on(const Ended& event) {
+    if (!ended_) recorder_.ended(event);
     ended_ = event;
     waiting_.clear();
 }
@@ -555,6 +608,7 @@ void Stage::freeze() {
     }
     frozen_ = true;
     read_report();
+    recorder_.scheduled("the suite stops all threads of the testee");
 }
 
 // What could not be done to a thread may have failed because its process is going: that is the
@@ -572,6 +626,7 @@ void Stage::stop_if_it_has_ended() {
 void Stage::thaw() {
     frozen_ = false;
     last_change_ = Clock::now();
+    recorder_.scheduled("the suite lets all threads go on");
     tracer_->thaw_all();
 }
 
@@ -585,24 +640,27 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
         stop_if_it_has_ended();
         stop_inconclusive("the pages of the testee could not be guarded");
     }
-    guarded_.push_back(found->second);
+    guarded_.push_back({found->second, first_page, pages});
 }
 
 void Stage::release_data_guards() {
-    for (const MappingId mapping : guarded_) {
+    for (GuardedPages& each : guarded_) {
+        each = {each.mapping, 0, 1};
         // What has been unmapped meanwhile needs no guard.
-        if (tracer_->release_guards(mapping)) tracer_->guard_pages(mapping, 0, 1);
+        if (!is_recording() && tracer_->release_guards(each.mapping))
+            tracer_->guard_pages(each.mapping, 0, 1);
     }
 }
 
 void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     const MappingId id = mapped.mapping.id;
     const std::uint64_t pages = what == Guarded::all ? mapped.mapping.length_bytes / kPageBytes : 1;
-    if (!tracer_->guard_pages(id, mapped.mapping.offset_bytes / kPageBytes, pages)) {
+    const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
+    if (!tracer_->guard_pages(id, first_page, pages)) {
         stop_if_it_has_ended();
         stop_inconclusive("the pages of the testee could not be guarded");
     }
-    guarded_.push_back(id);
+    guarded_.push_back({id, first_page, pages});
 }
 
 void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
@@ -612,15 +670,20 @@ void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
 
 void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {
     const TimePoint end = Clock::now() + kStuck;
+    recorder_.scheduled("the suite holds this thread", tid);
     tracer_->hold(tid);
     while (!ended_ && condition() && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
     tracer_->release(tid);
+    recorder_.scheduled("the suite lets this thread go on", tid);
     last_change_ = Clock::now();
     if (ended_) stop_ended();
 }
 
 void Stage::release_guards() {
-    for (const MappingId mapping : guarded_) tracer_->release_guards(mapping);
+    for (const GuardedPages& each : guarded_) {
+        // The recorder's guards stay, and are asked for no longer.
+        if (!is_recording()) tracer_->release_guards(each.mapping);
+    }
     guarded_.clear();
     on_guard_ = nullptr;
     on_stepped_ = nullptr;

@@ -23,6 +23,7 @@
 #include "conformance/oracle/finding.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 #include "conformance/tracer/tracer.h"
 
@@ -161,6 +162,8 @@ class Stage {
     // Waits that it entered, in order.
     const std::vector<FutexWait>& waits() const { return wait_log_; }
     Tracer& tracer() { return *tracer_; }
+    // What has happened, for the picture of a failure.
+    Recorder& recorder() { return recorder_; }
     // Adds a finding of the case's own.
     void blame(Finding finding) { findings_.push_back(std::move(finding)); }
     void note(std::string line) { notes_.push_back(std::move(line)); }
@@ -203,6 +206,10 @@ class Stage {
     void on(const FutexWaitEnd& event);
     void on(const WriteFault& event);
     void on(const GuardHit& event);
+    bool is_asked_for(const GuardHit& event) const;
+    void stop_recording(const GuardHit& event);
+    bool is_recording() const;
+    void record_accesses_of(const Mapping& mapping);
     void on(const Ended& event);
     void on_other(const TracerEvent& event);
 
@@ -239,8 +246,16 @@ class Stage {
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                     const std::string& what);
 
+    // What a case has guarded itself.
+    struct GuardedPages {
+        MappingId mapping = 0;
+        std::uint64_t first_page = 0;
+        std::uint64_t pages = 0;
+    };
+
     const StageSettings& settings_;
     const Case& case_;
+    Recorder recorder_;
     std::unique_ptr<Rings> rings_;
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Progress> progress_;
@@ -259,7 +274,7 @@ class Stage {
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
-    std::vector<MappingId> guarded_;
+    std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
     std::vector<Attached> attaches_;

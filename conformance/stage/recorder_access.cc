@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+//
+// What the testee's accesses to a buffer mean: fields by 5.1.6, events by the history, and the step
+// of 5.1.8 that an access belongs to, where its place among the others says so. See recorder.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "conformance/stage/recorder.h"
+#include "conformance/stage/rings.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+struct Field {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    std::string_view name;
+};
+
+// 5.1.6.1 to 5.1.6.3.
+constexpr std::array kMetadataFields{
+    Field{0, 8, "magic"},       Field{8, 4, "version"},      Field{12, 2, "cpu_id"},
+    Field{14, 2, "reserved0"},  Field{16, 8, "capacity"},    Field{24, 8, "data_offset"},
+    Field{32, 8, "generation"}, Field{40, 24, "reserved1"},  Field{64, 8, "write_pos"},
+    Field{72, 8, "tail_pos"},   Field{80, 48, "reserved2"},  Field{128, 4, "futex_counter"},
+    Field{132, 1, "need_wake"}, Field{133, 59, "reserved3"}, Field{192, 3904, "unused bytes"},
+};
+constexpr std::uint64_t kGenerationOffset = 32;
+constexpr std::uint64_t kWritePosOffset = 64;
+constexpr std::uint64_t kTailPosOffset = 72;
+constexpr std::uint64_t kNeedWakeOffset = 132;
+
+// Event model, "Event header".
+constexpr std::array kHeaderFields{
+    Field{0, 4, "event_size"}, Field{4, 4, "header_size"}, Field{8, 8, "timestamp"},
+    Field{16, 8, "sequence"},  Field{24, 2, "cpu_id"},     Field{26, 1, "origin_class"},
+    Field{27, 2, "type_len"},
+};
+
+template <std::size_t Count>
+std::string names_of(const std::array<Field, Count>& fields, std::uint64_t offset,
+                     std::uint64_t bytes) {
+    std::string names;
+    for (const Field& field : fields) {
+        if (field.offset >= offset + bytes || field.offset + field.bytes <= offset) continue;
+        names += (names.empty() ? "" : ", ") + std::string(field.name);
+    }
+    return names;
+}
+
+template <std::size_t Count>
+const Field* exactly(const std::array<Field, Count>& fields, std::uint64_t offset,
+                     std::uint64_t bytes) {
+    for (const Field& field : fields) {
+        if (field.offset == offset && field.bytes == bytes) return &field;
+    }
+    return nullptr;
+}
+
+std::string value_text(const Field* field, std::uint64_t value, std::uint64_t bytes) {
+    if (field == nullptr) return bytes > 1 ? fmt::format("{:#x}", value) : std::to_string(value);
+    if (field->name != "magic") return std::to_string(value);
+    std::string text;
+    for (std::uint64_t i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+    return quote_bytes(text);
+}
+
+std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
+    return bytes >= 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
+}
+
+// The line of the source, or what the file says without debug information.
+std::string place_text(const CodePlace& code) {
+    const CodeText& told = code.told();
+    if (!told.source.empty()) return told.source;
+    if (!told.symbol.empty()) return told.symbol;
+    if (told.module.empty()) return "";
+    return fmt::format("{}+{:#x}", told.module.substr(told.module.rfind('/') + 1),
+                       code.module_offset);
+}
+
+}  // namespace
+
+void Recorder::put_code(TimelineStep& step, const CodePlace& code) const {
+    step.instruction = code.told().text;
+    step.source = place_text(code);
+}
+
+std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buffer,
+                                    const GuardStep* step) {
+    const std::uint64_t offset = access.place.offset_bytes;
+    const std::uint64_t bytes = access.size_bytes;
+    const bool is_flag_word = offset == kNeedWakeOffset && bytes == 4;
+    const Field* field = exactly(kMetadataFields, offset, is_flag_word ? 1 : bytes);
+    std::string what = field != nullptr
+                           ? std::string(field->name)
+                           : fmt::format("{} {} at {} ({})", bytes, bytes == 1 ? "byte" : "bytes",
+                                         offset, names_of(kMetadataFields, offset, bytes));
+    what += buffer_suffix(buffer);
+    const bool has_value = step != nullptr && bytes > 0 && bytes <= 8;
+    const auto value = [&](std::uint64_t raw) {
+        return value_text(field, low_bytes(raw, bytes), bytes);
+    };
+    if (access.is_read && access.is_write)
+        return has_value ? fmt::format("exchanges {}: {} before, {} after", what,
+                                       value(step->value_before), value(step->value_after))
+                         : "exchanges " + what;
+    if (access.is_write)
+        return has_value ? fmt::format("sets {} to {}", what, value(step->value_after))
+                         : "writes " + what;
+    return has_value ? fmt::format("reads {}: {}", what, value(step->value_before))
+                     : "reads " + what;
+}
+
+std::string Recorder::metadata_clause(const BufferAccess& access, Reader& reader,
+                                      std::uint64_t value) {
+    const bool had_data = std::exchange(reader.has_data, false);
+    reader.event = Placement{};
+    const std::uint64_t offset = access.place.offset_bytes;
+    const auto touches = [&](std::uint64_t field) {
+        return offset <= field && field < offset + std::max<std::uint64_t>(access.size_bytes, 1);
+    };
+    if (access.is_write) {
+        if (!touches(kNeedWakeOffset)) return "contract";
+        const bool sets = (value >> (8 * (kNeedWakeOffset - offset)) & 0xff) != 0;
+        const bool was_woken = std::exchange(reader.woken, false);
+        reader.asked = sets;
+        if (sets) return "5.1.8.2 step 1";
+        return was_woken ? "5.1.8.2 step 6" : "5.1.8.2 step 2";
+    }
+    if (touches(kWritePosOffset)) {
+        reader.looked = true;
+        return reader.asked ? "5.1.8.2 step 2" : "5.1.8.1 step 1";
+    }
+    if (touches(kTailPosOffset)) {
+        if (had_data) return "5.1.8.1 step 5";
+        return reader.looked ? "5.1.8.1 step 2" : "5.1.8.3 step 4";
+    }
+    if (touches(kGenerationOffset)) return reader.asked ? "E3" : "5.1.8.3";
+    if (touches(kFutexWordOffset)) return "5.1.8.2 step 3";
+    return offset < kWritePosOffset ? "5.1.6.1" : "";
+}
+
+bool Recorder::is_overwritten(BufferIndex index, const Placement& event) const {
+    const Buffer& buffer = history().buffer(index);
+    if (event.sequence == 0) return false;
+    const bool is_present = !buffer.retired && rings_->is_reserved(buffer.cpu);
+    return event.position < buffer.tail_pos || (is_present && event.position < rings_->tail(index));
+}
+
+// Which event has its bytes at this offset of the layout. A thread that has read one byte of an
+// event reads on in it, whatever stands there by now, until it looks at a position again.
+Placement Recorder::event_at(BufferIndex index, std::uint64_t offset, Reader& reader) const {
+    const Buffer& buffer = history().buffer(index);
+    const std::uint64_t mask = buffer.capacity - 1;
+    const std::uint64_t place = (offset - kMetadataBytes) & mask;
+    if (reader.event.sequence != 0 && ((place - reader.event.position) & mask) < reader.event.bytes)
+        return reader.event;
+    // The last position written that falls on this place.
+    const std::uint64_t behind = (buffer.write_frontier - 1 - place) & mask;
+    const std::uint64_t position = buffer.write_frontier - 1 - behind;
+    const auto next = std::upper_bound(
+        buffer.placements.begin(), buffer.placements.end(), position,
+        [](std::uint64_t at, const Placement& event) { return at < event.position; });
+    if (next == buffer.placements.begin()) return Placement{};
+    const Placement& found = *std::prev(next);
+    return position - found.position < found.bytes ? found : Placement{};
+}
+
+std::string Recorder::reading_text(const Reading& reading,
+                                   std::optional<std::uint64_t> value) const {
+    const std::uint64_t bytes = reading.end_byte - reading.first_byte;
+    if (reading.event.sequence == 0)
+        return fmt::format("reads {} bytes of the data where no event is, in {} access{}", bytes,
+                           reading.count, reading.count == 1 ? "" : "es");
+    const std::string state = reading.overwritten ? ", which is overwritten" : "";
+    const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
+    if (reading.count == 1) {
+        const Field* field = exactly(kHeaderFields, reading.first_byte, bytes);
+        const std::string names = names_of(kHeaderFields, reading.first_byte, bytes);
+        return fmt::format("reads {} {} of {} at its offset {}{}{}", bytes,
+                           bytes == 1 ? "byte" : "bytes", event, reading.first_byte,
+                           names.empty() ? "" : " (" + names + ")",
+                           value && field ? fmt::format(": {}", *value) : "");
+    }
+    std::string part;
+    if (reading.first_byte == 0 && reading.end_byte >= reading.event.bytes)
+        part = "all of it";
+    else if (reading.end_byte <= kHeaderBytesBeforeType)
+        part = "of its header";
+    return fmt::format("reads bytes {} to {}{} of {}, in {} accesses", reading.first_byte,
+                       reading.end_byte - 1, part.empty() ? "" : " (" + part + ")", event,
+                       reading.count);
+}
+
+void Recorder::read_data(const GuardHit& hit, const BufferAccess& access, BufferIndex index,
+                         int thread, const GuardStep* step) {
+    Reader& reader = readers_[{thread, index}];
+    const Placement event = event_at(index, access.place.offset_bytes, reader);
+    reader.event = event;
+    reader.has_data = true;
+    const Buffer& buffer = history().buffer(index);
+    const std::uint64_t place = access.place.offset_bytes - kMetadataBytes;
+    const std::uint64_t byte = (place - event.position) & (buffer.capacity - 1);
+    const bool overwritten = is_overwritten(index, event);
+    const auto found = readings_.find(thread);
+    if (found != readings_.end()) {
+        Reading& reading = found->second;
+        TimelineStep* told = timeline_.find(reading.step);
+        // A second pass over the event is another step; so is what comes after it was overwritten.
+        if (told != nullptr && reading.buffer == index &&
+            reading.event.sequence == event.sequence && reading.overwritten == overwritten &&
+            byte >= reading.first_byte && byte + 1 >= reading.end_byte) {
+            reading.end_byte = std::max(reading.end_byte, byte + access.size_bytes);
+            ++reading.count;
+            told->text = reading_text(reading, std::nullopt);
+            return;
+        }
+    }
+    Reading reading{timeline_.last_number() + 1, index, event, overwritten, byte,
+                    byte + access.size_bytes,    1};
+    TimelineStep told;
+    told.kind = StepKind::access;
+    told.thread = thread;
+    told.cpu = buffer.cpu;
+    told.clause = "5.1.8.1 step 4";
+    told.sequence = event.sequence;
+    std::optional<std::uint64_t> value;
+    if (step != nullptr && access.size_bytes <= 8)
+        value = low_bytes(step->value_before, access.size_bytes);
+    told.text = reading_text(reading, value);
+    put_code(told, hit.code);
+    add(std::move(told));
+    readings_[thread] = reading;
+}
+
+void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
+    if (!on_ || hit.accesses.empty()) return;
+    const BufferAccess& access = hit.accesses.front();
+    const std::optional<BufferIndex> index = find_buffer_(access.place.buffer);
+    if (!index) return;
+    const int thread = number_of(hit.tid);
+    thread_of_cpu_[history().buffer(*index).cpu] = thread;
+    if (access.place.offset_bytes >= kMetadataBytes && !access.is_write)
+        return read_data(hit, access, *index, thread, step);
+    TimelineStep told;
+    told.kind = StepKind::access;
+    told.thread = thread;
+    told.cpu = history().buffer(*index).cpu;
+    if (access.place.offset_bytes < kMetadataBytes) {
+        told.text = metadata_text(access, *index, step);
+        told.clause = metadata_clause(access, readers_[{thread, *index}],
+                                      step != nullptr ? step->value_after : 0);
+    } else {
+        told.text = fmt::format("writes {} bytes into the data", access.size_bytes);
+        told.clause = "contract";
+    }
+    if (access.is_write) told.state = state_of(history().present_buffer(*told.cpu));
+    put_code(told, hit.code);
+    add(std::move(told));
+}
+
+void Recorder::access_refused(const WriteFault& event) {
+    if (!on_) return;
+    TimelineStep step;
+    step.kind = StepKind::access;
+    step.thread = number_of(event.tid);
+    if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
+        step.cpu = history().buffer(*index).cpu;
+    step.clause = "contract";
+    step.text = fmt::format("writes {} bytes at byte {} of the mapping, where it may not",
+                            event.access.size_bytes, event.access.place.offset_bytes);
+    put_code(step, event.code);
+    add(std::move(step));
+}
+
+}  // namespace kmes::conformance
