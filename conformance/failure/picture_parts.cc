@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+//
+// See picture_parts.h.
+#include "conformance/failure/picture_parts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kmes::conformance::picture {
+namespace {
+
+// A repetition is folded if it comes so often, and no longer pieces are looked for.
+constexpr std::size_t kRepeatedAtLeast = 4;
+constexpr std::size_t kLongestPeriod = 12;
+
+std::string list_text(std::string_view one, const std::set<std::int64_t>& numbers) {
+    if (numbers.empty()) return "";
+    std::string text = std::string(one) + (numbers.size() == 1 ? " " : "s ");
+    constexpr std::size_t kNamed = 8;
+    std::size_t named = 0;
+    for (const std::int64_t number : numbers) {
+        if (named == kNamed) return text + " and others";
+        text += (named++ == 0 ? "" : ", ") + std::to_string(number);
+    }
+    return text;
+}
+
+// The CPUs that decisive steps are about, else that of the verdict. Empty: all of them.
+std::set<std::uint32_t> subject_cpus(const std::vector<TimelineStep>& steps) {
+    std::set<std::uint32_t> cpus;
+    for (const TimelineStep& step : steps) {
+        if (step.decisive && step.cpu) cpus.insert(*step.cpu);
+    }
+    if (cpus.empty() && !steps.empty() && steps.back().cpu) cpus.insert(*steps.back().cpu);
+    return cpus;
+}
+
+std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps,
+                                          const std::set<std::uint32_t>& cpus,
+                                          std::size_t columns) {
+    constexpr std::uint64_t kDecisive = std::uint64_t{1} << 32;
+    std::map<std::int32_t, std::uint64_t> weights;
+    for (const TimelineStep& step : steps) {
+        if (step.thread == 0) continue;
+        const bool matters = cpus.empty() || (step.cpu && cpus.contains(*step.cpu));
+        if (step.decisive) weights[step.thread] += kDecisive;
+        if (matters) ++weights[step.thread];
+    }
+    std::vector<std::int32_t> threads;
+    for (const auto& [thread, weight] : weights) threads.push_back(thread);
+    std::stable_sort(threads.begin(), threads.end(),
+                     [&](auto a, auto b) { return weights[a] > weights[b]; });
+    if (threads.size() > columns) threads.resize(columns);
+    std::sort(threads.begin(), threads.end());
+    return threads;
+}
+
+// What a step does, without its figures: the same for steps of one kind.
+std::string kind_of(const TimelineStep& step) {
+    std::string key = std::to_string(static_cast<int>(step.kind)) + " " +
+                      std::to_string(step.thread) + " " +
+                      (step.cpu ? std::to_string(*step.cpu) : "-") + " ";
+    for (const char c : step.text) {
+        const bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit) key.push_back(c);
+        if (is_digit && key.back() != '#') key.push_back('#');
+    }
+    return key;
+}
+
+// How often the piece of `period` kinds at `begin` comes, one behind the other.
+std::size_t repetitions(const std::vector<std::size_t>& kinds, std::size_t begin,
+                        std::size_t period) {
+    std::size_t end = begin + period;
+    while (end < kinds.size() && kinds[end] == kinds[end - period]) ++end;
+    return (end - begin) / period;
+}
+
+}  // namespace
+
+Subject find_subject(const Timeline& timeline, std::size_t columns) {
+    const std::vector<TimelineStep>& steps = timeline.steps();
+    const std::set<std::uint32_t> cpus = subject_cpus(steps);
+    Subject subject;
+    subject.threads = subject_threads(steps, cpus, columns);
+    std::set<std::int64_t> other_cpus;
+    std::set<std::int64_t> other_threads;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TimelineStep& step = steps[i];
+        const bool has_column =
+            step.thread == 0 || std::find(subject.threads.begin(), subject.threads.end(),
+                                          step.thread) != subject.threads.end();
+        const bool is_about = cpus.empty() || !step.cpu || cpus.contains(*step.cpu);
+        if (step.decisive || step.kind == StepKind::end || (has_column && is_about)) {
+            subject.steps.push_back(i);
+            continue;
+        }
+        ++subject.others;
+        if (!is_about) other_cpus.insert(*step.cpu);
+        if (!has_column) other_threads.insert(step.thread);
+    }
+    subject.others_text = list_text("CPU", other_cpus);
+    const std::string threads = list_text("thread", other_threads);
+    if (!subject.others_text.empty() && !threads.empty()) subject.others_text += "; ";
+    subject.others_text += threads;
+    return subject;
+}
+
+std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps) {
+    // Kinds as small numbers; what must not be folded is of a kind of its own.
+    std::map<std::string, std::size_t> numbers;
+    std::vector<std::size_t> kinds;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TimelineStep& step = timeline.steps()[steps[i]];
+        const bool stays = step.decisive || step.kind == StepKind::end;
+        const std::string key = stays ? "stays " + std::to_string(i) : kind_of(step);
+        kinds.push_back(numbers.try_emplace(key, numbers.size()).first->second);
+    }
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < steps.size();) {
+        std::size_t best_period = 0;
+        std::size_t best_count = 0;
+        for (std::size_t period = 1; period <= kLongestPeriod; ++period) {
+            const std::size_t count = repetitions(kinds, i, period);
+            if (count < kRepeatedAtLeast || count * period <= best_count * best_period) continue;
+            best_period = period;
+            best_count = count;
+        }
+        if (best_period == 0) {
+            items.push_back({steps[i++]});
+            continue;
+        }
+        // The first time, the mark, the last time.
+        for (std::size_t k = 0; k < best_period; ++k) items.push_back({steps[i + k]});
+        const std::size_t hidden = (best_count - 2) * best_period;
+        items.push_back({steps[i + best_period], hidden, best_period});
+        i += best_period + hidden;
+        for (std::size_t k = 0; k < best_period; ++k) items.push_back({steps[i++]});
+    }
+    return items;
+}
+
+std::string plain(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string out;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 0x20 && byte < 0x7f) {
+            out.push_back(c);
+        } else {
+            out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+        }
+    }
+    return out;
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent) {
+    std::vector<std::string> lines;
+    std::string line;
+    const auto begin_line = [&] { line = std::string(lines.empty() ? 0 : indent, ' '); };
+    begin_line();
+    bool has_word = false;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        std::string_view word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (word.empty()) continue;
+        if (has_word && line.size() + 1 + word.size() > width) {
+            lines.push_back(line);
+            begin_line();
+            has_word = false;
+        }
+        if (has_word) line.push_back(' ');
+        // A word that no line has room for is cut where the line ends.
+        while (line.size() + word.size() > width) {
+            const std::size_t room = width - line.size();
+            line += word.substr(0, room);
+            word.remove_prefix(room);
+            lines.push_back(line);
+            begin_line();
+        }
+        line += word;
+        has_word = true;
+    }
+    if (has_word) lines.push_back(line);
+    return lines;
+}
+
+}  // namespace kmes::conformance::picture

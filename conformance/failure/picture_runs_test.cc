@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// Broken consumers, put to the cases that are meant for them: what the timeline of the failure
+// tells, and that the picture shows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "conformance/cases/registry.h"
+#include "conformance/failure/picture.h"
+#include "conformance/failure/run_record.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A line of the source; where the tracer reads no line tables, the nearest symbol.
+constexpr const char* kPlaceInTheCode = "^(broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
+constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
+
+// The failure of a broken consumer, with every access told.
+class Failure {
+  public:
+    Failure(std::string_view case_id, const std::string& broken) {
+        static const std::atomic<bool> kGoOn{false};
+        StageSettings settings;
+        settings.testee = {"conformance/testees/broken_" + broken};
+        settings.cpus = 1;
+        settings.seed = 1;
+        settings.record_accesses = true;
+        settings.stop = &kGoOn;
+        if (const char* scale = std::getenv("KMES_TIMEOUT_SCALE"))
+            settings.timeout_scale = std::atof(scale);
+        const std::vector<Case>& cases = all_cases();
+        const auto found = std::find_if(cases.begin(), cases.end(),
+                                        [&](const Case& each) { return each.id == case_id; });
+        if (found == cases.end()) return;
+        outcome_ = run_on_stage(*found, settings);
+    }
+
+    bool has_failed() const { return outcome_.verdict == Verdict::fail && outcome_.record; }
+    const CaseOutcome& outcome() const { return outcome_; }
+    const Finding& finding() const { return outcome_.record->findings.front(); }
+    const Timeline& timeline() const { return outcome_.record->timeline; }
+    std::string event() const { return "event " + std::to_string(finding().sequence); }
+
+    // The first step at or behind `from` that is of this kind and says this; kNotThere: none.
+    std::size_t find(StepKind kind, const std::string& text, std::size_t from = 0) const {
+        const auto& steps = timeline().steps();
+        for (std::size_t i = from; i < steps.size(); ++i) {
+            if (steps[i].kind == kind && steps[i].text.find(text) != std::string::npos) return i;
+        }
+        return kNotThere;
+    }
+    const TimelineStep& at(std::size_t index) const { return timeline().steps().at(index); }
+
+    // Every decisive step is in the picture, marked, and so is the verdict.
+    void expect_to_be_drawn() const {
+        const std::string picture = draw(timeline());
+        for (std::size_t i = 0; i < timeline().steps().size(); ++i) {
+            if (!at(i).decisive) continue;
+            EXPECT_THAT(picture,
+                        ContainsRegex("\n>> +" + std::to_string(timeline().number(i)) + " [|]"));
+        }
+        EXPECT_THAT(picture, HasSubstr("| FAILED, "));
+        EXPECT_LE(std::count(picture.begin(), picture.end(), '\n'), 70) << picture;
+    }
+
+  private:
+    CaseOutcome outcome_;
+};
+
+TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
+    const Failure failure("E2/event-at-every-step", "counter-after-the-recheck");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::lost_wake_up);
+    const std::size_t emit = failure.find(StepKind::producer, "emits " + failure.event() + ":");
+    ASSERT_NE(emit, kNotThere);
+    EXPECT_TRUE(failure.at(emit).decisive);
+    EXPECT_THAT(failure.at(emit).why, HasSubstr("has not taken it when it goes to sleep"));
+    // What it did just before was its second look at write_pos.
+    EXPECT_THAT(failure.at(emit - 1).text, StartsWith("reads write_pos: "));
+    EXPECT_EQ(failure.at(emit - 1).clause, "5.1.8.2 step 2");
+    EXPECT_THAT(failure.at(emit - 1).source, ContainsRegex(kPlaceInTheCode));
+    const std::size_t counter = failure.find(StepKind::access, "reads futex_counter: ", emit);
+    ASSERT_NE(counter, kNotThere);
+    EXPECT_EQ(failure.at(counter).clause, "5.1.8.2 step 3");
+    const std::size_t wait = failure.find(StepKind::wait_begin, "futex_counter", counter);
+    ASSERT_NE(wait, kNotThere);
+    EXPECT_TRUE(failure.at(wait).decisive);
+    EXPECT_EQ(failure.at(wait).clause, "5.1.8.2 step 5");
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
+    const Failure failure("5.1.8.1-5/torn-in-the-middle", "no-tail-recheck");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::torn_event);
+    const std::size_t read = failure.find(StepKind::access, "of " + failure.event() + ", in");
+    ASSERT_NE(read, kNotThere);
+    EXPECT_EQ(failure.at(read).clause, "5.1.8.1 step 4");
+    EXPECT_THAT(failure.at(read).source, ContainsRegex(kPlaceInTheCode));
+    std::size_t overwrite = read;
+    do {
+        overwrite = failure.find(StepKind::producer, "tail_pos moves over", overwrite + 1);
+        ASSERT_NE(overwrite, kNotThere);
+    } while (!failure.at(overwrite).decisive);
+    EXPECT_THAT(failure.at(overwrite).why,
+                StartsWith("Event " + std::to_string(failure.finding().sequence) +
+                           " is overwritten here, after the consumer began to read it"));
+    const std::size_t read_on =
+        failure.find(StepKind::access, failure.event() + ", which is overwritten", overwrite);
+    ASSERT_NE(read_on, kNotThere);
+    const std::size_t record =
+        failure.find(StepKind::record, "delivered " + failure.event(), read_on);
+    ASSERT_NE(record, kNotThere);
+    EXPECT_TRUE(failure.at(record).decisive);
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, ASleepOnABufferThatIsDead) {
+    const Failure failure("E3/swap-at-every-step", "sleeps-on-a-dead-buffer");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::lost_wake_up);
+    const std::size_t emit = failure.find(StepKind::producer, "emits " + failure.event() + ":");
+    ASSERT_NE(emit, kNotThere);
+    EXPECT_TRUE(failure.at(emit).decisive);
+    // The resize comes just before the event, into the new buffer.
+    EXPECT_THAT(failure.at(emit - 1).text, StartsWith("replaces buffer "));
+    EXPECT_THAT(failure.at(emit - 1).why, HasSubstr("is dead"));
+    const std::size_t wait = failure.find(StepKind::wait_begin, ", which is retired", emit);
+    ASSERT_NE(wait, kNotThere);
+    EXPECT_TRUE(failure.at(wait).decisive);
+    EXPECT_THAT(failure.at(wait).why, HasSubstr("in another buffer than the one it sleeps on"));
+    failure.expect_to_be_drawn();
+}
+
+}  // namespace
+}  // namespace kmes::conformance
