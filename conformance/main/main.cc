@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The program kmes-conformance: the real cases, the real stage, this process's streams.
+#include <strings.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,6 +21,25 @@ std::string environment(const char* name) {
     return value == nullptr ? std::string() : std::string(value);
 }
 
+// What is no terminal has no width: a reader of a log has room for 100.
+std::size_t columns_of(int stream) {
+    winsize size{};
+    return ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+// The first of these that is set says which characters are shown (POSIX, "Locale").
+bool is_unicode() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        const std::string locale = environment(name);
+        if (locale.empty()) continue;
+        const std::size_t point = locale.find('.');
+        const std::string set = point == std::string::npos ? "" : locale.substr(point + 1);
+        return strncasecmp(set.c_str(), "utf-8", 5) == 0 ||
+               strncasecmp(set.c_str(), "utf8", 4) == 0;
+    }
+    return false;
+}
+
 }  // namespace
 
 int main(int argument_count, char** arguments) {
@@ -34,6 +55,8 @@ int main(int argument_count, char** arguments) {
         .error = std::cerr,
         .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
         .error_is_terminal = ::isatty(STDERR_FILENO) == 1,
+        .out_columns = columns_of(STDOUT_FILENO),
+        .out_is_unicode = ::isatty(STDOUT_FILENO) == 1 && is_unicode(),
         .command = command,
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .stop = watch_interrupts(),

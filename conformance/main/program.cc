@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "conformance/main/options.h"
+#include "conformance/main/pictures.h"
 #include "conformance/main/selection.h"
 #include "conformance/report/console.h"
 #include "conformance/report/json.h"
@@ -66,11 +67,23 @@ class Copy : public std::streambuf {
     std::ostream& second_;
 };
 
+// A report file is read in other places than on this terminal.
+PictureOptions picture_options(const Options& options, const Surroundings& around) {
+    PictureOptions picture;
+    picture.width = options.report_file ? 100 : around.out_columns;
+    picture.colour = around.out_is_terminal && !options.report_file;
+    picture.unicode = around.out_is_unicode && !options.report_file;
+    return picture;
+}
+
 // One run of the selected cases.
 class Run {
   public:
     Run(const Options& options, const Surroundings& around, std::vector<const Case*> cases)
-        : options_(options), around_(around), cases_(std::move(cases)) {
+        : options_(options),
+          around_(around),
+          cases_(std::move(cases)),
+          pictures_(around, picture_options(options, around), options.verbose) {
         settings_.testee = options.testee;
         settings_.cpus = options.cpus;
         settings_.capacity_bytes = options.capacity_bytes;
@@ -162,6 +175,8 @@ class Run {
         result.details = outcome.details;
         result.seconds = seconds_since(begin);
         result.replay = replay_of(the_case);
+        if (prints_console())
+            result.picture = pictures_.of(the_case, settings_, outcome, result.seconds);
         return result;
     }
 
@@ -207,6 +222,7 @@ class Run {
     const Options& options_;
     const Surroundings& around_;
     std::vector<const Case*> cases_;
+    Pictures pictures_;
     StageSettings settings_;
     RunReport report_;
     OutputFile file_;

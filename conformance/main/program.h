@@ -6,6 +6,7 @@
 #define KMES_CONFORMANCE_MAIN_PROGRAM_H_
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -24,6 +25,9 @@ struct Surroundings {
     std::ostream& error;
     bool out_is_terminal = false;
     bool error_is_terminal = false;
+    // Of what `out` is shown on: its width, and whether it shows UTF-8.
+    std::size_t out_columns = 100;
+    bool out_is_unicode = false;
     // What a person types to run this program: "tools/kmes conformance".
     std::string command = "kmes-conformance";
     // The value of KMES_TIMEOUT_SCALE.

@@ -91,6 +91,8 @@ void ConsoleReport::print_problem(const CaseResult& result) {
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);
     }
+    // It is made for this terminal, and safe to print.
+    if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
     // What this machine cannot have, another try will not give.
     const bool again = result.verdict != Verdict::unsupported;
     if (again && !result.replay.empty())

@@ -53,6 +53,7 @@ struct CaseResult {
     double seconds = 0;
     std::string replay;  // the command that runs this case alone, the same way
     std::string details;
+    std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
 };
 
 struct Summary {
