@@ -49,6 +49,11 @@ int CaptureFile::open_for_append() const {
     return high;
 }
 
+bool CaptureFile::is(const FileIdentity& identity) const {
+    struct stat info{};
+    return fstat(fd_, &info) == 0 && identity == FileIdentity{info.st_dev, info.st_ino};
+}
+
 uint64_t CaptureFile::unread_bytes() const {
     struct stat info{};
     if (fstat(fd_, &info) != 0) return 0;

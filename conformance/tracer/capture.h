@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include "conformance/tracer/proc.h"
+
 namespace kmes::conformance::tracing {
 
 // One file. Throws std::system_error where it cannot be made.
@@ -23,6 +25,7 @@ class CaptureFile {
     // A new descriptor of the file with O_APPEND and close-on-exec set, at least 10, for the child
     // to dup from. The caller closes it.
     int open_for_append() const;
+    bool is(const FileIdentity& identity) const;
     // Bytes written and not read yet.
     uint64_t unread_bytes() const;
     // All of them; their memory is freed.

@@ -14,6 +14,7 @@
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
+//   report_watch.cc    writes to the report  detach.cc       the run let go
 //   places.cc          addresses, instructions and faults, told for people
 //
 // For the files of this folder only.
@@ -211,10 +212,12 @@ class Tracer::Engine {
     std::optional<NextInstruction> next_instruction(pid_t tid);
     bool step_over(pid_t tid);
     void kill_all();
+    bool detach(TimePoint deadline);
     void pump_output();
 
     TracerOptions options_;
     AttachHandler attach_handler_;
+    ReportWriteHandler report_write_handler_;
     Interception interception_ = Interception::kAutomatic;
     Stepping stepping_ = Stepping::kGuardPages;
     std::string stepping_reason_;
@@ -261,6 +264,9 @@ class Tracer::Engine {
     void handle_child(Thread& thread);
     void handle_exec(Thread& thread);
     void first_stop(Thread& thread);
+
+    // --- report_watch.cc
+    void watch_report_write(Thread& thread, long number, const uint64_t (&arguments)[6]);
 
     // --- attach_service.cc
     void serve_attach(Thread& thread, const user_regs_struct& registers);

@@ -17,6 +17,12 @@ BufferId Tracer::add_buffer(const ServedBuffer& buffer) {
 void Tracer::set_attach_handler(AttachHandler handler) {
     engine_->attach_handler_ = std::move(handler);
 }
+void Tracer::set_report_write_handler(ReportWriteHandler handler) {
+    engine_->report_write_handler_ = std::move(handler);
+}
+bool Tracer::detach(TimePoint deadline) {
+    return engine_->detach(deadline);
+}
 void Tracer::start(const std::vector<std::string>& arguments) {
     engine_->start(arguments);
 }

@@ -187,6 +187,9 @@ class Tracer {
     // std::system_error if a descriptor cannot be had.
     BufferId add_buffer(const ServedBuffer& buffer);
     void set_attach_handler(AttachHandler handler);
+    // Is told of each write to the report file, before start() or never: every system call of the
+    // testee then stops (kEveryCall).
+    void set_report_write_handler(ReportWriteHandler handler);
 
     // Starts the program; a name without a slash is looked for in PATH. Once for each Tracer. What
     // goes wrong with the program arrives as Ended from wait(); std::system_error is thrown where
@@ -265,6 +268,11 @@ class Tracer {
     // Kills all processes of the run and waits for them; the next wait() gives Ended. The
     // destructor does it as well.
     void kill_all();
+
+    // Lets go of the testee, which is stopped by SIGSTOP then, so that another program can trace
+    // it: no event but Ended comes any more, kmes_attach gives ENOSYS, and nobody kills it but the
+    // caller. Only with kEveryCall (a filter stays). False: it is traced as before.
+    bool detach(TimePoint deadline);
 
     // The testee's process, 0 before the first attach; all live thread ids of it.
     pid_t testee_pid() const;

@@ -75,6 +75,15 @@ struct AttachAnswer {
 
 using AttachHandler = std::function<AttachAnswer(const AttachRequest&)>;
 
+// A write of the testee to its report file, before it is done.
+struct ReportWrite {
+    pid_t tid = 0;
+    uint64_t bytes = 0;
+    bool ends_line = false;  // its last byte is a newline
+};
+
+using ReportWriteHandler = std::function<void(const ReportWrite&)>;
+
 // An mmap as the testee asked for it.
 struct MapRequest {
     uint64_t address = 0;

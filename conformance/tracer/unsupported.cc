@@ -21,6 +21,10 @@ BufferId Tracer::add_buffer(const ServedBuffer&) {
     return 0;
 }
 void Tracer::set_attach_handler(AttachHandler) {}
+void Tracer::set_report_write_handler(ReportWriteHandler) {}
+bool Tracer::detach(TimePoint) {
+    return false;
+}
 void Tracer::start(const std::vector<std::string>&) {}
 TracerEvent Tracer::wait(TimePoint) {
     Ended ended;
