@@ -18,7 +18,8 @@
 
 namespace kmes::conformance {
 
-class Stage;  // conformance/stage
+class Stage;     // conformance/stage
+class Debugger;  // likewise
 
 // What a run must be asked for, so that a case is part of it. (Its level must fit as well.)
 enum class Demand {
@@ -57,6 +58,9 @@ struct ExploreSettings {
     bool deep = false;    // pairs of points and random schedules without an end before the limit
 };
 
+// The way in which single accesses of the testee are stopped at (--stepper).
+enum class Stepper { automatic, guards, watchpoints, single_step };
+
 // What the command line says about a run.
 struct StageSettings {
     std::vector<std::string> testee;  // program and arguments
@@ -66,6 +70,7 @@ struct StageSettings {
     double timeout_scale = 1.0;
     bool verbose = false;
     ExploreSettings explore;
+    Stepper stepper = Stepper::automatic;
     // Cases with several consumers on one buffer (--shared, E12).
     bool shared = false;
     // Seconds of the case `soak` (--soak); 0: it is not run.
@@ -76,8 +81,9 @@ struct StageSettings {
     // Every access of the testee to its buffers is told in the timeline: for the picture of a
     // failure, and slow.
     bool record_accesses = false;
-    // No limits, and the testee waits for a word on standard input before it goes on (--debug).
+    // No limits (--debug), and somebody who is asked before the testee goes on; null: nobody.
     bool debug = false;
+    Debugger* debugger = nullptr;
     // For `replay`: the only schedule that an explored case is to play.
     std::optional<Schedule> schedule;
     // Set by SIGINT and SIGTERM: the stage kills the testee and returns as soon as it sees it.

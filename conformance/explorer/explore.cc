@@ -261,8 +261,10 @@ class Search {
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
-        return CaseOutcome{played_ > 0 ? Verdict::pass : Verdict::inconclusive,
-                           std::string(case_.clause), text, ""};
+        CaseOutcome outcome{played_ > 0 ? Verdict::pass : Verdict::inconclusive,
+                            std::string(case_.clause), text, ""};
+        outcome.explored = Explored{played_, seconds, next_single_ >= singles_.size()};
+        return outcome;
     }
 
     // Plays the failing schedule again, with everything told. Once is a failure all the same: the

@@ -11,8 +11,14 @@
 #include <vector>
 
 #include "conformance/cases/registry.h"
+#include "conformance/clauses/clauses.h"
+#include "conformance/main/clauses_command.h"
+#include "conformance/main/console_debugger.h"
+#include "conformance/main/failure_commands.h"
 #include "conformance/main/interrupt.h"
 #include "conformance/main/program.h"
+#include "conformance/main/selftest.h"
+#include "conformance/main/smoke.h"
 
 namespace {
 
@@ -47,6 +53,15 @@ int main(int argument_count, char** arguments) {
     // A command that wraps this one says how it is called, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
     if (command.empty()) command = argument_count > 0 ? arguments[0] : "kmes-conformance";
+    // Where the testees of `selftest` are: beside the program, as it was called.
+    const std::string called = argument_count > 0 ? arguments[0] : "";
+    const std::size_t slash = called.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : called.substr(0, slash);
+    std::vector<Command> commands = failure_commands();
+    commands.push_back(clauses_command(print_clauses));
+    commands.push_back(smoke_command());
+    commands.push_back(selftest_command(folder, run_myself));
+    ConsoleDebugger debugger(std::cin, std::cout);
     const Surroundings surroundings{
         .cases = all_cases(),
         .run_on_stage = run_on_stage,
@@ -60,6 +75,9 @@ int main(int argument_count, char** arguments) {
         .command = command,
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .stop = watch_interrupts(),
+        .commands = commands,
+        .describe_stepper = nullptr,
+        .debugger = &debugger,
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},
                        surroundings);

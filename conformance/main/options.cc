@@ -10,6 +10,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "conformance/report/text.h"
 
@@ -21,6 +23,14 @@ constexpr std::uint64_t kLargestCapacity = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostCpus = 64;
 constexpr double kSmallestScale = 0.01;
 constexpr double kLargestScale = 1000;
+constexpr double kLeastSeconds = 0.1;
+constexpr double kMostSeconds = 1e6;
+constexpr std::pair<std::string_view, Stepper> kSteppers[] = {
+    {"auto", Stepper::automatic},
+    {"guards", Stepper::guards},
+    {"watchpoints", Stepper::watchpoints},
+    {"single-step", Stepper::single_step},
+};
 
 // The options as text: every value is checked here, not by the library, so that its one line says
 // what would be right.
@@ -35,20 +45,12 @@ struct RawOptions {
     std::string timeout_scale;
     std::string report;
     std::string report_file;
+    std::string explore;
+    std::string stepper;
+    std::string save;
+    std::string debug;
+    std::string soak;
 };
-
-std::optional<std::uint64_t> parse_decimal(const std::string& text) {
-    std::uint64_t value = 0;
-    const char* end = text.data() + text.size();
-    // from_chars takes no sign for an unsigned type and no space.
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || stopped != end) return std::nullopt;
-    return value;
-}
-
-std::string wrong_value(std::string_view option, const std::string& value, std::string_view right) {
-    return fmt::format("{} is \"{}\"; {} is right", option, printable(value), right);
-}
 
 class Checker {
   public:
@@ -89,14 +91,31 @@ class Checker {
     }
 
     void timeout_scale(std::string_view option, const std::string& value) {
-        double number = 0;
-        const char* end = value.data() + value.size();
-        const auto [stopped, error] = std::from_chars(value.data(), end, number);
-        if (error != std::errc{} || stopped != end || !std::isfinite(number) ||
-            number < kSmallestScale || number > kLargestScale) {
-            return fail(option, value, "a number from 0.01 to 1000");
+        const auto number = parse_number(value, kSmallestScale, kLargestScale);
+        if (!number) return fail(option, value, "a number from 0.01 to 1000");
+        options_.timeout_scale = *number;
+    }
+
+    void explore(const std::string& value) {
+        const auto settings = parse_explore(value);
+        if (!settings) return fail("--explore", value, kRightExplore);
+        options_.explore = *settings;
+    }
+
+    void stepper(const std::string& value) {
+        for (const auto& [name, stepper] : kSteppers) {
+            if (value == name) {
+                options_.stepper = stepper;
+                return;
+            }
         }
-        options_.timeout_scale = number;
+        fail("--stepper", value, "auto, guards, watchpoints or single-step");
+    }
+
+    void soak(const std::string& value) {
+        const auto number = parse_number(value, kLeastSeconds, kMostSeconds);
+        if (!number) return fail("--soak", value, "a number of seconds from 0.1 to 1000000");
+        options_.soak_seconds = *number;
     }
 
     void report(const std::string& value) {
@@ -121,6 +140,40 @@ class Checker {
     ParsedOptions& parsed_;
     Options& options_;
 };
+
+// What goes deeper than one run of each case.
+void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
+    app.add_option("--explore", raw.explore,
+                   "how far interleavings are explored: not at all, for 25 s (quick, the default), "
+                   "to the end, or for so many seconds")
+        ->type_name("off|quick|deep|SECONDS");
+    app.add_option("--stepper", raw.stepper,
+                   "how single accesses are stopped at (default auto: the best that works)")
+        ->type_name("auto|guards|watchpoints|single-step");
+    app.add_option("--save", raw.save,
+                   "a file for each failure in DIR, for replay, judge and shrink")
+        ->type_name("DIR");
+    app.add_option("--debug", raw.debug,
+                   "run one case without time limits, and wait for a word on standard input at "
+                   "each step")
+        ->type_name("CASE");
+    app.add_flag("--shared", options.shared, "also the cases with several consumers on one buffer");
+    app.add_option("--soak", raw.soak, "also the case that does random everything, for SECONDS")
+        ->type_name("SECONDS");
+}
+
+std::string footer(const std::vector<std::string>& commands) {
+    std::string text;
+    for (const std::string& command : commands) text += (text.empty() ? "" : ", ") + command;
+    if (!text.empty()) {
+        text = "As the first word, in the place of a run: " + text +
+               " (each has a --help of its own).\n";
+    }
+    return text +
+           "Behind -- stands the program to test, with its arguments.\n"
+           "Exit status: 0 nothing failed and nothing inconclusive; 1 some failed; 2 bad usage;\n"
+           "3 the suite or its set-up failed; 4 inconclusive only.";
+}
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_flag("--list", options.list, "list the cases and end");
@@ -150,12 +203,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("FILE");
     app.add_option("--explain", raw.explain, "say what a case does and expects, and end")
         ->type_name("CASE");
+    declare_deeper(app, raw, options);
     app.add_flag("--fail-fast", options.fail_fast, "end at the first case that fails");
     app.add_flag("-v", options.verbose, "show the details of every case");
-    app.footer(
-        "Behind -- stands the program to test, with its arguments.\n"
-        "Exit status: 0 nothing failed and nothing inconclusive; 1 some failed; 2 bad usage;\n"
-        "3 the suite or its set-up failed; 4 inconclusive only.");
 }
 
 // The library's message on one line.
@@ -163,6 +213,31 @@ std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return printable(text);
+}
+
+// Options that are right by themselves and not together.
+std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const Options& options) {
+    for (const auto& [option, value, right] :
+         {std::tuple("--explain", &raw.explain, "the id of a case"),
+          std::tuple("--debug", &raw.debug, "the id of a case"),
+          std::tuple("--save", &raw.save, "a folder")}) {
+        if (app.count(option) > 0 && value->empty()) return wrong_value(option, "", right);
+    }
+    if (app.count("--debug") > 0 && app.count("--filter") > 0) {
+        return "--debug runs one case; --filter does not go with it";
+    }
+    if (app.count("--debug") > 0 && options.report == ReportFormat::json && !options.report_file) {
+        return "--debug talks on standard output; --report json goes with it only where "
+               "--report-file is given";
+    }
+    if (options.testee.empty() && !options.list && options.explain.empty()) {
+        return "no program to test is named; kmes-conformance [OPTIONS...] -- PROGRAM ARGS... is "
+               "right";
+    }
+    if (!options.testee.empty() && options.testee.front().empty()) {
+        return "the name of the program behind -- is empty";
+    }
+    return {};
 }
 
 void check(const CLI::App& app, const RawOptions& raw, const std::string& environment_scale,
@@ -181,25 +256,68 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     }
     if (app.count("--report") > 0) checker.report(raw.report);
     if (app.count("--report-file") > 0) parsed.options.report_file = raw.report_file;
+    if (app.count("--explore") > 0) checker.explore(raw.explore);
+    if (app.count("--stepper") > 0) checker.stepper(raw.stepper);
+    if (app.count("--soak") > 0) checker.soak(raw.soak);
+    if (app.count("--save") > 0) parsed.options.save_folder = raw.save;
+    parsed.options.debug = raw.debug;
     checker.filters(raw.filters);
     parsed.options.explain = raw.explain;
-    if (!parsed.error.empty()) return;
-    if (app.count("--explain") > 0 && raw.explain.empty()) {
-        parsed.error = wrong_value("--explain", "", "the id of a case");
-    } else if (parsed.options.testee.empty() && !parsed.options.list &&
-               parsed.options.explain.empty()) {
-        parsed.error =
-            "no program to test is named; kmes-conformance [OPTIONS...] -- PROGRAM ARGS... is "
-            "right";
-    } else if (!parsed.options.testee.empty() && parsed.options.testee.front().empty()) {
-        parsed.error = "the name of the program behind -- is empty";
-    }
+    if (parsed.error.empty()) parsed.error = find_contradiction(app, raw, parsed.options);
 }
 
 }  // namespace
 
+std::string_view stepper_name(Stepper stepper) {
+    for (const auto& [name, each] : kSteppers) {
+        if (each == stepper) return name;
+    }
+    return kSteppers[0].first;
+}
+
+std::optional<std::uint64_t> parse_decimal(const std::string& text) {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    // from_chars takes no sign for an unsigned type and no space.
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || stopped != end) return std::nullopt;
+    return value;
+}
+
+std::optional<double> parse_number(const std::string& text, double least, double most) {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || stopped != end || !std::isfinite(number)) return std::nullopt;
+    if (number < least || number > most) return std::nullopt;
+    return number;
+}
+
+std::optional<ExploreSettings> parse_explore(const std::string& text) {
+    ExploreSettings settings;
+    if (text == "quick") return settings;
+    if (text == "off") {
+        settings.on = false;
+        return settings;
+    }
+    if (text == "deep") {
+        settings.seconds = 0;
+        settings.deep = true;
+        return settings;
+    }
+    const auto seconds = parse_number(text, kLeastSeconds, kMostSeconds);
+    if (!seconds) return std::nullopt;
+    settings.seconds = *seconds;
+    return settings;
+}
+
+std::string wrong_value(std::string_view option, const std::string& value, std::string_view right) {
+    return fmt::format("{} is \"{}\"; {} is right", option, printable(value), right);
+}
+
 ParsedOptions parse_options(const std::vector<std::string>& arguments,
-                            const std::string& timeout_scale) {
+                            const std::string& timeout_scale,
+                            const std::vector<std::string>& commands) {
     ParsedOptions parsed;
     // What stands behind -- is the testee's, whatever it looks like.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -209,6 +327,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     RawOptions raw;
     declare(app, raw, parsed.options);
+    app.footer(footer(commands));
     // The library wants them last first.
     std::vector<std::string> own(arguments.begin(), dashes);
     std::reverse(own.begin(), own.end());

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "conformance/cases/registry.h"
 #include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
@@ -29,7 +31,13 @@ struct Options {
     std::optional<std::string> report_file;
     bool fail_fast = false;
     bool verbose = false;
-    std::vector<std::string> testee;  // PROGRAM ARGS...
+    ExploreSettings explore;                 // --explore
+    Stepper stepper = Stepper::automatic;    // --stepper
+    std::optional<std::string> save_folder;  // --save
+    std::string debug;                       // --debug CASE; empty: not asked
+    bool shared = false;                     // --shared
+    double soak_seconds = 0;                 // --soak
+    std::vector<std::string> testee;         // PROGRAM ARGS...
 };
 
 struct ParsedOptions {
@@ -39,9 +47,28 @@ struct ParsedOptions {
 };
 
 // `arguments` without the name of the program. `timeout_scale` is the value of KMES_TIMEOUT_SCALE
-// (empty: not set), which --timeout-scale outranks.
+// (empty: not set), which --timeout-scale outranks. `commands` are the names of the subcommands,
+// for
+// --help.
 ParsedOptions parse_options(const std::vector<std::string>& arguments,
-                            const std::string& timeout_scale = "");
+                            const std::string& timeout_scale = "",
+                            const std::vector<std::string>& commands = {});
+
+// "auto", "guards", "watchpoints", "single-step".
+std::string_view stepper_name(Stepper stepper);
+
+// A decimal number without sign or spaces; nothing where the text is none, or does not fit.
+std::optional<std::uint64_t> parse_decimal(const std::string& text);
+// A number from `least` to `most`; nothing where it is none.
+std::optional<double> parse_number(const std::string& text, double least, double most);
+// off, quick, deep, or seconds; nothing where it is none of them.
+std::optional<ExploreSettings> parse_explore(const std::string& text);
+
+// "--cpus is "0"; a number from 1 to 64 is right".
+std::string wrong_value(std::string_view option, const std::string& value, std::string_view right);
+
+inline constexpr std::string_view kRightExplore =
+    "off, quick, deep, or a number of seconds from 0.1 to 1000000";
 
 }  // namespace kmes::conformance
 

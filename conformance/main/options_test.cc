@@ -86,6 +86,56 @@ TEST(Options, TakeEveryName) {
     EXPECT_THAT(options.testee, ElementsAre("prog", "--list", "--"));
 }
 
+TEST(Options, TakeWhatGoesDeeper) {
+    const Options none = right({"--", "p"});
+    EXPECT_TRUE(none.explore.on);
+    EXPECT_EQ(none.explore.seconds, 25);
+    EXPECT_FALSE(none.explore.deep);
+    EXPECT_EQ(none.stepper, Stepper::automatic);
+    EXPECT_EQ(none.save_folder, std::nullopt);
+    EXPECT_EQ(none.debug, "");
+    EXPECT_FALSE(none.shared);
+    EXPECT_EQ(none.soak_seconds, 0);
+    const Options all = right({"--explore", "deep", "--stepper", "watchpoints", "--save", "kept",
+                               "--debug", "a/b", "--shared", "--soak", "1.5", "--", "p"});
+    EXPECT_TRUE(all.explore.on);
+    EXPECT_EQ(all.explore.seconds, 0);
+    EXPECT_TRUE(all.explore.deep);
+    EXPECT_EQ(all.stepper, Stepper::watchpoints);
+    EXPECT_EQ(all.save_folder, "kept");
+    EXPECT_EQ(all.debug, "a/b");
+    EXPECT_TRUE(all.shared);
+    EXPECT_EQ(all.soak_seconds, 1.5);
+    EXPECT_FALSE(right({"--explore", "off", "--", "p"}).explore.on);
+    EXPECT_EQ(right({"--explore", "quick", "--", "p"}).explore.seconds, 25);
+    const ExploreSettings seconds = right({"--explore", "600", "--", "p"}).explore;
+    EXPECT_TRUE(seconds.on);
+    EXPECT_EQ(seconds.seconds, 600);
+    EXPECT_FALSE(seconds.deep);
+    for (const Stepper stepper :
+         {Stepper::automatic, Stepper::guards, Stepper::watchpoints, Stepper::single_step}) {
+        const std::string name(stepper_name(stepper));
+        EXPECT_EQ(right({"--stepper", name, "--", "p"}).stepper, stepper);
+    }
+}
+
+TEST(Options, SayWhatGoesDeeperShouldBe) {
+    for (const char* value : {"", "0", "-1", "fast", "nan", "2000000", "10s", "Deep"}) {
+        EXPECT_THAT(wrong({std::string("--explore=") + value, "--", "p"}),
+                    HasSubstr("off, quick, deep, or a number of seconds from 0.1 to 1000000"));
+    }
+    EXPECT_THAT(wrong({"--stepper", "guard", "--", "p"}),
+                HasSubstr("--stepper is \"guard\"; auto, guards, watchpoints or single-step"));
+    EXPECT_THAT(wrong({"--soak", "0", "--", "p"}),
+                HasSubstr("--soak is \"0\"; a number of seconds from 0.1 to 1000000 is right"));
+    EXPECT_THAT(wrong({"--save", "", "--", "p"}), HasSubstr("--save is \"\"; a folder is right"));
+    EXPECT_THAT(wrong({"--debug", "", "--", "p"}), HasSubstr("the id of a case"));
+    EXPECT_THAT(wrong({"--debug", "a/b", "--filter", "a/*", "--", "p"}),
+                HasSubstr("--filter does not go with it"));
+    EXPECT_THAT(wrong({"--debug", "a/b", "--report", "json", "--", "p"}),
+                HasSubstr("only where --report-file is given"));
+}
+
 TEST(Options, NeedNoProgramToListOrExplain) {
     EXPECT_TRUE(right({"--list"}).list);
     EXPECT_EQ(right({"--explain", "a/b"}).explain, "a/b");
@@ -139,11 +189,28 @@ TEST(Options, TakeTheScaleOfTheEnvironment) {
 }
 
 TEST(Options, PrintHelp) {
-    const ParsedOptions parsed = parse_options({"--help"});
-    for (const char* name :
-         {"--list", "--filter GLOB", "--level", "--cpus N", "--capacity BYTES", "--seed N",
-          "--shuffle SEED", "--timeout-scale X", "--report ", "--report-file FILE",
-          "--explain CASE", "--fail-fast", "-v", "Exit status"}) {
+    const ParsedOptions parsed = parse_options({"--help"}, "", {"smoke", "judge"});
+    EXPECT_THAT(parsed.help, HasSubstr("in the place of a run: smoke, judge"));
+    for (const char* name : {"--list",
+                             "--filter GLOB",
+                             "--level",
+                             "--cpus N",
+                             "--capacity BYTES",
+                             "--seed N",
+                             "--shuffle SEED",
+                             "--timeout-scale X",
+                             "--report ",
+                             "--report-file FILE",
+                             "--explain CASE",
+                             "--fail-fast",
+                             "-v",
+                             "Exit status",
+                             "--explore ",
+                             "--stepper ",
+                             "--save DIR",
+                             "--debug CASE",
+                             "--shared",
+                             "--soak SECONDS"}) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }
 }

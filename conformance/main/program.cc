@@ -10,6 +10,7 @@
 #include <exception>
 #include <sstream>
 
+#include "conformance/failure/failure_file.h"
 #include "conformance/main/options.h"
 #include "conformance/main/pictures.h"
 #include "conformance/main/selection.h"
@@ -27,11 +28,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-int say(const Surroundings& around, int status, const std::string& line) {
-    around.error << "kmes-conformance: " << line << "\n" << std::flush;
-    return status;
 }
 
 std::size_t longest_id(const std::vector<const Case*>& cases) {
@@ -76,6 +72,27 @@ PictureOptions picture_options(const Options& options, const Surroundings& aroun
     return picture;
 }
 
+StageSettings settings_of(const Options& options, const Surroundings& around) {
+    StageSettings settings;
+    settings.testee = options.testee;
+    settings.cpus = options.cpus;
+    settings.capacity_bytes = options.capacity_bytes;
+    settings.seed = options.seed;
+    settings.timeout_scale = options.timeout_scale;
+    settings.verbose = options.verbose;
+    settings.explore = options.explore;
+    settings.stepper = options.stepper;
+    settings.shared = options.shared;
+    settings.soak_seconds = options.soak_seconds;
+    settings.debug = !options.debug.empty();
+    if (settings.debug) {
+        settings.debugger = around.debugger;
+        settings.record_accesses = true;
+    }
+    settings.stop = &around.stop;
+    return settings;
+}
+
 // One run of the selected cases.
 class Run {
   public:
@@ -83,14 +100,8 @@ class Run {
         : options_(options),
           around_(around),
           cases_(std::move(cases)),
+          settings_(settings_of(options, around)),
           pictures_(around, picture_options(options, around), options.verbose) {
-        settings_.testee = options.testee;
-        settings_.cpus = options.cpus;
-        settings_.capacity_bytes = options.capacity_bytes;
-        settings_.seed = options.seed;
-        settings_.timeout_scale = options.timeout_scale;
-        settings_.verbose = options.verbose;
-        settings_.stop = &around.stop;
         report_.testee = options.testee;
         report_.cpus = options.cpus;
         report_.capacity_bytes = options.capacity_bytes;
@@ -106,11 +117,17 @@ class Run {
                            file_.error());
             }
         }
+        if (options_.save_folder) {
+            const std::string error = save_folder_.open(*options_.save_folder);
+            if (!error.empty()) return say(around_, kExitUsage, error);
+        }
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
+        if (around_.describe_stepper) report_.stepper = around_.describe_stepper(settings_);
         run_cases();
         if (report_.interrupted) return end_interrupted();
-        return write_reports() ? exit_status(report_) : kExitSuite;
+        if (!write_reports() || save_failed_) return kExitSuite;
+        return exit_status(report_);
     }
 
   private:
@@ -174,10 +191,23 @@ class Run {
         result.message = outcome.message;
         result.details = outcome.details;
         result.seconds = seconds_since(begin);
+        result.explored = outcome.explored;
         result.replay = replay_of(the_case);
+        if (options_.save_folder && outcome.verdict == Verdict::fail) {
+            save(the_case, outcome, result);
+        }
         if (prints_console())
             result.picture = pictures_.of(the_case, settings_, outcome, result.seconds);
         return result;
+    }
+
+    void save(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
+        const FailureFolder::Saved saved =
+            save_folder_.save(make_failure_file(the_case, settings_, outcome, report_.stepper));
+        result.saved = saved.path;
+        if (saved.error.empty()) return;
+        save_failed_ = true;
+        say(around_, kExitSuite, saved.error);
     }
 
     std::string replay_of(const Case& the_case) const {
@@ -192,9 +222,27 @@ class Run {
             words.insert(words.end(),
                          {"--timeout-scale", fmt::format("{}", options_.timeout_scale)});
         }
+        add_demanded(words, the_case.demand);
         words.push_back("--");
         words.insert(words.end(), options_.testee.begin(), options_.testee.end());
         return around_.command + " " + shell_command(words);
+    }
+
+    // The options without which the case would not be run, or not so.
+    void add_demanded(std::vector<std::string>& words, Demand demand) const {
+        const ExploreSettings& explore = options_.explore;
+        if (demand == Demand::explored && explore.deep) {
+            words.insert(words.end(), {"--explore", "deep"});
+        } else if (demand == Demand::explored && explore.seconds != ExploreSettings{}.seconds) {
+            words.insert(words.end(), {"--explore", fmt::format("{}", explore.seconds)});
+        } else if (demand == Demand::shared) {
+            words.push_back("--shared");
+        } else if (demand == Demand::soak) {
+            words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
+        }
+        if (options_.stepper != Stepper::automatic) {
+            words.insert(words.end(), {"--stepper", std::string(stepper_name(options_.stepper))});
+        }
     }
 
     int end_interrupted() {
@@ -226,13 +274,15 @@ class Run {
     StageSettings settings_;
     RunReport report_;
     OutputFile file_;
+    FailureFolder save_folder_;
+    bool save_failed_ = false;
     std::ostringstream console_text_;
 };
 
 int list_cases(const Options& options, const Surroundings& around) {
     // A list without --level leaves nothing out.
     const Selection selection =
-        select_cases(around.cases, options.filters, options.level.value_or(Level::robust));
+        select_cases(around.cases, options.filters, options.level.value_or(Level::robust), nullptr);
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     const std::size_t width = longest_id(selection.cases);
     for (const Case* each : selection.cases) {
@@ -243,16 +293,18 @@ int list_cases(const Options& options, const Surroundings& around) {
     return around.out.good() ? kExitClean : kExitSuite;
 }
 
+int say_no_such_case(const std::string& id, const Surroundings& around) {
+    std::string line = "there is no case \"" + printable(id) + "\"";
+    const auto nearest = nearest_ids(around.cases, id);
+    for (std::size_t i = 0; i < nearest.size(); ++i) {
+        line += (i == 0 ? "; nearest: " : ", ") + std::string(nearest[i]);
+    }
+    return say(around, kExitUsage, line);
+}
+
 int explain_case(const Options& options, const Surroundings& around) {
     const Case* found = find_case(around.cases, options.explain);
-    if (found == nullptr) {
-        std::string line = "there is no case \"" + printable(options.explain) + "\"";
-        const auto nearest = nearest_ids(around.cases, options.explain);
-        for (std::size_t i = 0; i < nearest.size(); ++i) {
-            line += (i == 0 ? "; nearest: " : ", ") + std::string(nearest[i]);
-        }
-        return say(around, kExitUsage, line);
-    }
+    if (found == nullptr) return say_no_such_case(options.explain, around);
     around.out << fmt::format(
         "{}\n\nlevel:       {}\nclause:      {}\ntitle:       {}\n\nwhat is done: {}\n\nwhat is "
         "right: {}\n",
@@ -262,10 +314,47 @@ int explain_case(const Options& options, const Surroundings& around) {
     return around.out.good() ? kExitClean : kExitSuite;
 }
 
+// --debug: the one case, whatever its level and whatever asks for it.
+int debug_case(Options options, const Surroundings& around) {
+    const Case* found = find_case(around.cases, options.debug);
+    if (found == nullptr) return say_no_such_case(options.debug, around);
+    if (found->demand == Demand::soak && options.soak_seconds == 0) {
+        return say(around, kExitUsage,
+                   fmt::format("--debug {} needs --soak SECONDS with it", found->id));
+    }
+    if (found->demand == Demand::shared) options.shared = true;
+    if (!options.explore.on) options.explore = ExploreSettings{};
+    return Run(options, around, {found}).execute();
+}
+
+std::vector<std::string> names_of(const std::vector<Command>& commands) {
+    std::vector<std::string> names;
+    for (const Command& command : commands) names.push_back(command.name);
+    return names;
+}
+
+int run_command(const std::vector<std::string>& arguments, const Surroundings& around) {
+    std::string names;
+    for (const Command& command : around.commands) {
+        if (command.name == arguments[0]) {
+            return command.run({arguments.begin() + 1, arguments.end()}, around);
+        }
+        names += (names.empty() ? "" : ", ") + command.name;
+    }
+    return say(around, kExitUsage,
+               fmt::format("there is no command \"{}\"; the commands are {}; a program to test "
+                           "stands behind -- (--help lists the options)",
+                           printable(arguments[0]), names));
+}
+
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, const Surroundings& around) {
-    const ParsedOptions parsed = parse_options(arguments, around.timeout_scale);
+    if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+        return run_command(arguments, around);
+    }
+    const ParsedOptions parsed =
+        parse_options(arguments, around.timeout_scale, names_of(around.commands));
     if (!parsed.help.empty()) {
         around.out << parsed.help << std::flush;
         return around.out.good() ? kExitClean : kExitSuite;
@@ -278,8 +367,10 @@ int run_program(const std::vector<std::string>& arguments, const Surroundings& a
     const Options& options = parsed.options;
     if (options.list) return list_cases(options, around);
     if (!options.explain.empty()) return explain_case(options, around);
-    Selection selection =
-        select_cases(around.cases, options.filters, options.level.value_or(kDefaultLevel));
+    if (!options.debug.empty()) return debug_case(options, around);
+    const StageSettings settings = settings_of(options, around);
+    Selection selection = select_cases(around.cases, options.filters,
+                                       options.level.value_or(kDefaultLevel), &settings);
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");
     if (options.shuffle) shuffle_cases(selection.cases, *options.shuffle);

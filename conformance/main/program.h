@@ -16,6 +16,15 @@
 
 namespace kmes::conformance {
 
+struct Surroundings;
+
+// What can stand as the first word, in the place of a run.
+struct Command {
+    std::string name;
+    // `arguments` without the name. Returns the exit status.
+    std::function<int(const std::vector<std::string>& arguments, const Surroundings&)> run;
+};
+
 struct Surroundings {
     const std::vector<Case>& cases;
     // run_on_stage and check_set_up of conformance/stage.
@@ -34,10 +43,18 @@ struct Surroundings {
     std::string timeout_scale;
     // Set by a signal: the run ends as soon as the present case has noticed.
     const std::atomic<bool>& stop;
+    std::vector<Command> commands = {};
+    // How single accesses will be stopped at, and why so; empty: nothing is said.
+    std::function<std::string(const StageSettings&)> describe_stepper = nullptr;
+    // Who is asked in a run with --debug.
+    Debugger* debugger = nullptr;
 };
 
 // `arguments` without the name of the program. Returns the exit status.
 int run_program(const std::vector<std::string>& arguments, const Surroundings& surroundings);
+
+// The line `kmes-conformance: ...` on the error stream; returns `status`.
+int say(const Surroundings& surroundings, int status, const std::string& line);
 
 }  // namespace kmes::conformance
 

@@ -85,6 +85,12 @@ class Shell {
             .command = "tools/kmes conformance",
             .timeout_scale = "",
             .stop = stop,
+            .commands = {{"smoke",
+                          [this](const std::vector<std::string>& words, const Surroundings&) {
+                              ran = words;
+                              return 42;
+                          }}},
+            .describe_stepper = [](const StageSettings&) { return "guards: they work"; },
         };
         return run_program(arguments, surroundings);
     }
@@ -134,6 +140,104 @@ TEST(Program, HandsTheOptionsToTheStage) {
     EXPECT_TRUE(shell.last_settings.verbose);
     EXPECT_EQ(shell.last_settings.stop, &shell.stop);
     EXPECT_THAT(shell.last_settings.testee, ElementsAre("./consumer", "an argument"));
+}
+
+TEST(Program, HandsWhatGoesDeeperToTheStage) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--explore", "90", "--stepper", "guards", "--shared", "--soak", "2"}), 0);
+    EXPECT_EQ(shell.last_settings.explore.seconds, 90);
+    EXPECT_EQ(shell.last_settings.stepper, Stepper::guards);
+    EXPECT_TRUE(shell.last_settings.shared);
+    EXPECT_EQ(shell.last_settings.soak_seconds, 2);
+    EXPECT_FALSE(shell.last_settings.debug);
+    EXPECT_EQ(shell.test({"--explore", "off"}), 0);
+    EXPECT_FALSE(shell.last_settings.explore.on);
+}
+
+TEST(Program, LeavesOutWhatIsNotAskedFor) {
+    Shell shell;
+    shell.cases[0].demand = Demand::explored;
+    shell.cases[1].demand = Demand::shared;
+    shell.cases[2].demand = Demand::soak;
+    shell.cases.push_back(case_of("E1/always", Level::must));
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "E1/always"));
+    EXPECT_EQ(shell.test({"--explore", "off"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("E1/always"));
+    EXPECT_EQ(shell.test({"--shared", "--soak", "5"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "5.1.8.3/checks", "E21/twice", "E1/always"));
+    // A pattern that means only such cases says what would ask for them.
+    EXPECT_EQ(shell.test({"--filter", "5.1.8.3/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("cases that are not asked for; --shared asks"));
+    EXPECT_EQ(shell.test({"--filter", "E21/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--soak SECONDS asks"));
+    EXPECT_EQ(shell.test({"--filter", "5.1.5/*", "--explore", "off"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--explore quick asks"));
+}
+
+TEST(Program, RunsASharedCaseAgainTheSameWay) {
+    Shell shell;
+    shell.cases[0].demand = Demand::shared;
+    shell.fail_case("5.1.5/maps");
+    EXPECT_EQ(shell.test({"--shared", "--stepper", "guards"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --shared --stepper guards -- ./consumer"));
+    shell.cases[0].demand = Demand::explored;
+    EXPECT_EQ(shell.test({"--explore", "deep"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --explore deep -- ./consumer"));
+    EXPECT_EQ(shell.test({"--explore", "7.5"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --explore 7.5 -- ./consumer"));
+    shell.cases[0].demand = Demand::soak;
+    EXPECT_EQ(shell.test({"--soak", "7"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --soak 7 -- ./consumer"));
+}
+
+TEST(Program, DebugsOneCaseOfAnyLevel) {
+    Shell shell;
+    shell.cases[3].demand = Demand::shared;
+    EXPECT_EQ(shell.test({"--debug", "E7/torn-size", "--explore", "off"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("E7/torn-size"));
+    EXPECT_TRUE(shell.last_settings.debug);
+    EXPECT_TRUE(shell.last_settings.shared);
+    EXPECT_EQ(shell.test({"--debug", "E7/torn"}), 2);
+    EXPECT_THAT(shell.error.str(),
+                HasSubstr("there is no case \"E7/torn\"; nearest: E7/torn-size"));
+    shell.cases[3].demand = Demand::soak;
+    EXPECT_EQ(shell.test({"--debug", "E7/torn-size"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("needs --soak SECONDS with it"));
+}
+
+TEST(Program, SaysHowItStepsAndHowMuchItExplored) {
+    Shell shell;
+    shell.act = [](const Case& the_case) {
+        CaseOutcome outcome{Verdict::pass, "", "", ""};
+        if (the_case.id == "E21/twice") outcome.explored = Explored{1840, 12.4, false};
+        if (the_case.id == "5.1.5/maps") outcome.explored = Explored{1, 0.2, true};
+        return outcome;
+    };
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("\nstepper: guards: they work\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  1840 schedules in 12.4 s\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  1 schedule in 0.2 s, all of them\n"));
+    EXPECT_EQ(shell.test({"--report", "json"}), 0);
+    const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
+    EXPECT_EQ(parsed["stepper"], "guards: they work");
+    EXPECT_EQ(parsed["cases"][2]["explored"]["schedules"], 1840);
+    EXPECT_EQ(parsed["cases"][2]["explored"]["seconds"], 12.4);
+    EXPECT_EQ(parsed["cases"][2]["explored"]["whole"], false);
+    EXPECT_FALSE(parsed["cases"][1].contains("explored"));
+}
+
+TEST(Program, TakesACommandAsItsFirstWord) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"smoke", "-v", "--", "p"}), 42);
+    EXPECT_THAT(shell.ran, ElementsAre("-v", "--", "p"));
+    EXPECT_EQ(shell.run({"smok", "--", "p"}), 2);
+    EXPECT_EQ(
+        shell.error.str(),
+        "kmes-conformance: there is no command \"smok\"; the commands are smoke; a program to "
+        "test stands behind -- (--help lists the options)\n");
+    EXPECT_EQ(shell.run({"--help"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("in the place of a run: smoke"));
 }
 
 TEST(Program, ShufflesTheCasesTheSameWayForTheSameSeed) {

@@ -45,9 +45,28 @@ std::string list_ids(const std::vector<std::string_view>& ids) {
     return text;
 }
 
+// The option that asks for such cases.
+std::string_view asks_for(Demand demand) {
+    switch (demand) {
+        case Demand::explored:
+            return "--explore quick";
+        case Demand::shared:
+            return "--shared";
+        case Demand::soak:
+            return "--soak SECONDS";
+        case Demand::always:
+            break;
+    }
+    return "";
+}
+
 std::string no_match(const std::vector<Case>& cases, const std::string& pattern, Level level) {
     for (const Case& other : cases) {
         if (!matches(pattern, other.id)) continue;
+        if (other.level <= level) {
+            return fmt::format("--filter \"{}\" matches only cases that are not asked for; {} asks",
+                               printable(pattern), asks_for(other.demand));
+        }
         return fmt::format(
             "--filter \"{}\" matches only cases above the level {}; --level {} takes them in",
             printable(pattern), level_name(level), level_name(other.level));
@@ -59,11 +78,12 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
 }  // namespace
 
 Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
-                       Level level) {
+                       Level level, const StageSettings* settings) {
     Selection selection;
     std::vector<bool> used(patterns.size(), false);
     for (const Case& candidate : cases) {
         if (candidate.level > level) continue;
+        if (settings != nullptr && !is_demanded(candidate, *settings)) continue;
         bool wanted = patterns.empty();
         for (std::size_t i = 0; i < patterns.size(); ++i) {
             if (!matches(patterns[i], candidate.id)) continue;

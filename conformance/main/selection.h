@@ -19,10 +19,11 @@ struct Selection {
     std::string error;               // one line; not empty: bad usage
 };
 
-// The cases of a level up to `level` whose id matches any of the patterns (all, if there is none).
-// A pattern that matches no case is an error.
+// The cases of a level up to `level` whose id matches any of the patterns (all, if there is none),
+// and that `settings` ask for (nullptr: that is no matter). A pattern that matches no case is an
+// error.
 Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
-                       Level level);
+                       Level level, const StageSettings* settings);
 
 // Into an order that follows from `seed`, on every machine the same.
 void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);

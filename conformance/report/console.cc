@@ -36,6 +36,15 @@ std::string_view spoken_name(Verdict verdict) {
     return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
 }
 
+// "  1840 schedules in 12.4 s": how much was explored, where it was.
+std::string explored_text(const CaseResult& result) {
+    if (!result.explored) return {};
+    const Explored& explored = *result.explored;
+    return fmt::format("  {} schedule{} in {:.1f} s{}", explored.schedules,
+                       explored.schedules == 1 ? "" : "s", explored.seconds,
+                       explored.whole ? ", all of them" : "");
+}
+
 std::string count_text(std::uint64_t count, std::string_view name) {
     return count == 0 ? std::string() : fmt::format(", {} {}", count, name);
 }
@@ -49,9 +58,11 @@ std::string ConsoleReport::paint(std::string_view text, Verdict verdict) const {
 
 void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
     out_ << fmt::format("{}: {}\n", kSuiteName, printable(shell_command(report.testee)));
-    out_ << fmt::format("{} case{}, {} CPU{}, capacity {} bytes, seed {}\n\n", case_count,
+    out_ << fmt::format("{} case{}, {} CPU{}, capacity {} bytes, seed {}\n", case_count,
                         case_count == 1 ? "" : "s", report.cpus, report.cpus == 1 ? "" : "s",
                         report.capacity_bytes, report.seed);
+    if (!report.stepper.empty()) out_ << "stepper: " << printable(report.stepper) << "\n";
+    out_ << "\n";
     out_ << fmt::format("{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
                         std::max<std::size_t>(options_.id_width, 4), "level", "verdict", "seconds");
     out_.flush();
@@ -60,9 +71,9 @@ void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
 void ConsoleReport::add(const CaseResult& result) {
     // Padded before it is painted: colours have no width.
     const std::string verdict = fmt::format("{:<12}", spoken_name(result.verdict));
-    out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}\n", printable(result.id),
+    out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}{}\n", printable(result.id),
                         std::max<std::size_t>(options_.id_width, 4), level_name(result.level),
-                        paint(verdict, result.verdict), result.seconds);
+                        paint(verdict, result.verdict), result.seconds, explored_text(result));
     if (options_.verbose) {
         if (!result.message.empty()) out_ << "    " << printable(result.message) << "\n";
         print_details(result.details, kAllDetails);
@@ -95,6 +106,7 @@ void ConsoleReport::print_problem(const CaseResult& result) {
     if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
     // What this machine cannot have, another try will not give.
     const bool again = result.verdict != Verdict::unsupported;
+    if (!result.saved.empty()) out_ << "    kept in: " << printable(result.saved) << "\n";
     if (again && !result.replay.empty())
         out_ << "    run again: " << printable(result.replay) << "\n";
 }

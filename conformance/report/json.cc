@@ -22,6 +22,12 @@ Json case_to_json(const CaseResult& result) {
     value["message"] = valid_utf8(result.message);
     value["seconds"] = std::round(result.seconds * 1000) / 1000;
     value["replay"] = valid_utf8(result.replay);
+    if (result.explored) {
+        value["explored"]["schedules"] = result.explored->schedules;
+        value["explored"]["seconds"] = std::round(result.explored->seconds * 1000) / 1000;
+        value["explored"]["whole"] = result.explored->whole;
+    }
+    if (!result.saved.empty()) value["saved"] = valid_utf8(result.saved);
     return value;
 }
 
@@ -35,6 +41,7 @@ std::string to_json(const RunReport& report) {
     value["testee"] = Json::array();
     for (const std::string& word : report.testee) value["testee"].push_back(valid_utf8(word));
     value["seed"] = report.seed;
+    if (!report.stepper.empty()) value["stepper"] = valid_utf8(report.stepper);
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
     value["summary"]["pass"] = summary.pass;

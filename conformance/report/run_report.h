@@ -20,6 +20,7 @@ struct RunReport {
     std::uint32_t cpus = 0;
     std::uint64_t capacity_bytes = 0;
     std::uint64_t seed = 0;
+    std::string stepper;  // how single accesses are stopped at, and why; empty: not known
     std::vector<CaseResult> results;
     std::vector<std::string> not_run;  // ids of the cases that the run did not come to
     bool interrupted = false;          // by a signal: the run is not whole

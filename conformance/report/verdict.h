@@ -33,6 +33,13 @@ std::string_view verdict_name(Verdict verdict);
 
 struct RunRecord;  // conformance/failure
 
+// How much an explored case has played.
+struct Explored {
+    std::uint64_t schedules = 0;
+    double seconds = 0;
+    bool whole = false;  // every point of its scenarios, and not only what the time allowed
+};
+
 // What a case says about its run. `clause` and `message` may be empty for a pass.
 struct CaseOutcome {
     Verdict verdict = Verdict::suite_error;
@@ -41,6 +48,7 @@ struct CaseOutcome {
     std::string details;  // many lines, shown with -v and for what is not a pass: history excerpt,
                           // stderr of the testee
     std::shared_ptr<const RunRecord> record = nullptr;  // of a failure: for --save and the picture
+    std::optional<Explored> explored = std::nullopt;    // of a case that explores
 };
 
 // An outcome with what the run adds.
@@ -54,6 +62,8 @@ struct CaseResult {
     std::string replay;  // the command that runs this case alone, the same way
     std::string details;
     std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
+    std::optional<Explored> explored;
+    std::string saved;  // the file of this failure (--save); empty: none
 };
 
 struct Summary {

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <utility>
 
+#include "conformance/stage/debugger.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -20,6 +22,7 @@ using std::chrono::milliseconds;
 // How long one wait may take before it is called a failure, and how long nothing may move before a
 // testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
 constexpr milliseconds kLimit{30000};
+constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
 // Before a look at the threads: no verdict, only a saving of looks.
 constexpr milliseconds kLookEvery{15};
@@ -105,7 +108,10 @@ void Stage::set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)>
 
 void Stage::start() {
     rings();
-    tracer_ = std::make_unique<Tracer>();
+    TracerOptions options;
+    // Without a filter it can be let go of (Tracer::detach).
+    if (settings_.debug) options.interception = Interception::kEveryCall;
+    tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
     rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
@@ -181,6 +187,10 @@ void Stage::pump(TimePoint deadline) {
 
 void Stage::handle(const TracerEvent& event) {
     if (std::holds_alternative<TimedOut>(event)) return;
+    if (settings_.debugger != nullptr) {
+        settings_.debugger->at(*this, event);
+        last_change_ = Clock::now();  // a person has taken their time
+    }
     if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
     if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
     if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
@@ -421,6 +431,7 @@ std::uint64_t Stage::settle_ms() const {
 }
 
 TimePoint Stage::limit() const {
+    if (settings_.debug) return Clock::now() + kDebugLimit;
     return Clock::now() + scaled(kLimit, settings_.timeout_scale);
 }
 

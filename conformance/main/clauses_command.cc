@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The command `clauses`.
+#include "conformance/main/clauses_command.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "conformance/main/command_line.h"
+
+namespace kmes::conformance {
+
+Command clauses_command(std::function<void(std::ostream&)> print) {
+    return {"clauses", [print = std::move(print)](const auto& arguments, const auto& around) {
+                const CommandWords words = split_words(arguments);
+                CLI::App app(
+                    "What a consumer is held to: each clause with its cases, each case "
+                    "with the broken testees that it is meant to fail.",
+                    "kmes-conformance clauses");
+                if (const auto status = parse_words(app, words.own, around)) return *status;
+                if (words.has_program) {
+                    return say_usage("clauses", "it takes no program", around);
+                }
+                print(around.out);
+                around.out.flush();
+                return around.out.good() ? kExitClean : kExitSuite;
+            }};
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// --debug: the words that a person can say, and what comes of them.
+#include "conformance/main/console_debugger.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+
+#include "conformance/oracle/record.h"
+#include "conformance/report/text.h"
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::chrono::seconds kFreezeLimit{10};
+constexpr std::uint64_t kEventBytes = 100;
+
+constexpr std::string_view kHelp =
+    "  step, s             on to the next thing that it does (an empty line does the same)\n"
+    "  continue, c         on to the end of the case\n"
+    "  accesses on|off     whether a single access to a buffer is such a thing (off at first)\n"
+    "  state               threads, positions, what is delivered and what is owed\n"
+    "  emit CPU [BYTES]    one more event from the producer; the oracle is told of it\n"
+    "  detach              let go of the testee, stopped by SIGSTOP, for gdb -p; ends the case\n"
+    "  quit                end the case here\n";
+
+std::string word_of(const BufferPlace& place) {
+    return fmt::format("buffer {} at byte {}", place.buffer, place.offset_bytes);
+}
+
+std::string describe(const GuardHit& hit) {
+    std::string text = fmt::format("thread {} is about to ", hit.tid);
+    for (std::size_t i = 0; i < hit.accesses.size(); ++i) {
+        const BufferAccess& access = hit.accesses[i];
+        text += fmt::format(
+            "{}{} {} byte{} of {}", i == 0 ? "" : " and ",
+            access.is_write ? (access.is_read ? "read and write" : "write") : "read",
+            access.size_bytes, access.size_bytes == 1 ? "" : "s", word_of(access.place));
+    }
+    if (hit.accesses.empty()) text += "access " + word_of(hit.place);
+    return text + ": " + hit.code.describe();
+}
+
+std::string describe(const FutexWait& wait) {
+    std::string text = fmt::format("thread {} goes to sleep", wait.tid);
+    for (const FutexWord& word : wait.words) {
+        text += fmt::format(" on {} (expects {}, there is {})", word_of(word.place),
+                            word.value_expected, word.value_there);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string describe_event(const TracerEvent& event) {
+    if (const auto* attached = std::get_if<Attached>(&event)) {
+        return fmt::format("kmes_attach with {} slots: {}", attached->request.slots_requested,
+                           attached->error == 0 ? fmt::format("{} fds", attached->fds.size())
+                                                : std::string(strerror(attached->error)));
+    }
+    if (const auto* mapped = std::get_if<Mapped>(&event)) {
+        return fmt::format("thread {} mapped buffer {}: {} bytes at {:#x}", mapped->tid,
+                           mapped->buffer, mapped->request.length_bytes, mapped->mapping.address);
+    }
+    if (const auto* wait = std::get_if<FutexWait>(&event)) return describe(*wait);
+    if (const auto* end = std::get_if<FutexWaitEnd>(&event)) {
+        return fmt::format("thread {} is awake again: {}", end->tid,
+                           end->result >= 0 ? "woken" : strerror(static_cast<int>(-end->result)));
+    }
+    if (const auto* hit = std::get_if<GuardHit>(&event)) return describe(*hit);
+    if (const auto* ended = std::get_if<Ended>(&event)) return "it has " + ended->text;
+    return {};
+}
+
+void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
+    if (const auto* attached = std::get_if<Attached>(&event)) {
+        attached_ = attached_ || attached->error == 0;
+    }
+    const bool is_access = std::holds_alternative<GuardHit>(event);
+    const bool is_end = std::holds_alternative<Ended>(event);
+    if (!attached_ || (is_access && !accesses_)) return;
+    const std::string text = describe_event(event);
+    if (text.empty() || (!stepping_ && !is_end)) return;
+    if (!told_how_) {
+        told_how_ = true;
+        out_ << fmt::format(
+            "the testee is process {}, stopped behind its kmes_attach; no time limit holds.\n"
+            "A program has one tracer, and that is the suite: say what is to be done here\n"
+            "(help lists the words), or `detach`, and gdb -p {} can have it.\n",
+            stage.tracer().testee_pid(), stage.tracer().testee_pid());
+    }
+    out_ << printable(text) << "\n";
+    if (!is_end) talk(stage);
+}
+
+void ConsoleDebugger::talk(Stage& stage) {
+    for (;;) {
+        out_ << "> " << std::flush;
+        std::string line;
+        if (!std::getline(in_, line)) {
+            // Nobody there any more: what is begun is brought to its end.
+            stepping_ = false;
+            return;
+        }
+        if (obey(stage, line) == After::go_on) return;
+    }
+}
+
+ConsoleDebugger::After ConsoleDebugger::obey(Stage& stage, const std::string& line) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    std::string rest;
+    std::getline(words >> std::ws, rest);
+    if (word.empty() || word == "step" || word == "s") return After::go_on;
+    if (word == "continue" || word == "c") {
+        stepping_ = false;
+        return After::go_on;
+    }
+    if (word == "accesses" && (rest == "on" || rest == "off")) {
+        accesses_ = rest == "on";
+    } else if (word == "state") {
+        print_state(stage);
+    } else if (word == "emit") {
+        emit(stage, rest);
+    } else if (word == "detach") {
+        detach(stage);
+    } else if (word == "quit") {
+        stop_inconclusive("ended by hand (--debug)");
+    } else if (word == "help") {
+        out_ << kHelp;
+    } else {
+        out_ << "\"" << printable(line) << "\" is no word of these:\n" << kHelp;
+    }
+    return After::stay;
+}
+
+void ConsoleDebugger::print_state(Stage& stage) {
+    const History& history = stage.rings().history();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        const BufferIndex index = history.present_buffer(cpu);
+        const Buffer& buffer = history.buffer(index);
+        out_ << fmt::format(
+            "  CPU {}: buffer {}, capacity {}, tail_pos {}, write_pos {}, generation {}, "
+            "futex_counter {}, need_wake {}; {} event{} so far\n",
+            cpu, index, buffer.capacity, buffer.tail_pos, buffer.write_pos, buffer.generation(),
+            stage.rings().counter(index), stage.rings().need_wake(index),
+            history.events_of(cpu).size(), history.events_of(cpu).size() == 1 ? "" : "s");
+    }
+    for (const ThreadState& thread : stage.tracer().inspect().threads) {
+        const char* doing = thread.activity == Activity::kBlocked ? "asleep"
+                            : thread.activity == Activity::kHeld  ? "stopped"
+                                                                  : "running";
+        out_ << fmt::format("  thread {}: {}\n", thread.tid, doing);
+    }
+    const auto& records = stage.records().records();
+    out_ << fmt::format("  {} record{} written\n", records.size(), records.size() == 1 ? "" : "s");
+}
+
+void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
+    std::istringstream words(arguments);
+    std::uint32_t cpu = 0;
+    std::uint64_t bytes = kEventBytes;
+    const bool given = static_cast<bool>(words >> cpu);
+    if (given && !words.eof()) words >> bytes;
+    const std::uint64_t half = stage.rings().capacity_bytes() / 2;
+    if (!given || words.fail() || cpu >= stage.cpus() || bytes < 30 || bytes > half) {
+        out_ << fmt::format("emit CPU [BYTES]: CPU below {}, BYTES from 30 to {}\n", stage.cpus(),
+                            half);
+        return;
+    }
+    if (stage.rings().is_reserved(cpu)) {
+        out_ << "that CPU is in the middle of an emission\n";
+        return;
+    }
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(bytes));
+    out_ << fmt::format("  event {} of CPU {} at position {}\n", emitted.sequence, cpu,
+                        emitted.position);
+}
+
+void ConsoleDebugger::detach(Stage& stage) {
+    const pid_t pid = stage.tracer().testee_pid();
+    if (!stage.tracer().detach(Clock::now() + kFreezeLimit)) {
+        out_ << "it could not be let go of\n";
+        return;
+    }
+    out_ << fmt::format(
+        "process {} is stopped and free: gdb -p {} (then `continue`), or kill -CONT {}.\n"
+        "The producer stays: emit and state work as before; kmes_attach gives ENOSYS from now on.\n"
+        "quit kills it and ends the case.\n",
+        pid, pid, pid);
+    for (std::string line; out_ << "> " << std::flush, std::getline(in_, line);) {
+        std::istringstream words(line);
+        std::string word;
+        words >> word;
+        std::string rest;
+        std::getline(words >> std::ws, rest);
+        if (word == "quit") break;
+        if (word == "emit") {
+            emit(stage, rest);
+        } else if (word == "state") {
+            print_state(stage);
+        } else {
+            out_ << "emit CPU [BYTES], state, quit\n";
+        }
+    }
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) continue;
+    stop_inconclusive("let go of by hand (--debug, detach)");
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// --debug: stops at each thing that the testee does and asks a person how to go on. Every command
+// goes through the runner, which is the testee's tracer and the only one that it can have; a
+// debugger can have it after `detach`. Knows no case.
+#ifndef KMES_CONFORMANCE_MAIN_CONSOLE_DEBUGGER_H_
+#define KMES_CONFORMANCE_MAIN_CONSOLE_DEBUGGER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include "conformance/stage/debugger.h"
+
+namespace kmes::conformance {
+
+class ConsoleDebugger : public Debugger {
+  public:
+    ConsoleDebugger(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
+
+    void at(Stage& stage, const TracerEvent& event) override;
+
+  private:
+    enum class After { stay, go_on };
+
+    void talk(Stage& stage);
+    After obey(Stage& stage, const std::string& line);
+    void print_state(Stage& stage);
+    void emit(Stage& stage, const std::string& arguments);
+    void detach(Stage& stage);
+
+    std::istream& in_;
+    std::ostream& out_;
+    bool attached_ = false;  // nothing is asked before
+    bool stepping_ = true;   // at each thing
+    bool accesses_ = false;  // a single access is such a thing
+    bool told_how_ = false;
+};
+
+// One line for a person: what the testee is about to do, or has done. Empty: nothing to tell.
+std::string describe_event(const TracerEvent& event);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MAIN_CONSOLE_DEBUGGER_H_

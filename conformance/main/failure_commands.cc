@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// The command line of `judge`, `replay` and `shrink`.
+#include "conformance/main/failure_commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include "conformance/failure/commands.h"
+#include "conformance/main/command_line.h"
+#include "conformance/main/options.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::uint64_t kMostRuns = 1'000'000;
+
+FailureTools tools_of(const Surroundings& around) {
+    return {.cases = around.cases,
+            .run_on_stage = around.run_on_stage,
+            .check_set_up = around.check_set_up,
+            .out = around.out,
+            .error = around.error,
+            .command = around.command,
+            .stop = around.stop};
+}
+
+// FILE, and what else all three have.
+struct FileCommand {
+    FileCommand(const std::string& name, const std::string& summary)
+        : name(name), app(summary, "kmes-conformance " + name) {
+        app.add_option("FILE", file, "the file of a failure, as --save wrote it");
+    }
+
+    void add_scale() {
+        app.add_option("--timeout-scale", scale,
+                       "factor for every time limit (default: the file's)")
+            ->type_name("X");
+    }
+    void add_count(const std::string& option, const std::string& summary) {
+        count_option = option;
+        app.add_option(option, count, summary)->type_name("N");
+    }
+
+    // As parse_words, with the checks that all need.
+    std::optional<int> parse(const std::vector<std::string>& arguments, bool takes_program,
+                             const Surroundings& around) {
+        words = split_words(arguments);
+        if (const auto status = parse_words(app, words.own, around)) return status;
+        std::string wrong;
+        if (file.empty()) {
+            wrong = "no file is named; " + name + " FILE is right";
+        } else if (!takes_program && words.has_program) {
+            wrong = "it takes no program: the file has what the testee wrote";
+        } else if (words.has_program && (words.program.empty() || words.program[0].empty())) {
+            wrong = "no program stands behind --";
+        } else if (!count_option.empty() && app.count(count_option) > 0) {
+            const auto number = parse_decimal(count);
+            if (!number || *number < 1 || *number > kMostRuns) {
+                wrong = wrong_value(count_option, count, "a number from 1 to 1000000");
+            } else {
+                runs = static_cast<std::uint32_t>(*number);
+            }
+        }
+        if (wrong.empty() && !scale.empty()) {
+            factor = parse_number(scale, 0.01, 1000);
+            if (!factor)
+                wrong = wrong_value("--timeout-scale", scale, "a number from 0.01 to 1000");
+        }
+        if (!wrong.empty()) return say_usage(name, wrong, around);
+        return std::nullopt;
+    }
+
+    std::string name;
+    CLI::App app;
+    CommandWords words;
+    std::string file;
+    std::string scale;
+    std::string count;
+    std::string count_option;
+    std::optional<std::uint32_t> runs;
+    std::optional<double> factor;
+};
+
+int run_judge(const std::vector<std::string>& arguments, const Surroundings& around) {
+    FileCommand command("judge", "Judges a kept failure again, without a testee.");
+    command.app.footer(
+        "Exit status: 0 nothing is wrong in it; 1 something is; 2 bad usage or a bad "
+        "file; 3 it\ncannot be read or printed.");
+    if (const auto status = command.parse(arguments, false, around)) return *status;
+    return judge_command(command.file, tools_of(around));
+}
+
+int run_replay(const std::vector<std::string>& arguments, const Surroundings& around) {
+    FileCommand command("replay", "Runs the case of a kept failure again, as the file says.");
+    bool verbose = false;
+    command.add_count("--times", "so many runs, until one is no pass (default 1)");
+    command.add_scale();
+    command.app.add_flag("-v", verbose, "with the details of the outcome");
+    command.app.footer(
+        "Behind -- may stand another program than the file's. Exit status: 0 it "
+        "passes now; 1 it\nfails; 2 bad usage or a bad file; 3 the suite or its "
+        "set-up failed; 4 inconclusive.");
+    if (const auto status = command.parse(arguments, true, around)) return *status;
+    ReplayOptions options;
+    options.testee = command.words.program;
+    options.times = command.runs.value_or(options.times);
+    options.timeout_scale = command.factor;
+    options.verbose = verbose;
+    return replay_command(command.file, options, tools_of(around));
+}
+
+int run_shrink(const std::vector<std::string>& arguments, const Surroundings& around) {
+    FileCommand command("shrink",
+                        "Finds the smallest schedule that still fails, and the nearest one that "
+                        "passes.");
+    command.add_count("--runs", "at most so many runs (default 300)");
+    command.add_scale();
+    command.app.footer(
+        "Behind -- may stand another program than the file's. Exit status: 0 done; 1 "
+        "it does not\nfail again; 2 bad usage, a bad file, or a case without a "
+        "schedule; 3 the suite or its set-up failed.");
+    if (const auto status = command.parse(arguments, true, around)) return *status;
+    ShrinkOptions options;
+    options.testee = command.words.program;
+    options.maximum_runs = command.runs.value_or(options.maximum_runs);
+    options.timeout_scale = command.factor;
+    return shrink_command(command.file, options, tools_of(around));
+}
+
+}  // namespace
+
+std::vector<Command> failure_commands() {
+    return {{"replay", run_replay}, {"judge", run_judge}, {"shrink", run_shrink}};
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// A run of this program in a process of its own, and what its JSON report says.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "conformance/main/selftest.h"
+#include "conformance/report/verdict.h"
+
+namespace kmes::conformance {
+namespace {
+
+// A file in the temporary folder that goes with this object.
+class TemporaryFile {
+  public:
+    TemporaryFile() {
+        const char* folder = std::getenv("TMPDIR");
+        path_ = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") +
+                "/kmes-selftest.XXXXXX";
+        const int fd = ::mkostemp(path_.data(), O_CLOEXEC);
+        if (fd < 0) {
+            path_.clear();
+        } else {
+            ::close(fd);
+        }
+    }
+    ~TemporaryFile() {
+        if (!path_.empty()) ::unlink(path_.c_str());
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    const std::string& path() const { return path_; }
+    std::string read() const {
+        std::ifstream in(path_);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+
+  private:
+    std::string path_;
+};
+
+// The exit status; -errno where there is no process; 3 where a signal ended it.
+int spawn_and_wait(const std::vector<std::string>& words, const std::string& output) {
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_TRUNC,
+                                       0);
+    ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    pid_t pid = 0;
+    const int error =
+        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) return -error;
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) return -errno;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kExitSuite;
+}
+
+}  // namespace
+
+SelftestRun run_myself(const std::vector<std::string>& arguments) {
+    SelftestRun run;
+    const TemporaryFile report;
+    const TemporaryFile output;
+    if (report.path().empty() || output.path().empty()) {
+        run.trouble = "no temporary file can be made";
+        return run;
+    }
+    std::vector<std::string> words{"kmes-conformance", "--report", "json", "--report-file",
+                                   report.path()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    run.status = spawn_and_wait(words, output.path());
+    if (run.status < 0) {
+        run.trouble = std::string("the runner cannot be started: ") + std::strerror(-run.status);
+        run.status = kExitSuite;
+        return run;
+    }
+    const auto parsed = nlohmann::json::parse(report.read(), nullptr, false);
+    if (parsed.is_discarded() || !parsed.contains("cases")) {
+        const std::string said = output.read();
+        run.trouble = "no report: " + said.substr(0, said.find('\n'));
+        return run;
+    }
+    for (const auto& each : parsed["cases"]) {
+        if (each["verdict"] == "fail") run.failed.push_back(each["id"]);
+    }
+    return run;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the commands `selftest` and `clauses`, with runs that are made up.
+#include "conformance/main/selftest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "conformance/main/clauses_command.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kTable =
+    "# a comment\n"
+    "broken\tno-tail-recheck\tc\tE4/torn\ttestees/broken_no-tail-recheck\n"
+    "broken\tslow-waker\trust\tE1/late\ttestees/broken_slow-waker\n"
+    "broken\tsharer\tc\tE12/two\ttestees/broken_sharer\n"
+    "broken\tunseen\tc\t- nothing shows it\ttestees/broken_unseen\n"
+    "correct\tpython-one\tpython\t\tpython3\ttestees/correct/python-one.program\n"
+    "correct\tstand-in\tgo\t\ttestees/correct/stand-in.program\n";
+
+CaseOutcome never_run(Stage&) {
+    throw std::logic_error("not run here");
+}
+
+// The command in a folder of its own, with a runner that answers by the program's name.
+class Shell {
+  public:
+    Shell() {
+        const char* base = std::getenv("TEST_TMPDIR");
+        folder_ = std::string(base != nullptr ? base : "/tmp") + "/selftest_test.XXXXXX";
+        EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+        std::filesystem::create_directories(folder_ + "/main");
+        std::filesystem::create_directories(folder_ + "/testees/correct");
+        for (const char* name : {"broken_no-tail-recheck", "broken_slow-waker", "broken_sharer",
+                                 "broken_unseen", "correct/python-one.program"}) {
+            write("testees/" + std::string(name), "#!/bin/true\n");
+        }
+        write("testees/correct/stand-in.program", "#!/bin/sh\nexit 77\n");
+        write("main/selftest.table", kTable);
+        cases_.push_back({"E12/two", Level::erratum, "E12", "t", "d", "e", never_run});
+        cases_.back().demand = Demand::shared;
+        // All is as it should be.
+        answers["broken_no-tail-recheck"] = {1, {"E4/torn"}, ""};
+        answers["broken_slow-waker"] = {1, {"E1/late"}, ""};
+        answers["broken_sharer"] = {1, {"E12/two"}, ""};
+        answers["python-one.program"] = {0, {}, ""};
+    }
+    ~Shell() { std::filesystem::remove_all(folder_); }
+
+    void write(const std::string& name, const std::string& text) {
+        std::ofstream(folder_ + "/" + name) << text;
+    }
+
+    int run(const std::vector<std::string>& arguments) {
+        out.str("");
+        error.str("");
+        calls.clear();
+        const Surroundings around{
+            .cases = cases_,
+            .run_on_stage = nullptr,
+            .check_set_up = nullptr,
+            .out = out,
+            .error = error,
+            .timeout_scale = scale,
+            .stop = stop,
+        };
+        const Command command =
+            selftest_command(folder_, [this](const std::vector<std::string>& words) {
+                const std::string name = std::filesystem::path(words.back()).filename();
+                const std::lock_guard<std::mutex> lock(mutex_);
+                calls[name] = words;
+                return answers.at(name);
+            });
+        return command.run(arguments, around);
+    }
+
+    std::string folder() const { return folder_; }
+
+    std::map<std::string, SelftestRun> answers;
+    std::map<std::string, std::vector<std::string>> calls;
+    std::ostringstream out;
+    std::ostringstream error;
+    std::string scale;
+    std::atomic<bool> stop{false};
+
+  private:
+    std::string folder_;
+    std::vector<Case> cases_;
+    std::mutex mutex_;
+};
+
+TEST(Selftest, CountsByLanguageWhereAllIsAsItShouldBe) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--jobs", "2"}), 0);
+    EXPECT_EQ(shell.calls.size(), 4u);
+    EXPECT_THAT(shell.out.str(), HasSubstr("failed by E4/torn\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("no case as yet - nothing shows it\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("not built, its compiler is not there\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("c:       2 of 2 broken ones failed\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("python:  1 of 1 correct ones pass\n"));
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("all:     3 of 3 broken ones failed, 1 of 1 correct ones pass; 2 left "
+                          "out\n"));
+    EXPECT_EQ(shell.error.str(), "");
+}
+
+TEST(Selftest, RunsABrokenOneWithItsCaseAndACorrectOneByDefault) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--explore", "off"}), 0);
+    EXPECT_THAT(
+        shell.calls["broken_slow-waker"],
+        ElementsAre("--filter", "E1/late", "--level", "robust", "--timeout-scale", "0.25",
+                    "--explore", "off", "--", shell.folder() + "/testees/broken_slow-waker"));
+    EXPECT_THAT(shell.calls["broken_sharer"], Contains("--shared"));
+    EXPECT_THAT(shell.calls["python-one.program"],
+                ElementsAre("--timeout-scale", "1", "--explore", "off", "--", "python3",
+                            shell.folder() + "/testees/correct/python-one.program"));
+    shell.scale = "4";
+    EXPECT_EQ(shell.run({"--filter", "slow*"}), 0);
+    EXPECT_THAT(shell.calls["broken_slow-waker"], Contains("1"));
+    EXPECT_THAT(shell.calls["broken_slow-waker"], Not(Contains("--explore")));
+}
+
+TEST(Selftest, FailsWhereABrokenOnePasses) {
+    Shell shell;
+    shell.answers["broken_slow-waker"] = {0, {}, ""};
+    EXPECT_EQ(shell.run({}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("NOT failed by E1/late\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("rust:    0 of 1 broken ones failed\n"));
+    // Failed by another case than the one that is meant for it: not good enough.
+    shell.answers["broken_slow-waker"] = {1, {"E2/other"}, ""};
+    EXPECT_EQ(shell.run({}), 1);
+    // Inconclusive is no failure.
+    shell.answers["broken_slow-waker"] = {4, {}, ""};
+    EXPECT_EQ(shell.run({}), 1);
+}
+
+TEST(Selftest, FailsWhereACorrectOneIsBlamed) {
+    Shell shell;
+    shell.answers["python-one.program"] = {1, {"5.1.5/maps", "E3/x"}, ""};
+    EXPECT_EQ(shell.run({}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("FAILED by 5.1.5/maps E3/x\n"));
+    shell.answers["python-one.program"] = {4, {}, ""};
+    EXPECT_EQ(shell.run({}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("INCONCLUSIVE\n"));
+}
+
+TEST(Selftest, SaysWhereTheSuiteFails) {
+    Shell shell;
+    shell.answers["python-one.program"] = {3, {}, "no report: words of the runner"};
+    EXPECT_EQ(shell.run({}), 3);
+    EXPECT_THAT(shell.out.str(), HasSubstr("no report: words of the runner\n"));
+    shell.answers["broken_sharer"] = {2, {}, ""};
+    shell.answers["python-one.program"] = {0, {}, ""};
+    EXPECT_EQ(shell.run({}), 3);
+}
+
+TEST(Selftest, RunsAPartOfThem) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--only", "correct"}), 0);
+    EXPECT_EQ(shell.calls.size(), 1u);
+    EXPECT_EQ(shell.run({"--only", "broken", "--filter", "s*"}), 0);
+    EXPECT_EQ(shell.calls.size(), 2u);
+    std::size_t all = 0;
+    for (int share = 1; share <= 4; ++share) {
+        EXPECT_EQ(shell.run({"--share", std::to_string(share) + "/4"}), 0);
+        all += shell.calls.size();
+    }
+    EXPECT_EQ(all, 4u);
+}
+
+TEST(Selftest, SaysBadUsageInOneLine) {
+    Shell shell;
+    for (const auto& [arguments, said] : std::map<std::vector<std::string>, std::string>{
+             {{"--jobs", "0"}, "--jobs is \"0\"; a number from 1 to 64 is right"},
+             {{"--only", "both"}, "--only is \"both\"; broken or correct is right"},
+             {{"--share", "3/2"}, "--share is \"3/2\"; N/M with N from 1 to M is right"},
+             {{"--share", "2"}, "N/M"},
+             {{"--share", "7/9"}, "there is nothing in this share"},
+             {{"--explore", "much"}, "--explore is \"much\"; off, quick, deep"},
+             {{"--timeout-scale", "0"}, "a number from 0.04 to 1000"},
+             {{"--filter", "nobody"}, "no testee has such a name"},
+             {{"--", "./program"}, "it takes no program"},
+             {{"more"}, "more"},
+             {{"--what"}, "--what"}}) {
+        EXPECT_EQ(shell.run(arguments), 2) << said;
+        EXPECT_THAT(shell.error.str(), HasSubstr("kmes-conformance: selftest: "));
+        EXPECT_THAT(shell.error.str(), HasSubstr(said));
+        EXPECT_EQ(std::count(shell.error.str().begin(), shell.error.str().end(), '\n'), 1);
+        EXPECT_THAT(shell.calls, IsEmpty());
+    }
+    EXPECT_EQ(shell.run({"--help"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--share N/M"));
+}
+
+TEST(Selftest, WantsATableThatIsOne) {
+    Shell shell;
+    shell.write("main/selftest.table", "broken\tname\tc\n");
+    EXPECT_EQ(shell.run({}), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("line 1 is "));
+    std::filesystem::remove(shell.folder() + "/main/selftest.table");
+    EXPECT_EQ(shell.run({}), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("tools/kmes conformance selftest` builds"));
+    EXPECT_EQ(parse_selftest_table("").error, "it names no testee");
+    EXPECT_NE(parse_selftest_table("correct\tn\tc\tE1/x\tp\n").error, "");
+    EXPECT_NE(parse_selftest_table("broken\tn\tc\t\tp\n").error, "");
+    EXPECT_EQ(parse_selftest_table(kTable).entries.size(), 6u);
+}
+
+TEST(Selftest, EndsWhenInterrupted) {
+    Shell shell;
+    shell.stop = true;
+    EXPECT_EQ(shell.run({}), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("interrupted: 0 of 6 testees were run"));
+}
+
+TEST(Clauses, PrintsTheTableAndTakesNoProgram) {
+    const std::vector<Case> cases;
+    const std::atomic<bool> stop{false};
+    std::ostringstream out;
+    std::ostringstream error;
+    const Surroundings around{.cases = cases,
+                              .run_on_stage = nullptr,
+                              .check_set_up = nullptr,
+                              .out = out,
+                              .error = error,
+                              .timeout_scale = "",
+                              .stop = stop};
+    const Command command = clauses_command([](std::ostream& to) { to << "the table\n"; });
+    EXPECT_EQ(command.run({}, around), 0);
+    EXPECT_EQ(out.str(), "the table\n");
+    EXPECT_EQ(command.run({"--", "p"}, around), 2);
+    EXPECT_EQ(command.run({"5.1"}, around), 2);
+    EXPECT_THAT(error.str(), HasSubstr("clauses: it takes no program"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// The command `smoke`.
+#include "conformance/main/smoke.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "conformance/main/command_line.h"
+#include "conformance/main/options.h"
+#include "conformance/main/smoke_check.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::size_t kProblemsShown = 8;
+constexpr std::size_t kErrorLines = 12;
+
+// The first lines of what the testee wrote elsewhere.
+void print_text(std::ostream& out, std::string_view title, const std::string& text) {
+    if (text.empty()) return;
+    out << "\n" << title << ":\n";
+    const std::string safe = printable(text, true);
+    std::size_t lines = 0;
+    for (std::size_t begin = 0; begin < safe.size() && lines < kErrorLines; ++lines) {
+        const std::size_t end = std::min(safe.find('\n', begin), safe.size());
+        out << "    | " << safe.substr(begin, end - begin) << "\n";
+        begin = end + 1;
+    }
+}
+
+void print_report(std::ostream& out, const std::string& report) {
+    out << "\nits report:\n";
+    std::size_t line = 1;
+    for (std::size_t begin = 0; begin < report.size(); ++line) {
+        const std::size_t end = std::min(report.find('\n', begin), report.size());
+        out << fmt::format("{:>5}  {}\n", line, printable(report.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+}
+
+void print_problem(std::ostream& out, const LineProblem& problem) {
+    const std::string where = problem.line == 0 ? "" : fmt::format("line {}: ", problem.line);
+    out << "  " << where << printable(problem.what) << "\n";
+    if (!problem.is.empty()) out << "      is:    " << printable(problem.is) << "\n";
+    if (!problem.right.empty()) out << "      right: \"" << printable(problem.right) << "\"\n";
+}
+
+// What is wrong, without what is of this line alone: quoted texts and figures.
+std::string kind_of(const LineProblem& problem) {
+    std::string kind;
+    bool quoted = false;
+    for (const char byte : problem.what.substr(0, problem.what.rfind("; "))) {
+        if (byte == '"') quoted = !quoted;
+        if (!quoted && (byte < '0' || byte > '9')) kind += byte;
+    }
+    return kind;
+}
+
+// The first of each kind in full; of the others their lines.
+void print_problems(std::ostream& out, const std::vector<LineProblem>& problems) {
+    std::vector<std::pair<const LineProblem*, std::string>> kinds;  // and the lines of the others
+    std::map<std::string, std::size_t> index;
+    for (const LineProblem& problem : problems) {
+        const auto [at, is_new] = index.emplace(kind_of(problem), kinds.size());
+        if (is_new || problem.line == 0) {
+            kinds.emplace_back(&problem, "");
+            continue;
+        }
+        std::string& others = kinds[at->second].second;
+        others += fmt::format("{}{}", others.empty() ? "" : ", ", problem.line);
+    }
+    for (std::size_t i = 0; i < kinds.size() && i < kProblemsShown; ++i) {
+        print_problem(out, *kinds[i].first);
+        if (!kinds[i].second.empty()) out << "      likewise in: " << kinds[i].second << "\n";
+    }
+    if (kinds.size() > kProblemsShown) {
+        out << fmt::format("  and {} more\n", kinds.size() - kProblemsShown);
+    }
+}
+
+int print_run(const SmokeRun& run, const std::vector<LineProblem>& lines, bool verbose,
+              const std::vector<std::string>& program, const Surroundings& around) {
+    std::ostream& out = around.out;
+    if (verbose) print_report(out, run.report);
+    const std::size_t count = run.problems.size() + lines.size();
+    if (count == 0) {
+        for (const std::string& fact : run.facts) out << "  " << fact << "\n";
+        out << "the adapter is right; now run: " << around.command << " -- "
+            << shell_command(program) << "\n"
+            << std::flush;
+        return out.good() ? kExitClean : kExitSuite;
+    }
+    for (const std::string& problem : run.problems) out << "  " << printable(problem) << "\n";
+    print_problems(out, lines);
+    print_text(out, "standard error of the testee", run.standard_error);
+    if (run.report.empty()) print_text(out, "standard output of the testee", run.standard_output);
+    out << fmt::format("\n{} mistake{}; the first is the one to begin with{}\n", count,
+                       count == 1 ? "" : "s",
+                       verbose ? "" : " (-v shows the report with its line numbers)")
+        << std::flush;
+    return out.good() ? kExitFailed : kExitSuite;
+}
+
+int run_smoke(const SmokePlayer& player, const std::vector<std::string>& arguments,
+              const Surroundings& around) {
+    CommandWords words = split_words(arguments);
+    CLI::App app(
+        "Is a new testee's adapter right? A handful of events on three CPUs, every kind of "
+        "record once; whatever is wrong in what it writes is named, line and field.",
+        "kmes-conformance smoke");
+    std::string scale;
+    bool verbose = false;
+    app.add_option("--timeout-scale", scale,
+                   "factor for the time that it gets (default KMES_TIMEOUT_SCALE, or 1)")
+        ->type_name("X");
+    app.add_flag("-v", verbose, "show the testee's report, with line numbers");
+    app.footer(
+        "Behind -- stands the program, with its arguments. Exit status: 0 the adapter is "
+        "right;\n1 it is not; 2 bad usage; 3 the suite or its set-up failed.");
+    if (const auto status = parse_words(app, words.own, around)) return *status;
+    const bool given = app.count("--timeout-scale") > 0;
+    const std::string& text = given ? scale : around.timeout_scale;
+    const auto factor = text.empty() && !given ? 1.0 : parse_number(text, 0.01, 1000);
+    if (!factor) {
+        return say_usage("smoke",
+                         wrong_value(given ? "--timeout-scale" : "KMES_TIMEOUT_SCALE", text,
+                                     "a number from 0.01 to 1000"),
+                         around);
+    }
+    if (words.program.empty() || words.program[0].empty()) {
+        return say_usage("smoke", "no program is named; smoke -- PROGRAM ARGS... is right", around);
+    }
+    StageSettings settings;
+    settings.testee = words.program;
+    settings.stop = &around.stop;
+    const std::string problem = around.check_set_up(settings);
+    if (!problem.empty()) return say(around, kExitSuite, printable(problem));
+    around.out << "smoke: " << printable(shell_command(words.program)) << "\n" << std::flush;
+    const SmokeRun run = player({words.program, *factor, &around.stop});
+    if (!run.suite_error.empty()) return say(around, kExitSuite, printable(run.suite_error));
+    std::vector<LineProblem> lines = check_report(run.rings->history(), run.report);
+    // Where there are no records at all, that is the mistake, and not each that is missing.
+    if (!run.has_events && !run.problems.empty()) lines.clear();
+    return print_run(run, lines, verbose, words.program, around);
+}
+
+}  // namespace
+
+Command smoke_command(SmokePlayer player) {
+    return {"smoke", [player = std::move(player)](const auto& arguments, const auto& around) {
+                return run_smoke(player, arguments, around);
+            }};
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+//
+// The report of a smoke run, line by line. Each E line is matched with the event that it looks like
+// most, whatever is wrong with it, so that the one wrong field can be named.
+#include "conformance/main/smoke_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "conformance/main/field_mistake.h"
+#include "conformance/oracle/judge.h"
+#include "conformance/oracle/record.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+// How much a field that is right says about which event is meant, in the order of the fields.
+constexpr unsigned kWeights[] = {0, 2, 2, 6, 1, 3, 1, 6};
+constexpr unsigned kEnough = 6;
+// On the same CPU, the one that comes next: where nothing else decides.
+constexpr unsigned kNextWeight = 1;
+constexpr std::size_t kEventFields = 8;
+// Records that are not there, told one by one for each CPU.
+constexpr std::size_t kMissingShown = 2;
+
+std::vector<std::string> split(std::string_view line) {
+    std::vector<std::string> fields;
+    for (std::size_t begin = 0;;) {
+        const std::size_t end = line.find(' ', begin);
+        fields.emplace_back(line.substr(begin, end - begin));
+        if (end == std::string_view::npos) return fields;
+        begin = end + 1;
+    }
+}
+
+struct Line {
+    std::uint64_t number = 0;
+    std::string text;
+    std::vector<std::string> fields;
+    bool has_newline = true;
+};
+
+std::vector<Line> lines_of(std::string_view report) {
+    std::vector<Line> lines;
+    for (std::size_t begin = 0; begin < report.size();) {
+        const std::size_t newline = report.find('\n', begin);
+        const bool whole = newline != std::string_view::npos;
+        const std::string_view text =
+            report.substr(begin, whole ? newline - begin : std::string_view::npos);
+        lines.push_back({lines.size() + 1, std::string(text), split(text), whole});
+        begin += text.size() + 1;
+    }
+    return lines;
+}
+
+struct Match {
+    std::uint32_t cpu = 0;
+    const Event* event = nullptr;
+};
+
+class ReportCheck {
+  public:
+    ReportCheck(const History& history, std::string_view report)
+        : history_(history), lines_(lines_of(report)), lanes_(history.cpus()) {}
+
+    std::vector<LineProblem> run() {
+        for (const Line& line : lines_) check_line(line);
+        for (std::uint32_t cpu = 0; cpu < history_.cpus(); ++cpu) find_missing(cpu);
+        std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) {
+            return a.line != 0 && (b.line == 0 || a.line < b.line);
+        });
+        return std::move(problems_);
+    }
+
+  private:
+    // What stands in the report of one CPU so far.
+    struct Lane {
+        std::map<std::uint64_t, std::uint64_t> lines;  // by sequence number: the line of its record
+        const Event* last = nullptr;
+        std::optional<std::uint64_t> lost;  // an L since the last E
+        std::uint64_t lost_line = 0;
+        std::uint64_t end_line = 0;
+        bool refused = false;
+        std::set<std::uint64_t> generations;
+    };
+
+    void complain(const Line& line, std::string what, std::string right = "") {
+        problems_.push_back({line.number, std::move(what), quote_bytes(line.text), right});
+    }
+
+    void check_line(const Line& line) {
+        if (!line.has_newline) {
+            complain(line, "the report ends within it: a record ends with a newline");
+        }
+        Record record;
+        const std::string malformed = parse_record_line(line.text, record);
+        const bool looks_like_event = line.fields[0] == "E" || line.fields[0] == "e";
+        const Match match = looks_like_event ? find_match(line) : Match{};
+        if (match.event != nullptr) return check_event(line, match, malformed);
+        if (!malformed.empty()) return complain(line, malformed);
+        if (record.kind == RecordKind::comment) return;
+        if (record.cpu >= history_.cpus()) {
+            return complain(line, fmt::format("field 1 (cpu) is {}; there are {} CPUs here, from 0 "
+                                              "to {}",
+                                              record.cpu, history_.cpus(), history_.cpus() - 1));
+        }
+        const auto cpu = static_cast<std::uint32_t>(record.cpu);
+        if (record.kind == RecordKind::event) {
+            complain(line, fmt::format("there was no such event: event {} of CPU {} was another",
+                                       record.sequence, cpu));
+        } else if (record.kind == RecordKind::lost) {
+            lanes_[cpu].lost = record.count;
+            lanes_[cpu].lost_line = line.number;
+            if (lanes_[cpu].last == nullptr) {
+                complain(line, fmt::format("no event of CPU {} stands before it: what was lost "
+                                           "before the first one is not counted",
+                                           cpu));
+            }
+        } else if (record.kind == RecordKind::generation) {
+            check_generation(line, cpu, record.generation);
+        } else {
+            check_refusal(line, cpu);
+        }
+    }
+
+    // The event that the line is most like; nothing where it is like none.
+    Match find_match(const Line& line) const {
+        Match best;
+        unsigned best_score = 0;
+        for (std::uint32_t cpu = 0; cpu < history_.cpus(); ++cpu) {
+            for (const Event& event : history_.events_of(cpu)) {
+                if (event.dropped) continue;
+                const unsigned score = score_of(line, cpu, event);
+                if (score <= best_score) continue;
+                best_score = score;
+                best = {cpu, &event};
+            }
+        }
+        return best_score >= kEnough ? best : Match{};
+    }
+
+    unsigned score_of(const Line& line, std::uint32_t cpu, const Event& event) const {
+        const std::vector<std::string> right = split(right_record(cpu, event));
+        unsigned score = 0;
+        for (std::size_t i = 1; i < std::min(right.size(), line.fields.size()); ++i) {
+            const bool same =
+                line.fields[i] == right[i] || (i == 5 && line.fields[i] == event.type);
+            if (same) score += kWeights[i];
+        }
+        const Lane& lane = lanes_[cpu];
+        const std::uint64_t last = lane.last == nullptr ? 0 : lane.last->sequence;
+        if (event.sequence == last + 1 && line.fields.size() > 1 && line.fields[1] == right[1]) {
+            score += kNextWeight;
+        }
+        return score;
+    }
+
+    void check_event(const Line& line, const Match& match, const std::string& malformed) {
+        const Event& event = *match.event;
+        const std::string right = right_record(match.cpu, event);
+        const std::vector<std::string> right_fields = split(right);
+        Lane& lane = lanes_[match.cpu];
+        std::string what;
+        if (line.fields.size() != kEventFields || line.fields[0] != "E") {
+            what = malformed;
+        } else {
+            for (std::size_t i = 1; i < kEventFields; ++i) {
+                if (line.fields[i] == right_fields[i]) continue;
+                what +=
+                    (what.empty() ? "" : "; ") + explain_field(i, line.fields[i], match.cpu, event);
+            }
+        }
+        if (!what.empty()) complain(line, what, right);
+        check_place(line, match);
+        lane.lines.emplace(event.sequence, line.number);
+        if (lane.last == nullptr || event.sequence > lane.last->sequence) lane.last = &event;
+        if (event.type == kEndEventType) lane.end_line = line.number;
+        lane.lost.reset();
+    }
+
+    // Doubled, out of order, behind the end; and the L before it.
+    void check_place(const Line& line, const Match& match) {
+        const Event& event = *match.event;
+        Lane& lane = lanes_[match.cpu];
+        const auto before = lane.lines.find(event.sequence);
+        if (before != lane.lines.end()) {
+            return complain(line, fmt::format("event {} of CPU {} stands in line {} already",
+                                              event.sequence, match.cpu, before->second));
+        }
+        if (lane.end_line != 0) {
+            return complain(line,
+                            fmt::format("it stands behind the event kmes.conformance.end of "
+                                        "CPU {} (line {}): nothing of a CPU comes behind that",
+                                        match.cpu, lane.end_line));
+        }
+        if (lane.last == nullptr) return;
+        if (event.sequence < lane.last->sequence) {
+            return complain(line,
+                            fmt::format("event {} of CPU {} stands behind event {}: the events of "
+                                        "a CPU come in the order of their sequence numbers",
+                                        event.sequence, match.cpu, lane.last->sequence));
+        }
+        check_lost(line, match.cpu, event.sequence - lane.last->sequence - 1, event);
+    }
+
+    void check_lost(const Line& line, std::uint32_t cpu, std::uint64_t lost, const Event& event) {
+        const Lane& lane = lanes_[cpu];
+        if (!lane.lost || *lane.lost == lost) return;
+        const Line& told = lines_[lane.lost_line - 1];
+        const std::string where = fmt::format(
+            "between event {} (line {}) and event {} (line {}) of CPU {}", lane.last->sequence,
+            lane.lines.at(lane.last->sequence), event.sequence, line.number, cpu);
+        if (lost == 0) {
+            complain(told, fmt::format("nothing was lost {}: no L is right there", where));
+        } else {
+            complain(told,
+                     fmt::format("field 2 (count) is {}; {} {} lost {}", *lane.lost, lost,
+                                 lost == 1 ? "event was" : "events were", where),
+                     fmt::format("L {} {}", cpu, lost));
+        }
+    }
+
+    void check_generation(const Line& line, std::uint32_t cpu, std::uint64_t generation) {
+        std::set<std::uint64_t> held;
+        for (const BufferIndex index : history_.buffers_of(cpu)) {
+            for (const GenerationValue& each : history_.buffer(index).generations) {
+                held.insert(each.value);
+            }
+        }
+        lanes_[cpu].generations.insert(generation);
+        if (held.contains(generation)) return;
+        const std::uint64_t present = history_.buffer(history_.present_buffer(cpu)).generation();
+        complain(line,
+                 fmt::format("field 2 (generation) is {}; the u64 at byte 32 of the buffer that it "
+                             "reads now is {}",
+                             generation, present),
+                 fmt::format("G {} {}", cpu, present));
+    }
+
+    void check_refusal(const Line& line, std::uint32_t cpu) {
+        lanes_[cpu].refused = true;
+        const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+        if (may_refuse(buffer.fault)) return;
+        complain(line, fmt::format("it refuses the buffer of CPU {}, and there is no reason to: "
+                                   "magic, version, capacity and data_offset are right",
+                                   cpu));
+    }
+
+    void find_missing(std::uint32_t cpu) {
+        const Lane& lane = lanes_[cpu];
+        const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+        if (must_refuse(buffer.fault)) {
+            if (lane.refused) return;
+            problems_.push_back({0,
+                                 fmt::format("the buffer of CPU {} is one to refuse ({}), and no R "
+                                             "says so",
+                                             cpu, buffer.fault_detail),
+                                 "", fmt::format("R {} {}", cpu, buffer.fault_detail)});
+            return;
+        }
+        if (lane.refused) return;
+        std::size_t missing = 0;
+        std::uint64_t line_before = 0;
+        for (const Event& event : history_.events_of(cpu)) {
+            if (event.dropped) continue;
+            const auto found = lane.lines.find(event.sequence);
+            if (found != lane.lines.end()) {
+                line_before = found->second;
+            } else if (++missing <= kMissingShown) {
+                complain_missing(cpu, event, line_before);
+            }
+            if (event.type == kEndEventType) break;
+        }
+        if (missing > kMissingShown) {
+            problems_.push_back({0,
+                                 fmt::format("{} more records of CPU {} are not there",
+                                             missing - kMissingShown, cpu),
+                                 "", ""});
+        }
+        find_missing_generation(cpu);
+    }
+
+    void complain_missing(std::uint32_t cpu, const Event& event, std::uint64_t line_before) {
+        const std::string where =
+            line_before == 0 ? std::string() : fmt::format(", behind line {},", line_before);
+        problems_.push_back({0,
+                             fmt::format("the record of event {} of CPU {}{} is not there",
+                                         event.sequence, cpu, where),
+                             "", right_record(cpu, event)});
+    }
+
+    void find_missing_generation(std::uint32_t cpu) {
+        const std::uint64_t present = history_.buffer(history_.present_buffer(cpu)).generation();
+        const Lane& lane = lanes_[cpu];
+        const bool switched = history_.buffers_of(cpu).size() > 1 && lane.end_line != 0;
+        if (!switched || !lane.generations.empty()) return;
+        problems_.push_back(
+            {0, fmt::format("CPU {} got another buffer, and no G tells of the switch", cpu), "",
+             fmt::format("G {} {}", cpu, present)});
+    }
+
+    const History& history_;
+    std::vector<Line> lines_;
+    std::vector<Lane> lanes_;
+    std::vector<LineProblem> problems_;
+};
+
+}  // namespace
+
+std::string right_record(std::uint32_t cpu, const Event& event) {
+    return fmt::format("E {} {} {} {} {} {} {}", cpu, event.sequence, event.timestamp, event.origin,
+                       hex_of(event.type), event.length, digest_text(event.digest));
+}
+
+std::vector<LineProblem> check_report(const History& history, std::string_view report) {
+    RecordParser parser;
+    parser.feed(report);
+    parser.finish();
+    const std::vector<Finding> findings = judge(history, parser);
+    if (findings.empty()) return {};
+    std::vector<LineProblem> problems = ReportCheck(history, report).run();
+    // What the explanation has nothing on is told in the judge's words.
+    const bool unexplained = problems.empty();
+    for (const Finding& finding : findings) {
+        const bool told = std::any_of(
+            problems.begin(), problems.end(),
+            [&finding](const LineProblem& problem) { return problem.line == finding.line; });
+        const bool of_a_line = finding.line != 0 && !told;
+        if (unexplained || of_a_line) {
+            problems.push_back({finding.line, finding.message, "", ""});
+        }
+    }
+    return problems;
+}
+
+}  // namespace kmes::conformance

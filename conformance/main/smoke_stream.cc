@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+//
+// The stream of a smoke run.
+#include "conformance/main/smoke_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "conformance/oracle/record.h"
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kCpus = 3;
+constexpr std::uint32_t kMain = 0;     // most events, a gap
+constexpr std::uint32_t kSecond = 1;   // ends first
+constexpr std::uint32_t kRefused = 2;  // its magic is wrong
+constexpr std::uint64_t kCapacity = 65536;
+constexpr std::uint64_t kNewCapacity = 131072;
+constexpr milliseconds kPoll{3};
+// A testee that is blocked for good at so many looks in a row has nothing more to say.
+constexpr milliseconds kLookEvery{20};
+constexpr unsigned kQuietLooks = 5;
+// One that is not, but brings nothing new, gets so much time; times the scale.
+constexpr milliseconds kPatience{4000};
+
+struct Interrupted {};
+
+class Session {
+  public:
+    explicit Session(const SmokeSettings& settings) : settings_(settings) {
+        run_.rings = std::make_unique<Rings>(RingsSetup{kCpus, kCapacity, {}, {}});
+        run_.rings->set_before_operation([this] {
+            read_report();
+            history().set_report_bytes(run_.report.size());
+        });
+        spoil(kRefused);
+        emit(kMain, "there.before.the.attach", "first", 0);
+        tracer_.set_attach_handler([this](const AttachRequest&) { return answer(); });
+        tracer_.set_report_write_handler([this](const ReportWrite& write) { note_write(write); });
+        run_.rings->set_on_buffer([this](BufferIndex index) { serve(index); });
+    }
+
+    SmokeRun play() {
+        tracer_.start(settings_.testee);
+        if (play_events() && play_gap() && play_resize()) run_.to_the_end = true;
+        play_end();
+        conclude();
+        return std::move(run_);
+    }
+
+  private:
+    History& history() { return run_.rings->history(); }
+
+    void complain(const std::string& problem) {
+        const auto& told = run_.problems;
+        if (std::find(told.begin(), told.end(), problem) != told.end()) return;
+        run_.problems.push_back(problem);
+    }
+
+    // A magic that is wrong in one byte: to be refused (5.1.6.1).
+    void spoil(std::uint32_t cpu) {
+        const BufferIndex index = history().present_buffer(cpu);
+        const std::array<std::uint8_t, 1> byte{'X'};
+        run_.rings->write_metadata(index, 7, byte);
+        history().set_fault(index, BufferFault::magic, "bad magic");
+    }
+
+    void emit(std::uint32_t cpu, std::string type, std::string payload, std::uint8_t origin,
+              std::string extra_header = "") {
+        EventSpec spec;
+        spec.type = std::move(type);
+        spec.payload = std::move(payload);
+        spec.origin = origin;
+        spec.extra_header = std::move(extra_header);
+        // A time of which every unit but ns says something else.
+        spec.timestamp = clock_ns_ += 1'001'001'001;
+        run_.rings->emit(cpu, std::move(spec));
+        if (cpu != kRefused) ++emitted_.at(cpu);
+    }
+
+    // -- The stream ------------------------------------------------------------------------------
+
+    bool play_events() {
+        if (!until([this] { return mapped_cpus_.size() == kCpus; }, "map every fd")) return false;
+        if (!until_delivered("the event that was there before the attach")) return false;
+        emit(kMain, "smoke.twelve", "twelve bytes", 1);
+        emit(kMain, "smoke.nothing", "", 2);
+        // Letters among the hex digits of the type, and bytes from 0x80 on in the payload.
+        emit(kMain, "sm\xc3\xb6ke.\xe2\x82\xac", "\x80\xff\xfe\x01\xc3", 3);
+        emit(kMain, "smoke.zeros", leading_zero_payload(), 0);
+        emit(kMain, "smoke.header", "behind a longer header", 0, "extra");
+        emit(kSecond, "s", "second CPU", 0);
+        return until_delivered("the first events");
+    }
+
+    // A payload whose digest begins with a zero digit.
+    static std::string leading_zero_payload() {
+        std::string payload = "zero?";
+        while (fnv1a(payload) >> 60 != 0) payload += '?';
+        return payload;
+    }
+
+    bool play_gap() {
+        run_.rings->drop(kMain);
+        run_.rings->drop(kMain);
+        emit(kMain, "smoke.after.a.gap", "two are lost before this one", 0);
+        return until_delivered("the event behind a gap");
+    }
+
+    bool play_resize() {
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            run_.rings->swap(cpu, SwapSpec{kNewCapacity, PositionRule::keep, 0});
+        }
+        spoil(kRefused);
+        emit(kMain, "smoke.after.a.resize", "in the new buffer", 0);
+        emit(kSecond, "smoke.after.a.resize", "in the new buffer too", 0);
+        return until_delivered("the events behind a resize");
+    }
+
+    void play_end() {
+        if (ended_ || mapped_cpus_.size() < kCpus) return;
+        const std::string end(kEndEventType);
+        emit(kSecond, end, "", 0);
+        if (run_.to_the_end && until_delivered("the end of CPU 1")) {
+            emit(kSecond, "smoke.behind.the.end", "not to be delivered", 0);
+            --emitted_.at(kSecond);
+            emit(kMain, "smoke.last", "and the other CPU goes on", 0);
+            until_delivered("an event of CPU 0, when CPU 1 had ended");
+        }
+        if (ended_) return;
+        emit(kMain, end, "", 0);
+        waiting_for_exit_ = true;
+        until([] { return false; }, "exit");
+    }
+
+    // -- Waiting ---------------------------------------------------------------------------------
+
+    // Lines that could be records of events of this CPU, whatever is wrong with them.
+    std::uint64_t event_lines() const { return event_lines_; }
+
+    bool until_delivered(const std::string& what) {
+        const std::uint64_t expected = emitted_[kMain] + emitted_[kSecond];
+        return until([&] { return event_lines() >= expected; }, what);
+    }
+
+    // False: it does not come, and why is among the problems; or the testee has ended.
+    bool until(const std::function<bool()>& condition, const std::string& what) {
+        const TimePoint begin = Clock::now();
+        quiet_looks_ = 0;
+        last_change_ = begin;
+        while (!ended_) {
+            if (condition()) return true;
+            pump();
+            if (condition()) return true;
+            if (ended_) break;
+            if (const std::string why = why_hopeless(); !why.empty()) {
+                complain_hopeless(what, why);
+                return false;
+            }
+        }
+        return condition();
+    }
+
+    void pump() {
+        if (settings_.stop->load()) throw Interrupted{};
+        handle(tracer_.wait(Clock::now() + kPoll));
+        read_report();
+    }
+
+    void read_report() {
+        const std::string bytes = tracer_.read_report();
+        if (bytes.empty()) return;
+        changed();
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            const char before = run_.report.empty() ? '\n' : run_.report.back();
+            run_.report.push_back(bytes[i]);
+            if (before == '\n' && (bytes[i] == 'E' || bytes[i] == 'e')) ++event_lines_;
+        }
+    }
+
+    void changed() {
+        last_change_ = Clock::now();
+        quiet_looks_ = 0;
+    }
+
+    // Why nothing more will come; empty: something may.
+    std::string why_hopeless() {
+        const TimePoint now = Clock::now();
+        const auto patience = milliseconds(static_cast<std::int64_t>(
+            static_cast<double>(kPatience.count()) * settings_.timeout_scale));
+        if (now - last_change_ > patience) {
+            return fmt::format("nothing new came in {} ms", patience.count());
+        }
+        if (now - last_look_ < kLookEvery) return {};
+        last_look_ = now;
+        const Inspection inspection = tracer_.inspect();
+        const bool for_good = tracer_.testee_pid() != 0 && inspection.all_blocked_for_good &&
+                              !inspection.other_processes;
+        quiet_looks_ = for_good ? quiet_looks_ + 1 : 0;
+        return quiet_looks_ >= kQuietLooks ? "all its threads are blocked for good" : std::string();
+    }
+
+    void complain_hopeless(const std::string& what, const std::string& why) {
+        if (waiting_for_exit_) {
+            // One that did not come as far owes no exit.
+            if (run_.to_the_end) {
+                complain(
+                    fmt::format("it does not exit: {}; when every CPU has ended (its event "
+                                "kmes.conformance.end delivered, or its buffer refused) it "
+                                "exits with status 0",
+                                why));
+            }
+            return;
+        }
+        if (attaches_ == 0) {
+            return complain("it does not call kmes_attach (system call 1091): " + why);
+        }
+        if (mapped_cpus_.size() < kCpus) {
+            return complain(fmt::format("it has {} fds and has mapped {} of them: {}", kCpus,
+                                        mapped_cpus_.size(), why));
+        }
+        stuck_at_ = run_.report.size();
+        stuck_ = fmt::format("waited for the record of {}: {}", what, why);
+    }
+
+    // -- Events of the tracer --------------------------------------------------------------------
+
+    void handle(const TracerEvent& event) {
+        if (std::holds_alternative<TimedOut>(event)) return;
+        changed();
+        if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
+        if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
+        if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
+        if (const auto* fault = std::get_if<WriteFault>(&event)) {
+            return complain("it writes to a page that it may only read: " + fault->code.describe());
+        }
+        if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+            run_.suite_error = "tracer: " + trouble->what;
+        }
+        if (const auto* ended = std::get_if<Ended>(&event)) ended_ = *ended;
+    }
+
+    void on(const Attached& event) {
+        ++attaches_;
+        if (event.error == 0) {
+            for (const BufferId id : event.buffers) history().note_attached(served_back_.at(id));
+        }
+    }
+
+    void on(const Mapped& event) {
+        const BufferIndex index = served_back_.at(event.buffer);
+        const std::uint64_t right = kMetadataBytes + 2 * history().buffer(index).capacity;
+        const MapRequest& request = event.request;
+        if (event.deviation.length) {
+            complain(fmt::format("mmap of {} bytes; 4096 + 2 * capacity is {}",
+                                 request.length_bytes, right));
+        }
+        if (event.deviation.shared) complain("mmap without MAP_SHARED");
+        if (event.deviation.protection) complain("mmap with other than PROT_READ | PROT_WRITE");
+        if (event.deviation.offset) {
+            complain(fmt::format("mmap at offset {}; 0 is right", request.offset_bytes));
+        }
+        if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
+        mapped_cpus_.insert(history().buffer(index).cpu);
+    }
+
+    void on(const FutexWait& event) {
+        for (const FutexWord& word : event.words) {
+            if (word.is_private && !told_private_) {
+                told_private_ = true;
+                complain(
+                    "it waits with FUTEX_PRIVATE_FLAG, and no other process can wake it; "
+                    "FUTEX_WAIT without that flag is right (E17)");
+            }
+        }
+    }
+
+    void note_write(const ReportWrite& write) {
+        ++writes_;
+        if (write.ends_line) return;
+        // Where it ends is told by the lines that are there now.
+        read_report();
+        const auto line =
+            static_cast<std::uint64_t>(std::count(run_.report.begin(), run_.report.end(), '\n'));
+        if (++cut_writes_ > 1) return;
+        complain(
+            fmt::format("line {} is written in pieces: a write of {} byte{} that does not end "
+                        "with a newline; a write holds whole lines, or the lines of threads "
+                        "mix",
+                        line + 1, write.bytes, write.bytes == 1 ? "" : "s"));
+    }
+
+    AttachAnswer answer() {
+        AttachAnswer answer;
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            answer.buffers.push_back(served_.at(history().present_buffer(cpu)));
+        }
+        answer.capacity_bytes = run_.rings->capacity_bytes();
+        return answer;
+    }
+
+    void serve(BufferIndex index) {
+        const BufferMemory& memory = run_.rings->memory(index);
+        ServedBuffer served;
+        served.metadata_fd = memory.metadata_fd();
+        served.data_fd = memory.data_fd();
+        served.capacity_bytes = memory.capacity_bytes();
+        const BufferId id = tracer_.add_buffer(served);
+        served_[index] = id;
+        served_back_[id] = index;
+    }
+
+    // -- What is said at the end -----------------------------------------------------------------
+
+    void conclude() {
+        read_report();
+        run_.standard_output = tracer_.standard_output();
+        run_.standard_error = tracer_.standard_error();
+        run_.has_events = event_lines_ > 0;
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            if (const auto finding = run_.rings->check_metadata(history().present_buffer(cpu))) {
+                complain(finding->message);
+            }
+        }
+        conclude_end();
+        conclude_silence();
+        run_.facts.push_back(
+            fmt::format("{} calls of kmes_attach, {} CPUs mapped, {} writes, {} "
+                        "lines",
+                        attaches_, mapped_cpus_.size(), writes_,
+                        std::count(run_.report.begin(), run_.report.end(), '\n')));
+    }
+
+    void conclude_end() {
+        if (!ended_) return;
+        if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
+            run_.suite_error = ended_->text;
+        } else if (ended_->kind == EndKind::kKilled || !ended_->attached) {
+            complain((ended_->kind == EndKind::kExited ? "it " : "it was ") + ended_->text);
+        } else if (ended_->exit_status != 0) {
+            complain(fmt::format("it exited with status {}; 0 is right when every CPU has ended",
+                                 ended_->exit_status));
+        } else if (!run_.to_the_end && stuck_.empty()) {
+            complain("it exited with status 0 before any CPU had ended");
+        }
+    }
+
+    // Nothing in the report where something should be: the likely reasons.
+    void conclude_silence() {
+        const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
+        if (came_late) {
+            return complain(
+                fmt::format("{}; it came when the testee ended: records are written "
+                            "before it goes to sleep (is its output buffered?)",
+                            stuck_));
+        }
+        if (!stuck_.empty()) complain(stuck_);
+        if (event_lines_ > 0) return;
+        if (run_.standard_output.find("E ") != std::string::npos) {
+            complain(
+                "its records stand on standard output; they belong to the descriptor that "
+                "KMES_REPORT_FD names");
+        }
+    }
+
+    const SmokeSettings& settings_;
+    SmokeRun run_;
+    Tracer tracer_;
+    std::map<BufferIndex, BufferId> served_;
+    std::map<BufferId, BufferIndex> served_back_;
+    std::set<std::uint32_t> mapped_cpus_;
+    std::array<std::uint64_t, 2> emitted_{};
+    std::uint64_t event_lines_ = 0;
+    std::uint64_t attaches_ = 0;
+    std::uint64_t writes_ = 0;
+    std::uint64_t cut_writes_ = 0;
+    std::uint64_t clock_ns_ = 1'700'000'000'123'456'789;
+    unsigned quiet_looks_ = 0;
+    bool told_private_ = false;
+    bool waiting_for_exit_ = false;
+    std::string stuck_;
+    std::size_t stuck_at_ = 0;
+    TimePoint last_change_;
+    TimePoint last_look_;
+    std::optional<Ended> ended_;
+};
+
+}  // namespace
+
+SmokeRun play_smoke_stream(const SmokeSettings& settings) {
+    SmokeRun failed;
+    try {
+        return Session(settings).play();
+    } catch (const Interrupted&) {
+        failed.suite_error = "interrupted";
+    } catch (const std::exception& error) {
+        failed.suite_error = error.what();
+    }
+    return failed;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// The command `smoke` with real testees: one that is right, and the same with one mistake each.
+#include "conformance/main/smoke.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kAdapter = "conformance/main/testdata/adapter";
+
+class Shell {
+  public:
+    int run(const std::vector<std::string>& arguments) {
+        out.str("");
+        error.str("");
+        const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
+        const Surroundings around{
+            .cases = cases_,
+            .run_on_stage = nullptr,
+            .check_set_up = [](const StageSettings&) { return why_not_traceable(); },
+            .out = out,
+            .error = error,
+            .command = "tools/kmes conformance",
+            .timeout_scale = scale == nullptr ? "" : scale,
+            .stop = stop_,
+        };
+        return smoke_command().run(arguments, around);
+    }
+    // The adapter with this mistake; "" is none.
+    int smoke(const std::string& mistake, bool verbose = false) {
+        std::vector<std::string> words;
+        if (verbose) words.push_back("-v");
+        words.insert(words.end(), {"--", kAdapter, mistake});
+        return run(words);
+    }
+
+    std::ostringstream out;
+    std::ostringstream error;
+
+  private:
+    std::vector<Case> cases_;
+    std::atomic<bool> stop_{false};
+};
+
+TEST(Smoke, PassesARightAdapterAndSaysWhatComesNext) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke(""), 0) << shell.out.str() << shell.error.str();
+    EXPECT_THAT(shell.out.str(), StartsWith("smoke: conformance/main/testdata/adapter ''\n"));
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("\nthe adapter is right; now run: tools/kmes conformance -- "
+                          "conformance/main/testdata/adapter ''\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("3 CPUs mapped"));
+    EXPECT_EQ(shell.error.str(), "");
+}
+
+TEST(Smoke, ShowsTheReportWhereThatIsAsked) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("", true), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("\nits report:\n    1  "));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  E 1 1 "));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  R 2 bad magic\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  L 0 2\n"));
+}
+
+TEST(Smoke, NamesTheLineAndTheField) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("fnv1"), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr(": field 7 (digest) is \""));
+    EXPECT_THAT(shell.out.str(), HasSubstr("FNV-1 of the payload (multiplies first)"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n      is:    \"E 0 "));
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n      right: \"E 0 "));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("the adapter is right")));
+    EXPECT_EQ(shell.smoke("behind-the-end"), 1);
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("stands behind the event kmes.conformance.end of CPU 1"));
+}
+
+TEST(Smoke, NamesWhatNoLineShows) {
+    const std::vector<std::pair<std::string, std::string>> mistakes = {
+        {"pieces", "is written in pieces: a write of 8 bytes that does not end with a newline"},
+        {"stdout",
+         "its records stand on standard output; they belong to the descriptor that "
+         "KMES_REPORT_FD names"},
+        {"buffered", "records are written before it goes to sleep (is its output buffered?)"},
+        {"silent",
+         "waited for the record of the event that was there before the attach: all its "
+         "threads are blocked for good"},
+        {"short-mapping", "mmap of 69632 bytes; 4096 + 2 * capacity is 135168"},
+        {"private-mapping", "mmap without MAP_SHARED"},
+        {"private-futex", "it waits with FUTEX_PRIVATE_FLAG"},
+        {"no-attach", "without having called kmes_attach (system call 1091)"},
+        {"waits-first", "it does not call kmes_attach"},
+        {"no-exit", "it does not exit: all its threads are blocked for good"},
+        {"status", "it exited with status 3; 0 is right"},
+        {"crash", "it was killed by "},
+    };
+    for (const auto& [mistake, said] : mistakes) {
+        Shell shell;
+        EXPECT_EQ(shell.smoke(mistake), 1) << mistake << "\n" << shell.out.str();
+        EXPECT_THAT(shell.out.str(), HasSubstr(said)) << mistake;
+        EXPECT_EQ(shell.error.str(), "") << mistake;
+    }
+}
+
+TEST(Smoke, SaysBadUsageAndBadSetUpInOneLine) {
+    Shell shell;
+    EXPECT_EQ(shell.run({}), 2);
+    EXPECT_EQ(shell.error.str(),
+              "kmes-conformance: smoke: no program is named; smoke -- PROGRAM ARGS... is right "
+              "(smoke --help says more)\n");
+    EXPECT_EQ(shell.run({"--", ""}), 2);
+    EXPECT_EQ(shell.run({"--timeout-scale", "0", "--", "p"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--timeout-scale is \"0\""));
+    EXPECT_EQ(shell.run({"--cpus", "2", "--", "p"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--cpus"));
+    EXPECT_EQ(shell.run({"--help"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("Exit status: 0 the adapter is right"));
+    EXPECT_EQ(shell.run({"--", "/no/such/program"}), 3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("/no/such/program"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance
