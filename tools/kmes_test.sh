@@ -123,7 +123,7 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance fuzz mutants replay test setup check fmt help'
+    local commands='conformance bench fuzz mutants replay test setup check fmt help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
@@ -140,6 +140,9 @@ test_usage() {
     has "$ERR" "tools/kmes: fuzz: unknown engine 'honggfuzz'; one of: libfuzzer afl"
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
+    kmes 2 bench
+    has "$ERR" 'tools/kmes: bench: name what is to be measured: conformance'
+    kmes 2 bench conformance more
     kmes 2 fmt one.c
     lines "$ERR" 1
 }
@@ -214,6 +217,20 @@ test_conformance() {
     has "$OUT" 'argument <two words>'
     has "$OUT" 'argument <>'
     lines "$OUT" 8
+    # A command that takes a program has the reference too; the others have none, and selftest has
+    # its testees built.
+    kmes 0 conformance smoke -v
+    has "$OUT" "argument <$CLONE/out/conformance/testees/reference>"
+    local command
+    for command in clauses 'judge kept.json' 'replay kept.json' 'shrink kept.json'; do
+        # shellcheck disable=SC2086  # two words
+        kmes 0 conformance $command
+        has_not "$OUT" 'argument <-->'
+        like "$CALLS" ' //conformance:kmes-conformance$'
+    done
+    kmes 0 conformance selftest --jobs 2
+    has_not "$OUT" 'argument <-->'
+    like "$CALLS" ' //conformance:kmes-conformance //conformance/main:selftest_testees$'
     local status
     for status in 0 1 2 3 4; do
         FAKE_VERDICT=$status kmes "$status" conformance -- ./my-consumer

@@ -1,19 +1,32 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes conformance`: builds the runner and hands everything over to it. Knows no option of
-# the runner but the `--` that a program follows.
+# `tools/kmes conformance`: builds the runner and hands everything over to it. Of the runner's
+# words it knows the commands, which need other things built and may take no program, and the `--`
+# that a program follows.
 
 readonly RUNNER_TARGET=//conformance:kmes-conformance
 readonly REFERENCE_TARGET=//conformance/testees:reference
+readonly SELFTEST_TARGET=//conformance/main:selftest_testees
 
 conformance_command() {
-    local argument program_given=0
+    local argument program_given=0 targets=("$RUNNER_TARGET") takes_program=1
     for argument in "$@"; do
         [ "$argument" = -- ] && program_given=1
     done
-    build_targets "the suite" "$RUNNER_TARGET" "$REFERENCE_TARGET" || return
-    if [ "$program_given" -eq 0 ]; then
+    case "${1-}" in
+        # The file of a failure names the program that it is of; the others run none.
+        replay | shrink | judge | clauses) takes_program=0 ;;
+        selftest)
+            takes_program=0
+            targets+=("$SELFTEST_TARGET")
+            ;;
+    esac
+    if [ "$takes_program" -eq 1 ] && [ "$program_given" -eq 0 ]; then
+        targets+=("$REFERENCE_TARGET")
+    fi
+    build_targets "the suite" "${targets[@]}" || return
+    if [ "$takes_program" -eq 1 ] && [ "$program_given" -eq 0 ]; then
         set -- "$@" -- "$BAZEL_BIN/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
