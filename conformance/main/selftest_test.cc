@@ -188,22 +188,29 @@ TEST(Selftest, RunsAPartOfThem) {
 
 TEST(Selftest, SaysBadUsageInOneLine) {
     Shell shell;
-    for (const auto& [arguments, said] : std::map<std::vector<std::string>, std::string>{
-             {{"--jobs", "0"}, "--jobs is \"0\"; a number from 1 to 64 is right"},
-             {{"--only", "both"}, "--only is \"both\"; broken or correct is right"},
-             {{"--share", "3/2"}, "--share is \"3/2\"; N/M with N from 1 to M is right"},
-             {{"--share", "2"}, "N/M"},
-             {{"--share", "7/9"}, "there is nothing in this share"},
-             {{"--explore", "much"}, "--explore is \"much\"; off, quick, deep"},
-             {{"--timeout-scale", "0"}, "a number from 0.04 to 1000"},
-             {{"--filter", "nobody"}, "no testee has such a name"},
-             {{"--", "./program"}, "it takes no program"},
-             {{"more"}, "more"},
-             {{"--what"}, "--what"}}) {
+    struct Usage {
+        std::vector<std::string> arguments;
+        std::string said;
+    };
+    const std::vector<Usage> usages = {
+        Usage{{"--jobs", "0"}, "--jobs is \"0\"; a number from 1 to 64 is right"},
+        Usage{{"--only", "both"}, "--only is \"both\"; broken or correct is right"},
+        Usage{{"--share", "3/2"}, "--share is \"3/2\"; N/M with N from 1 to M is right"},
+        Usage{{"--share", "2"}, "N/M"},
+        Usage{{"--share", "7/9"}, "there is nothing in this share"},
+        Usage{{"--explore", "much"}, "--explore is \"much\"; off, quick, deep"},
+        Usage{{"--timeout-scale", "0"}, "a number from 0.04 to 1000"},
+        Usage{{"--filter", "nobody"}, "no testee has such a name"},
+        Usage{{"--", "./program"}, "it takes no program"},
+        Usage{{"more"}, "more"},
+        Usage{{"--what"}, "--what"},
+    };
+    for (const auto& [arguments, said] : usages) {
         EXPECT_EQ(shell.run(arguments), 2) << said;
         EXPECT_THAT(shell.error.str(), HasSubstr("kmes-conformance: selftest: "));
         EXPECT_THAT(shell.error.str(), HasSubstr(said));
-        EXPECT_EQ(std::count(shell.error.str().begin(), shell.error.str().end(), '\n'), 1);
+        const std::string words = shell.error.str();
+        EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 1);
         EXPECT_THAT(shell.calls, IsEmpty());
     }
     EXPECT_EQ(shell.run({"--help"}), 0);

@@ -86,7 +86,6 @@ class ReportCheck {
         std::uint64_t lost_line = 0;
         std::uint64_t end_line = 0;
         bool refused = false;
-        std::set<std::uint64_t> generations;
     };
 
     void complain(const Line& line, std::string what, std::string right = "") {
@@ -146,15 +145,17 @@ class ReportCheck {
 
     unsigned score_of(const Line& line, std::uint32_t cpu, const Event& event) const {
         const std::vector<std::string> right = split(right_record(cpu, event));
+        std::vector<std::string> fields = line.fields;
+        std::erase(fields, "");  // of spaces too many
+        if (!fields.empty() && fields.back().ends_with('\r')) fields.back().pop_back();
         unsigned score = 0;
-        for (std::size_t i = 1; i < std::min(right.size(), line.fields.size()); ++i) {
-            const bool same =
-                line.fields[i] == right[i] || (i == 5 && line.fields[i] == event.type);
+        for (std::size_t i = 1; i < std::min(right.size(), fields.size()); ++i) {
+            const bool same = fields[i] == right[i] || (i == 5 && fields[i] == event.type);
             if (same) score += kWeights[i];
         }
         const Lane& lane = lanes_[cpu];
         const std::uint64_t last = lane.last == nullptr ? 0 : lane.last->sequence;
-        if (event.sequence == last + 1 && line.fields.size() > 1 && line.fields[1] == right[1]) {
+        if (event.sequence == last + 1 && fields.size() > 1 && fields[1] == right[1]) {
             score += kNextWeight;
         }
         return score;
@@ -166,7 +167,8 @@ class ReportCheck {
         const std::vector<std::string> right_fields = split(right);
         Lane& lane = lanes_[match.cpu];
         std::string what;
-        if (line.fields.size() != kEventFields || line.fields[0] != "E") {
+        const bool has_shape = line.fields.size() == kEventFields && line.fields[0] == "E";
+        if (!has_shape || line.text.ends_with('\r')) {
             what = malformed;
         } else {
             for (std::size_t i = 1; i < kEventFields; ++i) {
@@ -232,7 +234,6 @@ class ReportCheck {
                 held.insert(each.value);
             }
         }
-        lanes_[cpu].generations.insert(generation);
         if (held.contains(generation)) return;
         const std::uint64_t present = history_.buffer(history_.present_buffer(cpu)).generation();
         complain(line,
@@ -282,7 +283,6 @@ class ReportCheck {
                                              missing - kMissingShown, cpu),
                                  "", ""});
         }
-        find_missing_generation(cpu);
     }
 
     void complain_missing(std::uint32_t cpu, const Event& event, std::uint64_t line_before) {
@@ -292,16 +292,6 @@ class ReportCheck {
                              fmt::format("the record of event {} of CPU {}{} is not there",
                                          event.sequence, cpu, where),
                              "", right_record(cpu, event)});
-    }
-
-    void find_missing_generation(std::uint32_t cpu) {
-        const std::uint64_t present = history_.buffer(history_.present_buffer(cpu)).generation();
-        const Lane& lane = lanes_[cpu];
-        const bool switched = history_.buffers_of(cpu).size() > 1 && lane.end_line != 0;
-        if (!switched || !lane.generations.empty()) return;
-        problems_.push_back(
-            {0, fmt::format("CPU {} got another buffer, and no G tells of the switch", cpu), "",
-             fmt::format("G {} {}", cpu, present)});
     }
 
     const History& history_;
@@ -324,14 +314,11 @@ std::vector<LineProblem> check_report(const History& history, std::string_view r
     const std::vector<Finding> findings = judge(history, parser);
     if (findings.empty()) return {};
     std::vector<LineProblem> problems = ReportCheck(history, report).run();
-    // What the explanation has nothing on is told in the judge's words.
+    // What the explanation has nothing on is told in the judge's words. (What it explains has
+    // consequences elsewhere, which would only confuse.)
     const bool unexplained = problems.empty();
     for (const Finding& finding : findings) {
-        const bool told = std::any_of(
-            problems.begin(), problems.end(),
-            [&finding](const LineProblem& problem) { return problem.line == finding.line; });
-        const bool of_a_line = finding.line != 0 && !told;
-        if (unexplained || of_a_line) {
+        if (unexplained || finding.code == FindingCode::missing_generation) {
             problems.push_back({finding.line, finding.message, "", ""});
         }
     }

@@ -224,13 +224,10 @@ TEST_F(SmokeCheck, NamesAWrongCountOfLostEvents) {
     EXPECT_THAT(check()[0].what, HasSubstr("nothing was lost between event 1"));
 }
 
-TEST_F(SmokeCheck, NamesAWrongGenerationAndAMissingOne) {
+TEST_F(SmokeCheck, NamesAWrongGeneration) {
     const LineProblem wrong = with(8, "G 1 7");
     EXPECT_THAT(wrong.what, HasSubstr("field 2 (generation) is 7; the u64 at byte 32"));
     EXPECT_EQ(wrong.right, "G 1 2");
-    lines_.erase(lines_.begin() + 7);
-    ASSERT_EQ(check().size(), 1u);
-    EXPECT_THAT(check()[0].what, HasSubstr("CPU 1 got another buffer, and no G tells"));
 }
 
 TEST_F(SmokeCheck, NamesARefusalWithoutReason) {
