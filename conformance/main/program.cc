@@ -100,8 +100,8 @@ class Run {
         : options_(options),
           around_(around),
           cases_(std::move(cases)),
-          settings_(settings_of(options, around)),
-          pictures_(around, picture_options(options, around), options.verbose) {
+          pictures_(around, picture_options(options, around), options.verbose),
+          settings_(settings_of(options, around)) {
         report_.testee = options.testee;
         report_.cpus = options.cpus;
         report_.capacity_bytes = options.capacity_bytes;
