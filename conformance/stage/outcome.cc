@@ -400,6 +400,8 @@ std::string why_no_program(const std::string& name) {
 
 std::string check_set_up(const StageSettings& settings) {
     if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
+    if (settings.stepper == Stepper::watchpoints)
+        return "this tracer has no watchpoints; --stepper auto, guards or single-step";
     if (std::string why = why_no_program(settings.testee.front()); !why.empty()) return why;
     if (std::string why = why_not_traceable(); !why.empty()) return why;
     return "";

@@ -111,6 +111,8 @@ void Stage::start() {
     TracerOptions options;
     // Without a filter it can be let go of (Tracer::detach).
     if (settings_.debug) options.interception = Interception::kEveryCall;
+    if (settings_.stepper == Stepper::guards) options.stepping = Stepping::kGuardPages;
+    if (settings_.stepper == Stepper::single_step) options.stepping = Stepping::kSingleStep;
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
