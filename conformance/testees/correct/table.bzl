@@ -387,7 +387,7 @@ CORRECT = [
     _c("with-pauses", "Yields and sleeps while it reads.", "company", ["5.1.8.1"], ["WITH_PAUSES"]),
     _c(
         "with-locked-ring",
-        "Locks the mapping in memory, and ends if it cannot.",
+        "Locks the mapping in memory where it may, and advises the kernel about it.",
         "company",
         ["contract-2"],
         ["WITH_LOCKED"],
