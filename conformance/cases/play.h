@@ -22,6 +22,8 @@ void add_lap_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
+void add_found_cases(std::vector<Case>& cases);
+void add_found_thread_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);

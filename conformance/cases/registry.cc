@@ -18,6 +18,8 @@ const std::vector<Case>& all_cases() {
         add_sleep_cases(made);
         add_store_buffer_cases(made);
         add_resize_cases(made);
+        add_found_cases(made);
+        add_found_thread_cases(made);
         add_load_cases(made);
         add_explore_cases(made);
         add_resource_cases(made);

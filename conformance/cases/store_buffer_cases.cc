@@ -124,24 +124,24 @@ class StoreBuffer {
     std::string witness_;
 };
 
-CaseOutcome full_barrier(Stage& stage) {
+CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
     stage.start();
-    StoreBuffer buffer(stage, 0);
+    StoreBuffer buffer(stage, cpu);
     const auto goes_on = [&buffer](int round) {
         return round < kRounds || (buffer.has_held() && round < kLooksAtMost);
     };
     for (int round = 0; goes_on(round); ++round) {
         buffer.hold_for(round + 1);
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.has_ended(cpu)) break;
         stage.guard(
-            0, 0, 1,
+            cpu, 0, 1,
             [&buffer](const GuardHit& hit) {
                 buffer.before(hit);
                 return Stage::AtGuard::step;
             },
             [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
-        emit_some(stage, 0, 1, 100);
+        emit_some(stage, cpu, 1, 100);
         try {
             stage.wait_asleep();
         } catch (Stop& stop) {
@@ -164,7 +164,13 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
          "The store of 1 to need_wake is held back, as a processor may hold it, until a "
          "full barrier or a system call; if write_pos is loaded before that, an event is "
          "published right after the load (in later rounds, after one load more).",
-         "A full barrier between the two keeps the order: no event is slept on.", full_barrier});
+         "A full barrier between the two keeps the order: no event is slept on.",
+         [](Stage& stage) { return full_barrier(stage, 0); }});
+    cases.push_back({"E1/full-barrier-on-the-last-cpu", Level::erratum, "E1",
+                     "a full barrier after the last need_wake is set",
+                     "As before, on the last CPU: one thread may set the flags of all of them.",
+                     "The full barrier is behind the last store to a need_wake.",
+                     [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }});
 }
 
 }  // namespace kmes::conformance

@@ -30,7 +30,7 @@ void add_points(std::vector<Clause>& clauses) {
                        {"5.1.8.1-6/drain", "5.1.9/under-load"}});
     clauses.push_back({"contract 3 in time",
                        "All records are written before the consumer goes to sleep on that CPU.",
-                       {"5.1.8.2-5/sleeps-and-wakes"}});
+                       {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps"}});
     clauses.push_back({"contract 4 end of a CPU",
                        "It stops a CPU after the end event, and only after it.",
                        {"contract-4/nothing-after-the-end", "contract-4/almost-the-end"}});

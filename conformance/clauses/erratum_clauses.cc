@@ -11,14 +11,15 @@ namespace {
 void add_sleep_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E1",
                        "A full barrier between the store to need_wake and the load of write_pos.",
-                       {"E1/full-barrier"}});
+                       {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu"}});
     clauses.push_back({"E2",
                        "futex_counter is read before the last look at write_pos.",
-                       {"E2/event-at-every-step", "E2/event-at-the-futex-wait"}});
+                       {"E2/event-at-every-step", "E2/event-at-the-futex-wait",
+                        "E2/no-limit-instead-of-a-second-look"}});
     clauses.push_back({"E3",
                        "generation is looked at again, with write_pos, before it sleeps.",
                        {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
-                        "E3/asleep-through-a-swap"}});
+                        "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 
@@ -73,11 +74,11 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E10",
                        "The old buffer is drained to its frozen write_pos before the new one.",
                        {"E10/unread-in-the-old-buffer"}});
-    clauses.push_back(
-        {"E11",
-         "A consumer begins at tail_pos and assumes nothing of positions in another "
-         "buffer.",
-         {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero", "E11/positions-are-shifted"}});
+    clauses.push_back({"E11",
+                       "A consumer begins at tail_pos and assumes nothing of positions in another "
+                       "buffer.",
+                       {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero",
+                        "E11/positions-are-shifted", "E11/positions-fit-by-chance"}});
     clauses.push_back(
         {"E12",
          "Who shares a buffer does not rely on a flag that another may clear.",

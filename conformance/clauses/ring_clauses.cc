@@ -33,7 +33,11 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.6.2 positions",
                        "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",
                        {"5.1.6.2/positions-beyond-31-bits", "5.1.6.2/positions-beyond-32-bits",
-                        "5.1.6.2/positions-beyond-63-bits", "5.1.6.2/positions-near-the-top"}});
+                        "5.1.6.2/positions-beyond-63-bits", "5.1.6.2/positions-near-the-top",
+                        "5.1.6.2/positions-pass-31-bits-at-every-step",
+                        "5.1.6.2/positions-pass-32-bits-at-every-step",
+                        "5.1.6.2/positions-pass-63-bits-at-every-step",
+                        "5.1.6.2/laps-pass-32-bits-at-every-step"}});
     clauses.push_back({"5.1.6.2 writer",
                        "The producer's fields are the producer's: a consumer writes none of them.",
                        {"5.1.8.1-6/drain", "5.1.8.2-5/sleeps-and-wakes"}});
@@ -53,7 +57,8 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.1",
          "There is one buffer for each CPU; each is mapped and read by itself.",
-         {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/sixteen-cpus"}});
+         {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/sixteen-cpus",
+          "5.1.1/two-cpus-in-the-middle", "5.1.1/event-elsewhere-at-every-step"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
                        {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",
@@ -88,17 +93,20 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.1 step 1",
                        "Nothing is read beyond write_pos; full is not empty.",
                        {"5.1.8.1-1/full-ring", "5.1.8.1-6/drain", "5.1.8.1/explored-drain"}});
-    clauses.push_back({"5.1.8.1 step 2",
-                       "One that was lapped goes on at tail_pos, and no further.",
-                       {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/lapped-many-times",
-                        "5.1.8.1-2/lapped-by-small-events", "5.1.8.1-2/lapped-by-one-event"}});
+    clauses.push_back(
+        {"5.1.8.1 step 2",
+         "One that was lapped goes on at tail_pos, and no further.",
+         {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/lapped-many-times",
+          "5.1.8.1-2/lapped-by-small-events", "5.1.8.1-2/lapped-by-one-event",
+          "5.1.8.1-2/lapped-between-two-looks", "5.1.8.1-2/lapped-in-part-between-two-looks"}});
     clauses.push_back({"5.1.8.1 step 4",
                        "The event lies at read_pos & (capacity - 1), in one piece.",
                        {"5.1.4/wrap-at-every-byte", "event-model/every-small-size"}});
     clauses.push_back(
         {"5.1.8.1 step 5",
          "tail_pos is read again: an event that it has passed is thrown away.",
-         {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/explored-tear", "5.1.8.1-5/torn-at-the-end"}});
+         {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/explored-tear", "5.1.8.1-5/torn-at-the-end",
+          "5.1.8.1-5/burst-torn-in-part", "5.1.8.1-5/torn-by-one-event"}});
     clauses.push_back({"5.1.8.1 step 6",
                        "A valid event is processed once, and the position moves by event_size.",
                        {"5.1.8.1-6/drain", "event-model/every-small-size"}});
@@ -122,7 +130,8 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                        "It sleeps by futex_wait on futex_counter, a genuine sleep; whatever ends "
                        "the wait, it looks again.",
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
-                        "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2/idle-burns-no-cpu"}});
+                        "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
+                        "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu"}});
     clauses.push_back({"5.1.8.2 step 6",
                        "After a wake it goes back to the drain loop, whatever woke it.",
                        {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
@@ -132,7 +141,8 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
 void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.3",
                        "After a drain generation is looked at; a change leads to the new buffer.",
-                       {"5.1.8.3/grow", "5.1.8.3/explored-resize", "5.1.8.3/shrink"}});
+                       {"5.1.8.3/grow", "5.1.8.3/explored-resize", "5.1.8.3/shrink",
+                        "5.1.8.3/two-cpus-change-buffers"}});
     clauses.push_back({"5.1.8.3 step 1",
                        "The last sequence number that was processed is kept over the change.",
                        {"5.1.8.3-5/nothing-twice"}});
@@ -142,7 +152,7 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.3 step 5",
                        "It goes on behind the last sequence number: nothing twice, nothing left "
                        "out.",
-                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow"}});
+                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap"}});
     clauses.push_back({"5.1.8.3 step 6",
                        "The old fd is closed and the old mapping removed.",
                        {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes"}});
@@ -156,7 +166,7 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.9 gaps",
                        "A gap in the sequence numbers of a CPU says how many events were lost.",
                        {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first",
-                        "5.1.9/long-runs-of-drops"}});
+                        "5.1.9/gap-of-many-events", "5.1.9/long-runs-of-drops"}});
     clauses.push_back({"5.1.10",
                        "Loads of write_pos and tail_pos are acquire loads.",
                        {},
@@ -177,7 +187,7 @@ void add_event_clauses(std::vector<Clause>& clauses) {
                        {"event-model/every-small-size"}});
     clauses.push_back({"event model, header_size",
                        "The payload begins at header_size, which a later version may make larger.",
-                       {"event-model/longer-header"}});
+                       {"event-model/longer-header", "event-model/large-headers"}});
     clauses.push_back({"event model, timestamp",
                        "64 bits of CLOCK_REALTIME, which may jump.",
                        {"event-model/clock-jumps", "event-model/timestamps-at-the-ends"}});

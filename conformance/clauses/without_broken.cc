@@ -25,6 +25,10 @@ const std::vector<CaseWithoutBroken>& cases_without_broken() {
         {"5.1.8/soak", "a search: the broken testees are each meant for the case of their clause"},
         {"5.1.8/explored-mixed",
          "a search: the broken testees are each meant for the case of their clause"},
+        {"5.1.6.2/positions-pass-31-bits-at-every-step",
+         "the broken testees are meant for the cases of 32 and 63 bits"},
+        {"5.1.8.1-2/lapped-in-part-between-two-looks",
+         "the broken testees are meant for the case of a whole lap"},
         {"E4/data-before-second-look",
          "x86-64 keeps loads in order: what it would fail cannot go wrong on this machine"},
     };

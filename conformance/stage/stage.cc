@@ -260,10 +260,13 @@ void Stage::on(const FutexWait& event) {
 void Stage::on(const FutexWaitEnd& event) {
     const auto found = waiting_.find(event.tid);
     if (found == waiting_.end()) return;
-    if (found->second.wait.limit == TimeLimit::kNone) last_change_ = Clock::now();
+    const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
+    if (!has_limit) last_change_ = Clock::now();
     waiting_.erase(found);
     recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
     if (wake_result_ == 0 || event.result != 0) return;
+    // Only a wait with a limit can reach it.
+    if (wake_result_ == -ETIMEDOUT && !has_limit) return;
     tracer_->set_wait_result(event.tid, wake_result_);
     ++wake_results_told_;
 }

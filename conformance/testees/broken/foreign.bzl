@@ -30,7 +30,7 @@ BROKEN = [
         wrong = "Takes a copied span for whole until tail_pos has passed its last byte, not its " +
                 "first.",
         clause = "5.1.8.1-5",
-        case = "5.1.8.1-5/lapped-in-part-behind-a-burst",
+        case = "5.1.8.1-5/burst-torn-in-part",
         language = "c",
     ),
     dict(
@@ -192,14 +192,6 @@ BROKEN = [
         language = "c++",
     ),
     dict(
-        name = "handover-private-membarrier",
-        wrong = "Has a PRIVATE_EXPEDITED membarrier where the full barrier must be: it does not " +
-                "reach the producer.",
-        clause = "E1",
-        case = "E1/full-barrier",
-        language = "c++",
-    ),
-    dict(
         name = "handover-prefetch-survives-lap",
         wrong = "Uses the header of the next event that it has read ahead although it has moved " +
                 "to tail_pos meanwhile.",
@@ -226,7 +218,7 @@ BROKEN = [
         name = "handover-header-at-most-4k",
         wrong = "Takes a header of more than 4 KiB for corrupt.",
         clause = "event-model",
-        case = "event-model/longer-header",
+        case = "event-model/large-headers",
         language = "c++",
     ),
     dict(
@@ -271,14 +263,14 @@ BROKEN = [
         name = "inplace-header-size-in-16-bits",
         wrong = "Keeps header_size in 16 bits.",
         clause = "event-model",
-        case = "event-model/longer-header",
+        case = "event-model/large-headers",
         language = "rust",
     ),
     dict(
         name = "inplace-sequence-in-32-bits",
         wrong = "Compares sequence numbers in 32 bits.",
         clause = "event-model",
-        case = "event-model/sequences-pass-32-bits",
+        case = "event-model/sequences-beyond-32-bits",
         language = "rust",
     ),
     dict(
@@ -400,7 +392,7 @@ BROKEN = [
         name = "inplace-eintr-clears-and-waits",
         wrong = "After EINTR it clears need_wake and waits on.",
         clause = "5.1.8.2-5",
-        case = "5.1.8.2-5/waits-that-return-eintr",
+        case = "5.1.8.2-5/interrupted-without-an-event",
         language = "rust",
     ),
     dict(
@@ -430,7 +422,8 @@ BROKEN = [
         name = "pooled-closes-twice",
         wrong = "Closes an fd twice: by then it may be another thread's.",
         clause = "5.1.8.3-6",
-        case = "5.1.8.3/two-cpus-change-buffers",
+        case = "- two threads have to meet between its two closes: many runs fail, no case for " +
+                "sure",
         language = "go",
     ),
     dict(
@@ -473,7 +466,7 @@ BROKEN = [
         name = "pooled-limit-instead-of-second-look",
         wrong = "Does not look again before it sleeps, but sleeps for a second at most.",
         clause = "5.1.8.2-2",
-        case = "E2/event-at-every-step",
+        case = "E2/no-limit-instead-of-a-second-look",
         language = "go",
     ),
     dict(
@@ -509,7 +502,7 @@ BROKEN = [
         name = "round-signed-header",
         wrong = "Reads the numbers of the header as signed ones.",
         clause = "event-model",
-        case = "event-model/types",
+        case = "event-model/large-headers",
         language = "python",
     ),
     dict(
@@ -551,7 +544,7 @@ BROKEN = [
         name = "round-limit-of-five-seconds",
         wrong = "One thread for all CPUs that waits for five seconds on the first of them.",
         clause = "contract",
-        case = "5.1.8.2-5/sleeps-and-wakes",
+        case = "- late for all CPUs but the first; all is delivered",
         language = "python",
     ),
 ]

@@ -7,7 +7,6 @@
 // tree.
 #include <immintrin.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -43,7 +42,6 @@ enum Mistake {
     kNotifiesWithoutLock,
     kWaitsForCompany,
     kStoreFenceOnly,
-    kPrivateMembarrier,
     kPrefetchSurvivesLap,
     kPrefetchesUnpublished,
     kHalfOfCapacity,
@@ -62,7 +60,6 @@ constexpr std::pair<const char*, Mistake> kMistakes[] = {
     {"notifies-without-lock", kNotifiesWithoutLock},
     {"waits-for-company", kWaitsForCompany},
     {"store-fence-only", kStoreFenceOnly},
-    {"private-membarrier", kPrivateMembarrier},
     {"prefetch-survives-lap", kPrefetchSurvivesLap},
     {"prefetches-unpublished", kPrefetchesUnpublished},
     {"half-of-capacity", kHalfOfCapacity},
@@ -380,8 +377,6 @@ bool drain(Cpu& c) {
 void full_barrier() {
     if (is_wrong(kStoreFenceOnly))
         _mm_sfence();
-    else if (is_wrong(kPrivateMembarrier))
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     else
         std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -428,8 +423,6 @@ int main(int, char** arguments) {
             mistake = value;
     }
     if (const char* fd = std::getenv("KMES_REPORT_FD")) report_fd = std::atoi(fd);
-    if (is_wrong(kPrivateMembarrier))
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     uint64_t capacity = 0;
     const std::vector<int> fds = attach_all(capacity);
     for (int fd : fds) close(fd);

@@ -287,13 +287,12 @@ static long wait_for_any(long woken) {
         waiters[i].value = value;
         waiters[i].flags = 2;  // FUTEX_32, shared
     }
-    struct timespec limit;
-    clock_gettime(CLOCK_MONOTONIC, &limit);
-    limit.tv_sec += 10;  // for good measure
-    if (WRONG(kRelativeTimeout)) limit = (struct timespec){.tv_nsec = 50000000};
+    // The limit is a time of day, and long past.
+    const struct timespec limit = {.tv_nsec = 50000000}, *until = NULL;
+    if (WRONG(kRelativeTimeout)) until = &limit;
     long result = -1;
     if (!news) {
-        result = syscall(kWaitv, waiters, live_count, 0, &limit, CLOCK_MONOTONIC);
+        result = syscall(kWaitv, waiters, live_count, 0, until, CLOCK_MONOTONIC);
         if (result < 0 && errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
             err(1, "futex_waitv");
     }

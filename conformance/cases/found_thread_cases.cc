@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+//
+// What threads of one consumer do to each other: one of them is held in the middle of an event, or
+// of a change of buffers, while another does the same for another CPU. A consumer of one thread
+// goes on after a short while, and nothing is shown.
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <set>
+#include <string_view>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kCpus = 2;
+constexpr int kPointsAtMost = 24;
+
+void set_up_two(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    stage.set_up(setup);
+}
+
+// The report holds everything that is published on a CPU.
+bool is_delivered(const Stage& stage, std::uint32_t cpu) {
+    const std::vector<Event>& events = stage.rings().history().events_of(cpu);
+    if (events.empty()) return true;
+    const std::vector<Record>& records = stage.records().records();
+    const auto last = std::find_if(records.rbegin(), records.rend(), [cpu](const Record& record) {
+        return record.kind == RecordKind::event && record.cpu == cpu;
+    });
+    return last != records.rend() && last->sequence >= events.back().sequence;
+}
+
+// Holds the thread that stands at `hit` until the other CPU is drained and asleep.
+void hold_for_the_other(Stage& stage, const GuardHit& hit) {
+    stage.hold_while(hit.tid, [&stage] {
+        return !stage.has_ended(1) && !(is_delivered(stage, 1) && stage.asleep(1));
+    });
+}
+
+// CPU 0's thread is held at its n-th access to the pages of an event of its own.
+CaseOutcome in_the_middle_of_an_event(Stage& stage) {
+    constexpr std::uint64_t kEventBytes = 3 * kPage - 100;
+    set_up_two(stage);
+    stage.start();
+    struct Point {
+        std::uint64_t first_page;
+        std::uint64_t pages;
+        int access;
+    };
+    // The metadata page at each look; the data at its begin, and at the third page of the event.
+    std::vector<Point> points{{1, 1, 1}, {1, 1, 2}, {3, 1, 1}};
+    for (int access = 1; access <= 10; ++access) points.push_back({0, 1, access});
+    for (const Point& point : points) {
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) fill_up_to(stage, cpu, 0);
+        stage.wait_asleep();
+        if (stage.has_ended(0) || stage.has_ended(1)) break;
+        int left = point.access;
+        bool held = false;
+        stage.guard(0, point.first_page, point.pages, [&](const GuardHit& hit) {
+            if (held || --left > 0) return Stage::AtGuard::step;
+            held = true;
+            emit_some(stage, 1, 2, kEventBytes);
+            hold_for_the_other(stage, hit);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, kEventBytes);
+        stage.wait_asleep();
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
+// CPU 0's thread is held at its n-th access to the buffer that it has just mapped, while CPU 1
+// changes its buffer, too. False: there was no n-th access.
+bool hold_in_a_change(Stage& stage, int access) {
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 3, 200);
+    emit_some(stage, 1, 9, 200);
+    stage.resize(stage.capacity_bytes() == stage.default_setup().capacity_bytes
+                     ? 2 * stage.capacity_bytes()
+                     : stage.default_setup().capacity_bytes);
+    emit_everywhere(stage, 2, 300);
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (!stage.is_present(mapped, 0) || held) return;
+        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+            if (held || --left > 0) return Stage::AtGuard::step;
+            held = true;
+            hold_for_the_other(stage, hit);
+            return Stage::AtGuard::release;
+        });
+    });
+    stage.thaw();
+    stage.wait_asleep();
+    stage.set_on_mapped(nullptr);
+    stage.release_guards();
+    emit_everywhere(stage, 1, 100);
+    return held;
+}
+
+CaseOutcome in_the_middle_of_a_change(Stage& stage) {
+    set_up_two(stage);
+    emit_some(stage, 0, 5, 200);
+    emit_some(stage, 1, 2, 200);
+    stage.start();
+    for (int access = 1; access <= kPointsAtMost; ++access) {
+        if (!hold_in_a_change(stage, access)) break;
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// A thread that enters this wait really sleeps, on CPU 0's present buffer and with its flag set,
+// while something that is published is not in the report.
+bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const bool is_current =
+        std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
+            return stage.buffer_at(word.place) == buffer &&
+                   word.value_expected == stage.rings().counter(buffer);
+        });
+    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
+    // Every operation of the producer is preceded by a look at the report; this one does nothing.
+    stage.rings().spurious_wake(1);
+    return !is_delivered(stage, 0);
+}
+
+// Longer than a consumer of several CPUs may rely on (contract: 100 ms at most).
+bool is_long(const FutexWait& wait) {
+    constexpr std::int64_t kMostNs = 100'000'000;
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
+    if (wait.limit == TimeLimit::kNone) return true;
+    if (wait.limit == TimeLimit::kRelative) return wait.limit_ns > kMostNs;
+    timespec now{};
+    clock_gettime(wait.limit_clock, &now);
+    return wait.limit_ns - (now.tv_sec * kSecondNs + now.tv_nsec) > kMostNs;
+}
+
+// Blames a thread that has looked at CPU 0's write_pos and enters a long wait, with the flag set
+// and the counter of now, while something that was published by then is in no record.
+class SleepWatch {
+  public:
+    SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
+        : stage_(stage), clause_(clause), message_(message) {
+        stage.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { look_at(wait, cpu); });
+    }
+    ~SleepWatch() { stage_.set_on_wait(nullptr); }
+    SleepWatch(const SleepWatch&) = delete;
+    SleepWatch& operator=(const SleepWatch&) = delete;
+
+    bool has_blamed() const { return blamed_; }
+    // Guards the metadata page; `act` is called at its k-th access. A page that is looked at again
+    // and again, in a spin, is let go.
+    void guard(std::uint64_t k, const std::function<void()>& act) {
+        lookers_.clear();
+        accesses_ = 0;
+        stage_.guard(0, 0, 1, [this, k, act](const GuardHit& hit) {
+            if (hit.place.offset_bytes == kWritePosOffset) lookers_.insert(hit.tid);
+            if (++accesses_ == k) act();
+            return accesses_ > k + kAccessesAtMost ? Stage::AtGuard::release : Stage::AtGuard::step;
+        });
+    }
+    std::uint64_t accesses() const { return accesses_; }
+
+  private:
+    static constexpr std::uint64_t kWritePosOffset = 64;
+    static constexpr std::uint64_t kAccessesAtMost = 200;
+
+    // With two that look, one may sleep while the other is still at work.
+    void look_at(const FutexWait& wait, std::uint32_t cpu) {
+        if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
+        if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
+        blamed_ = true;
+        Finding finding = contract_finding(std::string(message_));
+        finding.clause = clause_;
+        stage_.blame(finding);
+    }
+
+    Stage& stage_;
+    std::string_view clause_;
+    std::string_view message_;
+    std::set<pid_t> lookers_;
+    std::uint64_t accesses_ = 0;
+    bool blamed_ = false;
+};
+
+CaseOutcome records_before_it_sleeps(Stage& stage) {
+    set_up_two(stage);
+    stage.start();
+    {
+        SleepWatch watch(stage, "contract-3",
+                         "CPU 0: it goes to sleep while the records of what it has read are not "
+                         "all written");
+        for (int round = 0; round < 12 && !watch.has_blamed(); ++round) {
+            stage.wait_asleep();
+            if (stage.has_ended(0)) break;
+            watch.guard(0, nullptr);
+            emit_some(stage, 0, 40, 1500);
+            stage.wait_asleep();
+            stage.release_guards();
+        }
+    }
+    return stage.finish();
+}
+
+CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
+    constexpr std::uint64_t kStepsAtMost = 40;
+    set_up_two(stage);
+    stage.start();
+    {
+        SleepWatch watch(stage, "E2",
+                         "CPU 0: it goes to sleep for more than 100 ms on an event that is "
+                         "published");
+        for (std::uint64_t k = 1; k <= kStepsAtMost && !watch.has_blamed(); ++k) {
+            stage.wait_asleep();
+            if (stage.has_ended(0)) break;
+            watch.guard(k, [&stage] { emit_some(stage, 0, 1, 70); });
+            emit_some(stage, 0, 1, 100);
+            stage.wait_asleep();
+            stage.release_guards();
+            if (watch.accesses() < k) break;
+        }
+    }
+    return stage.finish();
+}
+
+// A wait with a limit may end with ETIMEDOUT at any time: the limit is the consumer's own choice,
+// and it may have been held since. Then it looks again, and asks again to be woken.
+// The same for a signal, which any wait may be ended by.
+CaseOutcome waits_that_end_early(Stage& stage, int error) {
+    stage.set_wake_result(-error);
+    stage.start();
+    for (int round = 0; round < 8; ++round) {
+        stage.wait_asleep();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            stage.rings().spurious_wake(cpu);
+            stage.let_run(1);
+        }
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 80);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_found_thread_cases(std::vector<Case>& cases) {
+    cases.push_back({"5.1.1/two-cpus-in-the-middle", Level::must, "5.1.1",
+                     "two events of two CPUs at the same time",
+                     "The thread that reads an event of CPU 0 is held at an access to it, while "
+                     "events of CPU 1 come; in turn at the data and at each look at the metadata.",
+                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
+                     in_the_middle_of_an_event});
+    cases.push_back({"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
+                     "two CPUs change their buffers at the same time",
+                     "The thread that moves to CPU 0's new buffer is held at each of its accesses "
+                     "to it in turn, while CPU 1 moves to its own.",
+                     "Each CPU goes on where it was: nothing is shared between the CPUs.",
+                     in_the_middle_of_a_change});
+    cases.push_back({"contract-3/records-before-it-sleeps", Level::must, "contract-3",
+                     "all records are written before it sleeps",
+                     "Bursts of forty events; looks at the report when the thread that has seen "
+                     "them in write_pos enters a futex wait.",
+                     "All of them stand in the report by then.", records_before_it_sleeps});
+    cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
+                     "a long time limit is no second look",
+                     "An event comes at each access to the metadata page in turn, as in "
+                     "E2/event-at-every-step; looks at how long the thread then goes to sleep for.",
+                     "It does not go to sleep for more than 100 ms while an event is there.",
+                     no_limit_instead_of_a_look});
+    cases.push_back({"5.1.8.2-5/waits-that-time-out", Level::must, "5.1.8.2-5",
+                     "futex_wait returns ETIMEDOUT",
+                     "Wakes without an event are told to the testee as the end of its time limit, "
+                     "where it has one.",
+                     "It looks again, and asks again to be woken.",
+                     [](Stage& stage) { return waits_that_end_early(stage, ETIMEDOUT); }});
+    cases.push_back({"5.1.8.2-5/interrupted-without-an-event", Level::must, "5.1.8.2-5",
+                     "futex_wait returns EINTR, and nothing has come",
+                     "Wakes without an event are told to the testee as EINTR.",
+                     "It looks again, and asks again to be woken.",
+                     [](Stage& stage) { return waits_that_end_early(stage, EINTR); }});
+}
+
+}  // namespace kmes::conformance
