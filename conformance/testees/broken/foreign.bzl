@@ -452,7 +452,7 @@ BROKEN = [
         name = "pooled-type-read-in-the-ring",
         wrong = "Copies the event, but reads its type in the ring after the look at tail_pos.",
         clause = "E6",
-        case = "E20/lapped-at-every-step",
+        case = "- only a lap at an access to the data behind the last look at tail_pos shows it",
         language = "go",
     ),
     dict(
@@ -516,7 +516,7 @@ BROKEN = [
         name = "round-strips-the-type",
         wrong = "Strips white space off the type.",
         clause = "event-model",
-        case = "event-model/types",
+        case = "- no case has a type that begins or ends with white space",
         language = "python",
     ),
     dict(
