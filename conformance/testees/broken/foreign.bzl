@@ -45,7 +45,7 @@ BROKEN = [
         name = "waitv-relative-timeout",
         wrong = "Gives futex_waitv, whose limit is a time of day, 50 ms: it never sleeps.",
         clause = "5.1.8.2-5",
-        case = "- burns the processor while idle; nothing that is delivered shows it",
+        case = "5.1.8.2/idle-burns-no-cpu",
         language = "c",
     ),
     dict(
@@ -285,7 +285,7 @@ BROKEN = [
         name = "inplace-write-pos-kept-after-lap",
         wrong = "Goes on with the write_pos that it had after it has moved to tail_pos.",
         clause = "E20",
-        case = "E20/tail-reaches-write-pos",
+        case = "- its spin is let go before the tail reaches write_pos",
         language = "rust",
     ),
     dict(
@@ -335,7 +335,7 @@ BROKEN = [
         name = "inplace-deadline-is-relative",
         wrong = "Gives FUTEX_WAIT_BITSET, whose limit is a time of day, 100 ms: it never sleeps.",
         clause = "5.1.8.2-5",
-        case = "- burns the processor while idle; nothing that is delivered shows it",
+        case = "5.1.8.2/idle-burns-no-cpu",
         language = "rust",
     ),
     dict(
@@ -430,7 +430,7 @@ BROKEN = [
         name = "pooled-keeps-smaller-mappings",
         wrong = "Does not unmap the old buffer where the new one is larger.",
         clause = "5.1.8.3-6",
-        case = "5.1.8.3-6/two-hundred-resizes",
+        case = "- no case counts the mappings after many resizes that grow and shrink",
         language = "go",
     ),
     dict(
