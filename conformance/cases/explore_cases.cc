@@ -38,25 +38,25 @@ void add_explore_cases(std::vector<Case>& cases) {
          "It attaches to a ring with three events, drains it and sleeps. Before each of its "
          "accesses the producer acts.",
          kExpectation, nullptr},
-        "drain", 0.15);
+        "drain", 0.12);
     add(cases,
         {"5.1.8.2/explored-sleep", Level::must, "5.1.8.2", "every interleaving: sleep and wake",
          "It sleeps, is woken by an event, sleeps, and is woken by another. Before each of its "
          "accesses the producer acts.",
          kExpectation, nullptr},
-        "wake", 0.2);
+        "wake", 0.17);
     add(cases,
         {"5.1.8.3/explored-resize", Level::must, "5.1.8.3", "every interleaving: resize",
          "Its buffer is swapped with two events unread in it. Before each of its accesses the "
          "producer acts.",
          kExpectation, nullptr},
-        "resize", 0.2);
+        "resize", 0.17);
     add(cases,
         {"E20/explored-full-ring", Level::must, "E20", "every interleaving: a full ring",
          "It attaches to a ring full of large events. Before each of its accesses the producer "
          "acts.",
          kExpectation, nullptr},
-        "full-ring", 0.1);
+        "full-ring", 0.06);
     add(cases,
         {"5.1.8.1-5/explored-tear", Level::must, "5.1.8.1-5", "torn at every word",
          "It drains three events of which one wraps. Before each 8-byte word that it reads of "
@@ -77,10 +77,22 @@ void add_explore_cases(std::vector<Case>& cases) {
          kExpectation, nullptr},
         "two-cpus", 0.1);
     add(cases,
+        {"5.1.8.1-2/explored-burst", Level::must, "5.1.8.1-2", "every interleaving: a burst",
+         "Six events come at once into a ring full of old ones. Before each of its accesses the "
+         "producer acts, and the tail moves up to the event that it reads, or over it.",
+         kExpectation, nullptr},
+        "burst", 0.1);
+    add(cases,
+        {"5.1.1/explored-two-large", Level::must, "5.1.1", "threads held in large events",
+         "Two CPUs with events of more than a page. A thread is held at each of its accesses "
+         "while the others deliver events as large.",
+         kExpectation, nullptr},
+        "two-large", 0.05);
+    add(cases,
         {"5.1.8/explored-mixed", Level::must, "5.1.8", "interleavings of several moves",
          "Events, a lap, a resize, an event, with several actions of the producer between.",
          kExpectation, nullptr},
-        "mixed", 0.1);
+        "mixed", 0.06);
     const std::size_t index = cases.size();
     cases.push_back(
         {"5.1.8/soak", Level::erratum, "5.1.8", "random everything",

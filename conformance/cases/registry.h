@@ -54,7 +54,7 @@ std::string check_cases(const std::vector<Case>& cases);
 // run; 0: no limit, every point of every scenario.
 struct ExploreSettings {
     bool on = true;
-    double seconds = 25;  // --explore quick
+    double seconds = 30;  // --explore quick
     bool deep = false;    // pairs of points and random schedules without an end before the limit
 };
 

@@ -186,7 +186,8 @@ class Search {
             schedule.moves.push_back(singles_[next_single_++]);
             return schedule;
         }
-        if (scenario_.tears || several_ >= several_at_most_) return std::nullopt;
+        if (scenario_.tears || scenario_.holds_with_bytes > 0 || several_ >= several_at_most_)
+            return std::nullopt;
         ++several_;
         schedule.moves = several_moves();
         return schedule;
@@ -197,11 +198,12 @@ class Search {
         // at random, as probabilistic concurrency testing does, bursts and few preemptions.
         if (!branches_.empty() && random_() % 3 != 0) {
             const Branch& branch = branches_[random_() % branches_.size()];
-            return {branch.move, random_move(branch.points, has_several_threads_, random_)};
+            return {branch.move,
+                    random_move(branch.points, scenario_.cpus, has_several_threads_, random_)};
         }
         std::vector<Move> moves;
         for (std::uint64_t i = 0, count = 2 + random_() % 3; i < count; ++i)
-            moves.push_back(random_move(points_, has_several_threads_, random_));
+            moves.push_back(random_move(points_, scenario_.cpus, has_several_threads_, random_));
         std::sort(moves.begin(), moves.end());
         return moves;
     }

@@ -79,13 +79,20 @@ std::uint64_t over_header_bytes(const EventSpec& spec) {
 }
 
 std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offset) {
+    const Placement* placement = placement_at(buffer, region_offset, 0);
+    return placement ? placement->position & (buffer.capacity - 1) : region_offset;
+}
+
+const Placement* placement_at(const Buffer& buffer, std::uint64_t region_offset,
+                              std::uint64_t further) {
     const std::uint64_t mask = buffer.capacity - 1;
     for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i) {
         const Placement& placement = buffer.placements[i];
-        if (((region_offset - placement.position) & mask) < placement.bytes)
-            return placement.position & mask;
+        if (((region_offset - placement.position) & mask) >= placement.bytes) continue;
+        const std::size_t meant = i + static_cast<std::size_t>(further);
+        return meant < buffer.placements.size() ? &buffer.placements[meant] : nullptr;
     }
-    return region_offset;
+    return nullptr;
 }
 
 std::string describe(Action action) {
@@ -108,6 +115,7 @@ std::string describe(Action action) {
         {Action::reserve, "the tail makes room for an event, which is published a little later"},
         {Action::tear, "the buffer is overwritten under the read"},
         {Action::hold, "this thread is held while events come and others go on"},
+        {Action::overtake, "tail_pos moves to the end of the event that it reads"},
     };
     for (const auto& [known, text] : kTexts) {
         if (known == action) return std::string(text);
@@ -166,7 +174,14 @@ std::string describe(const AccessPoint& point) {
 }
 
 std::string describe(const Move& move) {
-    return describe(move.point) + " " + describe(move.action);
+    std::string text = describe(move.point) + " " + describe(move.action);
+    const bool is_elsewhere = move.action == Action::emit || move.action == Action::lap_part;
+    if (is_elsewhere && move.parameter > 0)
+        text += fmt::format(" (on the CPU {} further)", move.parameter);
+    if (move.action == Action::reserve) text += fmt::format(" ({} accesses)", move.parameter);
+    if (move.action == Action::overtake && move.parameter > 0)
+        text += fmt::format(", or of the {}{} behind it", move.parameter, ending(move.parameter));
+    return text;
 }
 
 }  // namespace kmes::conformance

@@ -34,6 +34,11 @@ void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes);
 
 std::uint64_t over_header_bytes(const EventSpec& spec);
 
+// The event that covers this offset of the region, or the one that is `further` behind it, among
+// those that survive. nullptr: there is none.
+const Placement* placement_at(const Buffer& buffer, std::uint64_t region_offset,
+                              std::uint64_t further);
+
 // The offset in the region of the event that covers `region_offset`, among those that survive in
 // this buffer; `region_offset` itself if there is none.
 std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offset);

@@ -38,6 +38,7 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule)
       scenario_(scenario),
       schedule_(schedule),
       made_(schedule.moves.size()),
+      data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
       looks_at_data_(scenario.looks_at_data) {}
 
@@ -132,6 +133,8 @@ const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
     AccessPoint& point = entry.point;
     point = point_of(access, buffer);
     point.occurrence = ++occurrences_[key_of(point)];
+    if (point.offset_bytes >= kMetadataBytes)
+        data_offset_[point.cpu] = point.offset_bytes - kMetadataBytes;
     // The last one is overwritten where there is no room: what has been returned is good until
     // then.
     if (trace_.size() > kTraceAtMost) trace_.pop_back();
@@ -220,7 +223,7 @@ void Player::act_at_random(std::uint64_t one_in, std::uint64_t seed) {
 void Player::move_at_random(const AccessPoint& point, const GuardHit& hit) {
     --random_left_;
     const bool may_hold = scenario_.cpus > 1 && !is_holding_;
-    const Move move = random_move({point}, may_hold, random_);
+    const Move move = random_move({point}, scenario_.cpus, may_hold, random_);
     act(move, point.cpu, hit.tid);
 }
 
@@ -246,11 +249,13 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
     const std::uint64_t capacity = stage_.capacity_bytes();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
+    const auto other = static_cast<std::uint32_t>((cpu + move.parameter) % scenario_.cpus);
+    if (move.action == Action::emit || move.action == Action::lap_part) publish_reserved(other);
     switch (move.action) {
         case Action::nothing:
             return;
         case Action::emit:
-            return emit(cpu, 70);
+            return emit(other, 70);
         case Action::burst:
             return emit_many(rings(), cpu, capacity / 2 / 512, 512);
         case Action::batch:
@@ -258,7 +263,7 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
         case Action::drop:
             return rings().drop(cpu);
         case Action::lap_part:
-            return emit_many(rings(), cpu, 10, capacity / 8);
+            return emit_many(rings(), other, 10, capacity / 8);
         case Action::lap:
             return emit_many(rings(), cpu, capacity / 8000 + 2, 8000);
         case Action::laps:
@@ -285,7 +290,9 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
         case Action::tear:
             return tear(cpu, move);
         case Action::hold:
-            return hold(cpu, thread);
+            return hold(cpu, thread, move.parameter);
+        case Action::overtake:
+            return overtake(cpu, move.parameter);
     }
 }
 
@@ -306,14 +313,31 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
     }
 }
 
+// Exactly as much is written as gives up everything up to the end of that event, and no more.
+void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
+    constexpr std::uint64_t kLeastEventBytes = 31;
+    const History& history = rings().history();
+    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const Placement* placement = placement_at(buffer, data_offset_[cpu], further);
+    if (placement == nullptr) return;
+    const std::uint64_t target = placement->position + placement->bytes + buffer.capacity;
+    std::uint64_t left = target - buffer.write_pos;
+    while (left >= kLeastEventBytes) {
+        std::uint64_t bytes = std::min(left, buffer.capacity / 4);
+        if (left - bytes > 0 && left - bytes < kLeastEventBytes) bytes -= kLeastEventBytes;
+        emit(cpu, bytes);
+        left -= bytes;
+    }
+}
+
 // What the other threads do meanwhile must not need this one, and must not harm it. Events come for
 // all of them; what is over when they sleep, or have looked often enough, is only this stretch.
-void Player::hold(std::uint32_t cpu, pid_t thread) {
+void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
     constexpr std::uint64_t kAccessesOfOthers = 150;
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
         if (other == cpu && scenario_.cpus > 1) continue;
         publish_reserved(other);
-        emit(other, 80);
+        emit(other, event_bytes > 0 ? event_bytes : 80);
     }
     const std::uint64_t end = accesses_ + kAccessesOfOthers;
     is_holding_ = true;

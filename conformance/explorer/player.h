@@ -45,6 +45,8 @@ struct Scenario {
     bool looks_at_data = false;
     // The data of the events are torn, word by word, and nothing else is done.
     bool tears = false;
+    // Nothing but threads held against each other, while events of so many bytes come. 0: not so.
+    std::uint64_t holds_with_bytes = 0;
     std::function<void(Player&)> run;
 };
 
@@ -86,7 +88,8 @@ class Player {
     bool make_move(const Move& move, const GuardHit& hit);
     void act(const Move& move, std::uint32_t cpu, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
-    void hold(std::uint32_t cpu, pid_t thread);
+    void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
+    void overtake(std::uint32_t cpu, std::uint64_t further);
     void move_at_random(const AccessPoint& point, const GuardHit& hit);
     bool must_nudge() const;
     void stop_looking_at_data();
@@ -102,6 +105,7 @@ class Player {
     std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
     std::vector<bool> made_;
     std::size_t moves_made_ = 0;
+    std::vector<std::uint64_t> data_offset_;  // by CPU: in the region, of the last read of data
     std::vector<std::uint64_t>
         commit_after_;  // by CPU: accesses until the reservation is published
     std::vector<pid_t> threads_;

@@ -114,26 +114,33 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
     return points;
 }
 
+// With several CPUs: what comes for another one than the one that is being looked at.
+constexpr Choice kElsewhere[] = {{Action::emit, 1, true}, {Action::lap_part, 1, true}};
+
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
                            bool has_several_threads) {
     if (scenario.tears) return tears_at(points);
     std::vector<Move> moves;
-    const auto hold_everywhere = [&] {
-        for (const AccessPoint& point : points) moves.push_back({point, Action::hold, 0});
-    };
-    if (has_several_threads && scenario.cpus > 1) hold_everywhere();
-    for (const Choice& choice : kChoices) {
+    const auto add = [&](const Choice& choice) {
         for (const AccessPoint& point : points) {
             if (!is_data(point) || choice.at_data)
                 moves.push_back({point, choice.action, choice.parameter});
         }
-    }
+    };
+    const auto hold_everywhere = [&] {
+        for (const AccessPoint& point : points)
+            moves.push_back({point, Action::hold, scenario.holds_with_bytes});
+    };
+    if (has_several_threads && scenario.cpus > 1) hold_everywhere();
+    if (scenario.holds_with_bytes > 0) return moves;
+    if (scenario.cpus > 1) std::for_each(std::begin(kElsewhere), std::end(kElsewhere), add);
+    std::for_each(std::begin(kChoices), std::end(kChoices), add);
     if (has_several_threads && scenario.cpus == 1) hold_everywhere();
     return moves;
 }
 
-Move random_move(const std::vector<AccessPoint>& points, bool has_several_threads,
-                 std::mt19937_64& random) {
+Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
+                 bool has_several_threads, std::mt19937_64& random) {
     Move move;
     move.point = points[random() % points.size()];
     if (has_several_threads && random() % 4 == 0) {
@@ -143,6 +150,7 @@ Move random_move(const std::vector<AccessPoint>& points, bool has_several_thread
     const Choice& choice = kChoices[random() % std::size(kChoices)];
     move.action = choice.action;
     move.parameter = choice.action == Action::reserve ? random() % 12 : choice.parameter;
+    if (cpus > 1 && choice.action == Action::emit) move.parameter = random() % cpus;
     return move;
 }
 

@@ -24,8 +24,8 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
                            bool has_several_threads);
 
 // A move at random, at one of these points.
-Move random_move(const std::vector<AccessPoint>& points, bool has_several_threads,
-                 std::mt19937_64& random);
+Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
+                 bool has_several_threads, std::mt19937_64& random);
 
 }  // namespace kmes::conformance
 

@@ -85,6 +85,29 @@ void two_cpus(Player& player) {
     player.settle();
 }
 
+// A ring that is full of events read long ago, and a burst behind them: what the tail gives up next
+// is what has not been read.
+void burst(Player& player) {
+    for (int i = 0; i < 15; ++i) player.emit(0, kSmall / 16);
+    player.start();
+    player.settle();
+    player.stage().freeze();
+    for (int i = 0; i < 6; ++i) player.emit(0, 100 + 8 * static_cast<std::uint64_t>(i));
+    player.stage().thaw();
+    player.settle();
+}
+
+// Events of more than a page on both CPUs: whoever shares a place to copy them to mixes them up.
+void two_large(Player& player) {
+    player.start();
+    player.settle();
+    for (int i = 0; i < 2; ++i) {
+        player.emit(0, 5000);
+        player.emit(1, 5200);
+        player.settle();
+    }
+}
+
 // A little of everything, for schedules with several moves.
 void mixed(Player& player) {
     player.emit(0, 70);
@@ -136,6 +159,15 @@ std::vector<Scenario> make_scenarios() {
     two.cpus = 2;
     two.looks_at_data = true;
     two.swaps = 1;
+    Scenario& bursts = add("burst", "six events come at once into a ring full of old ones", burst);
+    bursts.capacity_bytes = kSmall;
+    bursts.first_explored_phase = 1;
+    bursts.looks_at_data = true;
+    Scenario& large_two = add("two-large", "two CPUs with events of more than a page", two_large);
+    large_two.cpus = 2;
+    large_two.first_explored_phase = 1;
+    large_two.looks_at_data = true;
+    large_two.holds_with_bytes = 5100;
     add("mixed", "events, a lap, a resize, an event", mixed).swaps = 1;
     return all;
 }

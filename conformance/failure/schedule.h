@@ -31,11 +31,11 @@ struct AccessPoint {
 // What the producer, or the scheduler, does at an access point.
 enum class Action {
     nothing,
-    emit,        // one event
+    emit,        // one event, on the CPU that is `parameter` behind the point's
     burst,       // as many small events as half of the capacity holds
     batch,       // three events, published at once
     drop,        // a sequence number without an event
-    lap_part,    // the older part of the buffer is overwritten
+    lap_part,    // the older part of the buffer is overwritten, on that CPU
     lap,         // all of it, once
     laps,        // all of it, several times
     grow,        // a resize to twice the capacity, and an event
@@ -46,7 +46,10 @@ enum class Action {
     wake,        // a wake without an event
     reserve,     // the tail makes room for an event, which is published `parameter` accesses later
     tear,        // everything is overwritten; where the header was now stand sizes of `parameter`
-    hold,        // this thread is held until the others have done all that they can
+    hold,      // this thread is held until the others have done all that they can, while events of
+               // `parameter` bytes come (0: small ones)
+    overtake,  // tail_pos moves exactly to the end of the event that is being read, or of the
+               // `parameter`-th one behind it
 };
 
 struct Move {

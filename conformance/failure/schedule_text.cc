@@ -9,11 +9,11 @@ namespace kmes::conformance {
 namespace {
 
 // In the order of Action.
-constexpr std::array<std::string_view, 17> kActionNames = {
+constexpr std::array<std::string_view, 18> kActionNames = {
     "nothing", "emit", "burst",      "batch", "drop", "lap_part", "lap",  "laps", "grow",
-    "shrink",  "swap", "swap_twice", "nudge", "wake", "reserve",  "tear", "hold",
+    "shrink",  "swap", "swap_twice", "nudge", "wake", "reserve",  "tear", "hold", "overtake",
 };
-static_assert(static_cast<std::size_t>(Action::hold) + 1 == kActionNames.size());
+static_assert(static_cast<std::size_t>(Action::overtake) + 1 == kActionNames.size());
 
 }  // namespace
 
