@@ -33,6 +33,8 @@ constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
+// Whatever the clock says: the verdict of a slow machine is one too.
+constexpr std::uint64_t kPlaysAtLeast = 24;
 constexpr int kHeapBytesKept = 16 << 20;
 // Of a failing run's accesses, for its file.
 constexpr std::size_t kPointsRecorded = 4096;
@@ -124,10 +126,7 @@ class Search {
           random_(settings.seed) {
         settings_.record_accesses = false;
         settings_.record_timeline = false;
-        if (settings.explore.seconds > 0) {
-            end_ = begin_ + std::chrono::duration_cast<SearchClock::duration>(
-                                std::chrono::duration<double>(settings.explore.seconds * share));
-        }
+        seconds_ = settings.explore.seconds * share;
         several_at_most_ = settings.explore.deep ? kSeveralDeep : kSeveralQuick;
     }
 
@@ -142,6 +141,7 @@ class Search {
             return CaseOutcome{Verdict::inconclusive, "",
                                "no access of the testee to its buffers was seen", ""};
         singles_ = moves_at(points_, scenario_, has_several_threads_);
+        begin_ = SearchClock::now();
         run_workers();
         return conclude(baseline.trace.size());
     }
@@ -173,9 +173,13 @@ class Search {
         }
     }
 
+    double seconds_since_begin() const {
+        return std::chrono::duration<double>(SearchClock::now() - begin_).count();
+    }
+
     bool is_over() const {
         return failure_ || *settings_.stop || suite_errors_ > kSuiteErrorsAtMost ||
-               (end_ && SearchClock::now() >= *end_);
+               (seconds_ > 0 && played_ >= kPlaysAtLeast && seconds_since_begin() >= seconds_);
     }
 
     std::optional<Schedule> next() {
@@ -253,9 +257,8 @@ class Search {
         if (failure_) return confirm();
         if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
             return suite_error_;
-        const double seconds = std::chrono::duration<double>(SearchClock::now() - begin_).count();
         std::string text = fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
-                                       points_.size(), accesses, seconds);
+                                       points_.size(), accesses, seconds_since_begin());
         if (next_single_ < singles_.size())
             text += fmt::format("; the time was enough for {} of {} single moves", next_single_,
                                 singles_.size());
@@ -307,7 +310,7 @@ class Search {
     StageSettings settings_;
     const Scenario& scenario_;
     SearchClock::time_point begin_;
-    std::optional<SearchClock::time_point> end_;
+    double seconds_ = 0;  // 0: no limit
     std::mutex mutex_;
     std::mt19937_64 random_;
     std::vector<AccessPoint> points_;
