@@ -87,7 +87,7 @@ std::string describe(const Schedule& schedule) {
     std::string text;
     for (const Move& move : schedule.moves)
         text += (text.empty() ? "" : "; then ") + describe(move);
-    return text;
+    return text.empty() ? "the play as it is, without a move" : text;
 }
 
 bool has_several_threads(const std::vector<TraceEntry>& trace) {
@@ -133,6 +133,10 @@ class Search {
     CaseOutcome run() {
         Schedule plain{std::string(scenario_.name), settings_.seed, {}};
         const Played baseline = play_once(case_, settings_, scenario_, plain);
+        if (baseline.outcome.verdict == Verdict::fail) {
+            failure_ = {plain, baseline.outcome};
+            return confirm();
+        }
         if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
         has_several_threads_ = has_several_threads(baseline.trace);
         points_ = points_of(baseline.trace, scenario_.first_explored_phase,
@@ -293,7 +297,7 @@ class Search {
         again = play_once(case_, told, scenario_, schedule);
         const bool is_same = again.outcome.verdict == Verdict::fail;
         if (is_same) outcome = again.outcome;
-        outcome.message = describe(schedule) + ": " + outcome.message;
+        if (!schedule.moves.empty()) outcome.message = describe(schedule) + ": " + outcome.message;
         outcome.details = fmt::format("schedule: {}\nfound in play {} of this scenario: {}\n{}",
                                       describe(schedule), played_, scenario_.description,
                                       is_same ? "" : "played again, the same schedule passed\n") +

@@ -82,21 +82,29 @@ void Player::start() {
             stage_.guard_mapping(mapped,
                                  looks_at_data_ ? Stage::Guarded::all : Stage::Guarded::metadata);
     });
+    stage_.set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
     stage_.start();
 }
 
+// One that falls asleep before a reservation is published makes no more accesses to wait for.
+bool Player::publish_for_sleepers(bool is_quiet) {
+    bool has_published = false;
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
+        if (!rings().is_reserved(cpu) || !(is_quiet || stage_.asleep(cpu))) continue;
+        publish_reserved(cpu);
+        has_published = true;
+    }
+    return has_published;
+}
+
 void Player::settle() {
-    // It may fall asleep before a reservation is published, which wakes it again.
-    for (bool is_settled = false; !is_settled;) {
-        stage_.wait_mapped();
-        for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
-            if (rings().is_reserved(cpu)) stage_.wait_asleep_or_stuck(cpu);
-            publish_reserved(cpu);
-        }
+    stage_.wait_mapped();
+    stage_.wait_asleep();
+    // A reservation that came with the very last accesses.
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
+        if (!rings().is_reserved(cpu)) continue;
+        publish_reserved(cpu);
         stage_.wait_asleep();
-        is_settled = true;
-        for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu)
-            is_settled = is_settled && !rings().is_reserved(cpu);
     }
     ++phase_;
     accesses_of_phase_ = 0;

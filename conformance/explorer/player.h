@@ -83,6 +83,7 @@ class Player {
   private:
     Stage::AtGuard on_access(const GuardHit& hit);
     bool is_plain(const GuardHit& hit);
+    bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     const AccessPoint& note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
     bool make_move(const Move& move, const GuardHit& hit);

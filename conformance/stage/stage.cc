@@ -501,8 +501,10 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         // It is stopped at every access: the time counts from the last one on. (Who guards pages
         // lets go of one that spins.)
         if (std::exchange(hits, guard_hits_) != guard_hits_) end = limit();
+        if (on_round_ && on_round_(false)) continue;
         const Quiet quiet = look_for_quiet();
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
+            if (on_round_ && on_round_(true)) continue;
             if (nudge_retired()) continue;
             stop_hung(what, quiet);
         }

@@ -101,6 +101,11 @@ class Stage {
     // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
     // truth.
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
+    // Called again and again in every wait: for what a case does when it finds the testee in some
+    // state. `is_quiet`: nothing moves any more and something is owed. True: it did something.
+    void set_on_round(std::function<bool(bool is_quiet)> function) {
+        on_round_ = std::move(function);
+    }
     // How many waits were told that.
     std::uint64_t wake_results_told() const { return wake_results_told_; }
 
@@ -274,6 +279,7 @@ class Stage {
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
+    std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
