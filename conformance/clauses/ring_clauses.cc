@@ -54,11 +54,11 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
 }  // namespace
 
 void add_layout_clauses(std::vector<Clause>& clauses) {
-    clauses.push_back(
-        {"5.1.1",
-         "There is one buffer for each CPU; each is mapped and read by itself.",
-         {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/explored-two-large", "5.1.1/sixteen-cpus",
-          "5.1.1/two-cpus-in-the-middle", "5.1.1/event-elsewhere-at-every-step"}});
+    clauses.push_back({"5.1.1",
+                       "There is one buffer for each CPU; each is mapped and read by itself.",
+                       {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus",
+                        "5.1.1/explored-two-large", "5.1.1/sixteen-cpus",
+                        "5.1.1/two-cpus-in-the-middle", "5.1.1/event-elsewhere-at-every-step"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
                        {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",
@@ -93,12 +93,12 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.1 step 1",
                        "Nothing is read beyond write_pos; full is not empty.",
                        {"5.1.8.1-1/full-ring", "5.1.8.1-6/drain", "5.1.8.1/explored-drain"}});
-    clauses.push_back(
-        {"5.1.8.1 step 2",
-         "One that was lapped goes on at tail_pos, and no further.",
-         {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/explored-burst", "5.1.8.1-2/lapped-many-times",
-          "5.1.8.1-2/lapped-by-small-events", "5.1.8.1-2/lapped-by-one-event",
-          "5.1.8.1-2/lapped-between-two-looks", "5.1.8.1-2/lapped-in-part-between-two-looks"}});
+    clauses.push_back({"5.1.8.1 step 2",
+                       "One that was lapped goes on at tail_pos, and no further.",
+                       {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/explored-burst",
+                        "5.1.8.1-2/lapped-many-times", "5.1.8.1-2/lapped-by-small-events",
+                        "5.1.8.1-2/lapped-by-one-event", "5.1.8.1-2/lapped-between-two-looks",
+                        "5.1.8.1-2/lapped-in-part-between-two-looks"}});
     clauses.push_back({"5.1.8.1 step 4",
                        "The event lies at read_pos & (capacity - 1), in one piece.",
                        {"5.1.4/wrap-at-every-byte", "event-model/every-small-size"}});

@@ -272,7 +272,8 @@ class Search {
                                 suite_error_.message);
         CaseOutcome outcome{played_ > 0 ? Verdict::pass : Verdict::inconclusive,
                             std::string(case_.clause), text, ""};
-        outcome.explored = Explored{played_, seconds, next_single_ >= singles_.size()};
+        outcome.explored =
+            Explored{played_, seconds_since_begin(), next_single_ >= singles_.size()};
         return outcome;
     }
 

@@ -174,6 +174,11 @@ class LogReader {
                 json.expect_names({"do", "cpu", "report_bytes"});
                 operation.cpu = cpu(json);
                 break;
+            case OperationKind::reserve:
+                json.expect_names({"do", "cpu", "bytes", "report_bytes"});
+                operation.cpu = cpu(json);
+                operation.room_bytes = json.at("bytes").number(0, kAny64);
+                break;
             default:
                 read_about_buffer(json, operation);
                 break;

@@ -215,6 +215,10 @@ Json operation_to_json(const HistoryLog& log, std::size_t index) {
         case OperationKind::tolerate:
             value["cpu"] = operation.cpu;
             break;
+        case OperationKind::reserve:
+            value["cpu"] = operation.cpu;
+            value["bytes"] = operation.room_bytes;
+            break;
         case OperationKind::set_fault:
             value["buffer"] = operation.buffer;
             value["fault"] = fault_name(operation.fault);

@@ -117,6 +117,16 @@ std::uint64_t History::drop(std::uint32_t cpu) {
     return lane.events.back().sequence;
 }
 
+void History::reserve(std::uint32_t cpu, std::uint64_t bytes) {
+    ++operations_;
+    Lane& lane = this->lane(cpu);
+    Buffer& buffer = mutable_buffer(present_buffer(cpu));
+    require(!lane.batch_pending, "a batch is pending on this CPU");
+    require(bytes <= buffer.capacity / 2, "more than half of the capacity is never reserved");
+    make_room(lane, buffer, bytes);
+    log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes});
+}
+
 void History::batch_begin(std::uint32_t cpu) {
     require(!lane(cpu).batch_pending, "a batch is pending on this CPU already");
     lane(cpu).batch_pending = true;

@@ -140,6 +140,10 @@ class History {
     // E16). Returns it.
     std::uint64_t drop(std::uint32_t cpu);
 
+    // The tail makes room for an event of so many bytes (5.1.7 step 6), which is told by emit()
+    // when it is published (steps 7 and 8). Nothing else may be told of this CPU in between.
+    void reserve(std::uint32_t cpu, std::uint64_t bytes);
+
     // A batch: what is added is unpublished until the end, or until E8 makes the producer publish.
     void batch_begin(std::uint32_t cpu);
     Emitted batch_add(std::uint32_t cpu, const EventSpec& spec,

@@ -36,6 +36,8 @@ class Teller {
             case OperationKind::drop:
                 history_.drop(operation.cpu);
                 return;
+            case OperationKind::reserve:
+                return history_.reserve(operation.cpu, operation.room_bytes);
             case OperationKind::batch_begin:
                 return history_.batch_begin(operation.cpu);
             case OperationKind::batch_end:
@@ -96,6 +98,8 @@ std::string_view operation_name(OperationKind kind) {
             return "emit";
         case OperationKind::drop:
             return "drop";
+        case OperationKind::reserve:
+            return "reserve";
         case OperationKind::batch_begin:
             return "batch_begin";
         case OperationKind::batch_add:

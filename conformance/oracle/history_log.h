@@ -20,6 +20,7 @@ namespace kmes::conformance {
 enum class OperationKind : std::uint8_t {
     emit,
     drop,
+    reserve,
     batch_begin,
     batch_add,
     batch_end,
@@ -55,6 +56,7 @@ struct LoggedOperation {
     std::uint64_t report_bytes = 0;         // what set_report_bytes had said before it
     std::uint64_t timestamp = 0;            // emit, batch_add
     std::uint64_t checkpoint_bytes = 0;     // checkpoint_idle: its report_bytes
+    std::uint64_t room_bytes = 0;           // reserve
     LoggedBytes type = {};                  // emit, batch_add
     LoggedBytes extra_header = {};          // emit, batch_add
     LoggedBytes payload = {};               // emit, batch_add

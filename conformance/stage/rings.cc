@@ -204,6 +204,8 @@ void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
     Reserved& reserved = reserved_[cpu];
     reserved.spec = std::move(spec);
     const kmes_event_input input = input_of(reserved.spec);
+    // The history first, as always: the testee may see the tail move at once.
+    history_.reserve(cpu, encoded_bytes(reserved.spec));
     if (kmes_reserve(&producers_.at(cpu)->cpu, &input, &reserved.reservation) != 0)
         throw SuiteError("the reservation was refused");
     recorder_->reserved(cpu, encoded_bytes(reserved.spec));

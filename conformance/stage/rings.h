@@ -67,8 +67,8 @@ class Rings {
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
     // An event that is reserved, with room made for it, and published by commit only: what a
-    // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). To the
-    // history it happens at the commit. Nothing else may be emitted on this CPU in between.
+    // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). The
+    // history learns of the room at once. Nothing else may be emitted on this CPU in between.
     void reserve(std::uint32_t cpu, EventSpec spec);
     void commit(std::uint32_t cpu);
     bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }
