@@ -40,7 +40,7 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule)
       made_(schedule.moves.size()),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
-      looks_at_data_(scenario.looks_at_data) {}
+      looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {}
 
 CaseOutcome Player::play() {
     RingsSetup setup;
@@ -99,14 +99,17 @@ bool Player::publish_for_sleepers(bool is_quiet) {
 
 void Player::settle() {
     stage_.wait_mapped();
-    stage_.wait_asleep();
-    // A reservation that came with the very last accesses.
-    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
-        if (!rings().is_reserved(cpu)) continue;
-        publish_reserved(cpu);
+    // As long as there are reservations that came with the very last accesses.
+    for (bool is_settled = false; !is_settled;) {
         stage_.wait_asleep();
+        is_settled = !publish_for_sleepers(true);
     }
     ++phase_;
+    // Before the phases that are explored nobody asks for the data.
+    if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
+        looks_at_data_ = true;
+        stage_.guard_data();
+    }
     accesses_of_phase_ = 0;
     occurrences_.clear();
 }

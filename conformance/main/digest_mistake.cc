@@ -139,7 +139,8 @@ std::string explain_digest(std::string_view field, const EventSpec& event, std::
                            std::uint16_t cpu) {
     const Form form = form_of(field);
     const std::uint64_t right = fnv1a(event.payload);
-    const auto value = form.digits.size() <= kDigits ? value_of(form.digits, 16) : std::nullopt;
+    const std::string_view digits = form.digits;
+    const auto value = value_of(digits.size() <= kDigits ? digits : std::string_view(), 16);
     const auto decimal = value_of(form.digits, 10);
     if (value == right) return "the right digest " + form.what;
     if (decimal == right) return "the right digest in decimal";

@@ -661,6 +661,17 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
     guarded_.push_back({found->second, first_page, pages});
 }
 
+void Stage::guard_data() {
+    for (const Mapping& mapping : tracer_->mappings()) {
+        const std::uint64_t pages = mapping.length_bytes / kPageBytes;
+        for (GuardedPages& each : guarded_) {
+            if (each.mapping != mapping.id || mapping.offset_bytes != 0 || pages < 2) continue;
+            each = {each.mapping, 0, pages};
+            if (!is_recording()) tracer_->guard_pages(mapping.id, 1, pages - 1);
+        }
+    }
+}
+
 void Stage::release_data_guards() {
     for (GuardedPages& each : guarded_) {
         each = {each.mapping, 0, 1};

@@ -135,6 +135,8 @@ class Stage {
     }
     enum class Guarded { metadata, all };
     void guard_mapping(const Mapped& mapped, Guarded what);
+    // From now on the data of what is guarded as well.
+    void guard_data();
     // From now on only the metadata pages of what is guarded.
     void release_data_guards();
     void release_guards();
