@@ -144,7 +144,7 @@ class Checker {
 // What goes deeper than one run of each case.
 void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explore", raw.explore,
-                   "how far interleavings are explored: not at all, for 25 s (quick, the default), "
+                   "how far interleavings are explored: not at all, for 30 s (quick, the default), "
                    "to the end, or for so many seconds")
         ->type_name("off|quick|deep|SECONDS");
     app.add_option("--stepper", raw.stepper,

@@ -46,6 +46,13 @@ class Driver {
             history_.emit(cpu, event(), what == 4 ? EmitStyle::call : EmitStyle::kernel);
         } else if (what == 5) {
             history_.drop(cpu);
+        } else if (what == 6 && !pending && tape_.one_in(2)) {
+            // Room, and then the event that it was made for.
+            const EventSpec spec = event();
+            const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+            if (encoded_bytes(spec) > buffer.capacity / 2) return;
+            history_.reserve(cpu, encoded_bytes(spec));
+            history_.emit(cpu, spec);
         } else if (what == 6 && pending) {
             history_.batch_end(cpu);
         } else if (what == 6) {

@@ -99,6 +99,11 @@ bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t
 
 bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
     const auto number = static_cast<long>(registers.orig_rax);
+    // Also where the guard came after the entry had been looked at.
+    if (number == SYS_restart_syscall && thread.wait) {
+        restart_wait_afresh(thread, registers);
+        return thread.redirect.has_value();
+    }
     if (thread.redirect || is_about_mappings(number)) return false;
     Redirect redirect;
     arguments_of(registers, redirect.original_arguments);
