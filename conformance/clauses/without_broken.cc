@@ -22,8 +22,6 @@ const std::vector<CaseWithoutBroken>& cases_without_broken() {
          "a search: the broken testees are each meant for the case of their clause"},
         {"5.1.1/explored-two-cpus",
          "a search: the broken testees are each meant for the case of their clause"},
-        {"5.1.8.1-2/explored-burst",
-         "a search: the broken testees are each meant for the case of their clause"},
         {"5.1.1/explored-two-large",
          "a search: the broken testees are each meant for the case of their clause"},
         {"5.1.8/soak", "a search: the broken testees are each meant for the case of their clause"},

@@ -151,7 +151,7 @@ BROKEN = [
         wrong = "Looks at tail_pos and then hands a pointer into the ring to the thread that " +
                 "uses it.",
         clause = "E6",
-        case = "E20/lapped-in-part-at-every-step",
+        case = "5.1.8.1-2/explored-burst",
         language = "c++",
     ),
     dict(
@@ -166,7 +166,7 @@ BROKEN = [
         name = "handover-unmaps-under-writer",
         wrong = "Unmaps the buffer that it leaves while another thread reads in it.",
         clause = "E6",
-        case = "E20/lapped-in-part-at-every-step",
+        case = "5.1.8.1-2/explored-burst",
         language = "c++",
     ),
     dict(
