@@ -80,7 +80,10 @@ struct Rings::Producer {
 };
 
 Rings::Rings(const RingsSetup& setup)
-    : capacity_bytes_(setup.capacity_bytes), history_(history_settings(setup)) {
+    : capacity_bytes_(setup.capacity_bytes),
+      history_(history_settings(setup)),
+      silent_(std::make_unique<Recorder>(false)),
+      recorder_(silent_.get()) {
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);
         const Buffer& buffer = history_.buffer(index);

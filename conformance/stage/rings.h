@@ -127,7 +127,8 @@ class Rings {
     std::vector<std::shared_ptr<BufferMemory>> memories_;  // by BufferIndex
     std::vector<std::unique_ptr<Producer>> producers_;     // by CPU
     std::function<void()> before_operation_;
-    Recorder* recorder_ = nullptr;
+    std::unique_ptr<Recorder> silent_;  // where nobody wants to be told
+    Recorder* recorder_;
     std::function<void(BufferIndex)> on_buffer_;
     // What a case has put into a page behind the producer's back: no fault of the testee.
     std::vector<std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>>> planted_;
