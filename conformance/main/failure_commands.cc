@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "conformance/failure/commands.h"
+#include "conformance/failure/picture.h"
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
 
@@ -15,13 +16,19 @@ namespace {
 constexpr std::uint64_t kMostRuns = 1'000'000;
 
 FailureTools tools_of(const Surroundings& around) {
-    return {.cases = around.cases,
-            .run_on_stage = around.run_on_stage,
-            .check_set_up = around.check_set_up,
-            .out = around.out,
-            .error = around.error,
-            .command = around.command,
-            .stop = around.stop};
+    PictureOptions picture;
+    if (around.out_columns > 0) picture.width = around.out_columns;
+    picture.colour = around.out_is_terminal;
+    picture.unicode = around.out_is_unicode;
+    return {
+        .cases = around.cases,
+        .run_on_stage = around.run_on_stage,
+        .check_set_up = around.check_set_up,
+        .out = around.out,
+        .error = around.error,
+        .command = around.command,
+        .stop = around.stop,
+        .picture = [picture](const RunRecord& record) { return draw(record.timeline, picture); }};
 }
 
 // FILE, and what else all three have.

@@ -76,7 +76,7 @@ int main(int argument_count, char** arguments) {
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .stop = watch_interrupts(),
         .commands = commands,
-        .describe_stepper = nullptr,
+        .describe_stepper = describe_stepper,
         .debugger = &debugger,
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},

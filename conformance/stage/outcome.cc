@@ -398,6 +398,27 @@ std::string why_no_program(const std::string& name) {
 
 }  // namespace
 
+std::string describe_stepper(const StageSettings& settings) {
+    constexpr int kLooksAtMost = 200;
+    std::string reason;
+    Case first_look;
+    first_look.id = "first-look";
+    first_look.run = [&reason](Stage& stage) {
+        RingsSetup setup = stage.default_setup();
+        setup.cpus = 1;
+        stage.set_up(setup);
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            stage.guard_mapping(mapped, Stage::Guarded::metadata);
+            reason = stage.tracer().stepping_reason();
+        });
+        stage.start();
+        for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.let_run(10);
+        return CaseOutcome{Verdict::pass, "", "", ""};
+    };
+    run_on_stage(first_look, settings);
+    return reason.empty() ? "not known: the testee mapped no buffer in a first look" : reason;
+}
+
 std::string check_set_up(const StageSettings& settings) {
     if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
     if (settings.stepper == Stepper::watchpoints)
