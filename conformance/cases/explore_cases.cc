@@ -14,14 +14,12 @@ namespace kmes::conformance {
 namespace {
 
 void add(std::vector<Case>& cases, Case what, std::string_view scenario_name, double share) {
-    const std::size_t index = cases.size();
     what.level = Level::erratum;
     what.demand = Demand::explored;
-    // The list does not change any more once it runs.
-    what.run = [scenario_name, share, index](Stage& stage) {
+    what.run = [scenario_name, share](Stage& stage) {
         const Scenario* scenario = find_scenario(scenario_name);
         if (scenario == nullptr) throw SuiteError(fmt::format("no scenario {}", scenario_name));
-        return explore(all_cases().at(index), stage.settings(), *scenario, share);
+        return explore(stage.the_case(), stage.settings(), *scenario, share);
     };
     cases.push_back(std::move(what));
 }
@@ -93,13 +91,11 @@ void add_explore_cases(std::vector<Case>& cases) {
          "Events, a lap, a resize, an event, with several actions of the producer between.",
          kExpectation, nullptr},
         "mixed", 0.06);
-    const std::size_t index = cases.size();
     cases.push_back(
         {"5.1.8/soak", Level::erratum, "5.1.8", "random everything",
          "CPUs, capacities, positions, sizes, what the producer does, when, and between "
          "which accesses: all at random, from one seed, for as long as --soak says.",
-         kExpectation,
-         [index](Stage& stage) { return soak(all_cases().at(index), stage.settings()); },
+         kExpectation, [](Stage& stage) { return soak(stage.the_case(), stage.settings()); },
          Demand::soak});
 }
 

@@ -20,17 +20,6 @@ constexpr std::uint64_t kLeastEventBytes = 30;
 constexpr std::uint64_t kBurst = 8;
 constexpr std::uint64_t kBurstEventBytes = 700;
 
-// Events of `bytes` bytes altogether; none is larger than a quarter of the capacity.
-void emit_bytes(Stage& stage, std::uint32_t cpu, std::uint64_t bytes) {
-    const std::uint64_t largest = capacity(stage, cpu) / 4;
-    while (bytes > 0) {
-        std::uint64_t next = std::min(bytes, largest);
-        if (bytes - next > 0 && bytes - next < kLeastEventBytes) next -= kLeastEventBytes;
-        emit_some(stage, cpu, 1, next);
-        bytes -= next;
-    }
-}
-
 // A thread that was stopped to set guards goes back to its wait by itself. Woken before it is
 // there, it would get EAGAIN, and not be told which word woke it.
 void let_it_block(Stage& stage) {
@@ -91,7 +80,7 @@ Step burst(Stage& stage, std::uint64_t passed) {
     step.cpus = {0};
     step.wake = [&stage] { emit_some(stage, 0, kBurst, kBurstEventBytes); };
     step.act = [&stage, passed](const GuardHit&) {
-        emit_bytes(stage, 0, capacity(stage, 0) - kBurst * kBurstEventBytes + passed);
+        stage.rings().emit_bytes(0, capacity(stage, 0) - kBurst * kBurstEventBytes + passed);
     };
     return step;
 }
@@ -135,7 +124,7 @@ CaseOutcome torn_by_one(Stage& stage) {
         step.cpus = {0};
         step.first_page = first_page;
         step.wake = [&stage] { emit_some(stage, 0, 1, kEventBytes); };
-        step.act = [&stage](const GuardHit&) { emit_bytes(stage, 0, capacity(stage, 0)); };
+        step.act = [&stage](const GuardHit&) { stage.rings().emit_bytes(0, capacity(stage, 0)); };
         act_at(stage, step, 1);
     }
     return stage.finish();

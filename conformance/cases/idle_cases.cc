@@ -57,17 +57,11 @@ class Burner {
     std::thread thread_;
 };
 
-RingsSetup one_cpu(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    return setup;
-}
-
 // All threads of the testee, beside one that never rests. A spinner uses as much; a wait of a
 // millisecond in an interpreter, traced, uses a tenth of a processor.
 CaseOutcome idle_burns_no_cpu(Stage& stage) {
     constexpr double kMost = 0.6;
-    stage.set_up(one_cpu(stage));
+    set_up_one_cpu(stage);
     emit_some(stage, 0, 3, 100);
     stage.start();
     stage.wait_delivered();
@@ -103,7 +97,7 @@ CaseOutcome delivers_when_woken(Stage& stage) {
     const auto seconds_since = [](TimePoint from) {
         return std::chrono::duration<double>(Clock::now() - from).count();
     };
-    stage.set_up(one_cpu(stage));
+    set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
     double best = 1e9;

@@ -20,8 +20,7 @@ constexpr std::uint64_t kLeastEventBytes = 30;
 }  // namespace
 
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
-    for (std::uint64_t i = 0; i < count; ++i)
-        stage.rings().emit(cpu, stage.rings().make(event_bytes));
+    stage.rings().emit_many(cpu, count, event_bytes);
 }
 
 void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes) {
@@ -29,6 +28,12 @@ void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_byte
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
             emit_some(stage, cpu, 1, event_bytes);
     }
+}
+
+void set_up_one_cpu(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    stage.set_up(setup);
 }
 
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
@@ -48,15 +53,9 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu) {
 
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
     const std::uint64_t size = capacity(stage, cpu);
-    const std::uint64_t largest = size / 4;
     std::uint64_t left = (size - offset - write_pos(stage, cpu)) & (size - 1);
     if (left < kLeastEventBytes) left += size;
-    while (left > 0) {
-        std::uint64_t bytes = std::min(left, largest);
-        if (left - bytes > 0 && left - bytes < kLeastEventBytes) bytes = left - kLeastEventBytes;
-        emit_some(stage, cpu, 1, bytes);
-        left -= bytes;
-    }
+    stage.rings().emit_bytes(cpu, left);
 }
 
 namespace {

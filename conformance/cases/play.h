@@ -44,6 +44,9 @@ void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 // The last one has at least the least size that an event can have.
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
+// The rings as the command line says, with one CPU only. Before anything else.
+void set_up_one_cpu(Stage& stage);
+
 // Present positions of a CPU.
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu);
 std::uint64_t capacity(Stage& stage, std::uint32_t cpu);

@@ -31,18 +31,9 @@ void explain(const std::function<void()>& play, const std::string& interleaving)
     }
 }
 
-RingsSetup one_cpu(Stage& stage) {
-    // A consumer that is alone on its buffers is right to sleep without a limit.
-    if (!stage.settings().shared)
-        stop_unsupported("several consumers on one buffer are played with --shared only");
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    return setup;
-}
-
 CaseOutcome cleared_while_it_sleeps(Stage& stage) {
     constexpr int kRounds = 4;
-    stage.set_up(one_cpu(stage));
+    set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
     for (int round = 0; round < kRounds; ++round) {
@@ -64,7 +55,7 @@ CaseOutcome cleared_while_it_sleeps(Stage& stage) {
 
 // The other one's store comes before each access of the testee to the page, in turn.
 CaseOutcome cleared_at_every_step(Stage& stage) {
-    stage.set_up(one_cpu(stage));
+    set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
     explain([&stage] { act_at_every_access(stage, 0, [&stage] { other_clears(stage); }); },
@@ -76,7 +67,7 @@ CaseOutcome cleared_at_every_step(Stage& stage) {
 // The other one was woken in vain and asks again: the flag is 1 although the testee is awake, and
 // the testee clears it. That is harmless for the testee itself, whatever its mode.
 CaseOutcome set_at_every_step(Stage& stage) {
-    stage.set_up(one_cpu(stage));
+    set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
     act_at_every_access(stage, 0, [&stage] {

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -42,7 +41,6 @@ constexpr std::size_t kPointsRecorded = 4096;
 struct Played {
     CaseOutcome outcome;
     std::vector<TraceEntry> trace;
-    std::size_t moves_made = 0;
 };
 
 // What is one access earlier or later: for `shrink`.
@@ -65,17 +63,8 @@ Played play_once(const Case& the_case, const StageSettings& settings, const Scen
     own.capacity_bytes = scenario.capacity_bytes;
     Case play = the_case;
     play.run = [&](Stage& stage) {
-        Player player(stage, scenario, schedule);
-        try {
-            CaseOutcome outcome = player.play();
-            played.trace = player.trace();
-            played.moves_made = player.moves_made();
-            return outcome;
-        } catch (...) {
-            played.trace = player.trace();
-            played.moves_made = player.moves_made();
-            throw;
-        }
+        Player player(stage, scenario, schedule, played.trace);
+        return player.play();
     };
     played.outcome = run_on_stage(play, own);
     if (played.outcome.record)
@@ -235,7 +224,6 @@ class Search {
                 ++not_shown_;
                 return;
         }
-        if (played.moves_made < schedule.moves.size()) ++not_reached_;
         if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace);
     }
 
@@ -331,7 +319,6 @@ class Search {
     std::uint64_t branches_seen_ = 0;
     bool has_several_threads_ = false;
     std::uint64_t played_ = 0;
-    std::uint64_t not_reached_ = 0;
     std::uint64_t not_shown_ = 0;
     std::uint64_t suite_errors_ = 0;
     CaseOutcome suite_error_;

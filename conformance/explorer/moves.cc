@@ -30,10 +30,6 @@ bool swaps_buffers(Action action) {
            action == Action::swap_twice;
 }
 
-void emit_many(Rings& rings, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
-    for (std::uint64_t i = 0; i < count; ++i) rings.emit(cpu, rings.make(event_bytes));
-}
-
 void emit_batch(Rings& rings, std::uint32_t cpu) {
     const std::vector<EventSpec> specs{rings.make(70), rings.make(45), rings.make(130)};
     rings.batch(cpu, specs);

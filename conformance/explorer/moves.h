@@ -15,7 +15,6 @@ namespace kmes::conformance {
 
 bool swaps_buffers(Action action);
 
-void emit_many(Rings& rings, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 void emit_batch(Rings& rings, std::uint32_t cpu);
 
 // The sizes of an event's header, as a torn read may find them (E7).

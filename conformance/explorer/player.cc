@@ -4,7 +4,6 @@
 #include "conformance/explorer/player.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "conformance/explorer/moves.h"
@@ -33,10 +32,12 @@ bool same_access(const AccessPoint& a, const AccessPoint& b) {
 
 }  // namespace
 
-Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule)
+Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
+               std::vector<TraceEntry>& trace)
     : stage_(stage),
       scenario_(scenario),
       schedule_(schedule),
+      trace_(trace),
       made_(schedule.moves.size()),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
@@ -116,9 +117,8 @@ void Player::settle() {
 
 std::int32_t Player::ordinal_of(pid_t thread) {
     const auto found = std::find(threads_.begin(), threads_.end(), thread);
+    const auto index = found - threads_.begin();
     if (found == threads_.end()) threads_.push_back(thread);
-    const auto index = found == threads_.end() ? threads_.size() - 1
-                                               : static_cast<std::size_t>(found - threads_.begin());
     return static_cast<std::int32_t>(index) + 1;
 }
 
@@ -136,8 +136,7 @@ AccessPoint Player::point_of(const BufferAccess& access, BufferIndex buffer) con
     return point;
 }
 
-const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
-                                BufferIndex buffer) {
+AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer) {
     TraceEntry entry;
     entry.instruction_pointer = hit.code.instruction_pointer;
     entry.thread = ordinal_of(hit.tid);
@@ -146,11 +145,8 @@ const AccessPoint& Player::note(const GuardHit& hit, const BufferAccess& access,
     point.occurrence = ++occurrences_[key_of(point)];
     if (point.offset_bytes >= kMetadataBytes)
         data_offset_[point.cpu] = point.offset_bytes - kMetadataBytes;
-    // The last one is overwritten where there is no room: what has been returned is good until
-    // then.
-    if (trace_.size() > kTraceAtMost) trace_.pop_back();
-    trace_.push_back(entry);
-    return trace_.back().point;
+    if (trace_.size() < kTraceAtMost) trace_.push_back(entry);
+    return point;
 }
 
 // Most accesses of a play are only noted, without the way through the stage.
@@ -189,13 +185,16 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
             const Move& move = schedule_.moves[i];
             if (made_[i] || !same_access(point, move.point)) continue;
             made_[i] = true;
-            ++moves_made_;
             is_done = make_move(move, hit) || is_done;
         }
         if (random_left_ > 0 && random_() % random_one_in_ == 0) move_at_random(point, hit);
     }
-    if (looks_at_data_ && moves_made_ > 0) stop_looking_at_data();
+    if (looks_at_data_ && has_made_a_move()) stop_looking_at_data();
     return is_done ? Stage::AtGuard::done : Stage::AtGuard::step;
+}
+
+bool Player::has_made_a_move() const {
+    return std::find(made_.begin(), made_.end(), true) != made_.end();
 }
 
 // What comes after a lap would be thousands of accesses to events that nobody tears.
@@ -268,17 +267,17 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
         case Action::emit:
             return emit(other, 70);
         case Action::burst:
-            return emit_many(rings(), cpu, capacity / 2 / 512, 512);
+            return rings().emit_many(cpu, capacity / 2 / 512, 512);
         case Action::batch:
             return emit_batch(rings(), cpu);
         case Action::drop:
             return rings().drop(cpu);
         case Action::lap_part:
-            return emit_many(rings(), other, 10, capacity / 8);
+            return rings().emit_many(other, 10, capacity / 8);
         case Action::lap:
-            return emit_many(rings(), cpu, capacity / 8000 + 2, 8000);
+            return rings().emit_many(cpu, capacity / 8000 + 2, 8000);
         case Action::laps:
-            return emit_many(rings(), cpu, 7, capacity / 2);
+            return rings().emit_many(cpu, 7, capacity / 2);
         case Action::grow:
             resize_all(2 * capacity);
             return emit(cpu, 90);
@@ -326,19 +325,12 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
 
 // Exactly as much is written as gives up everything up to the end of that event, and no more.
 void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
-    constexpr std::uint64_t kLeastEventBytes = 31;
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], further);
     if (placement == nullptr) return;
     const std::uint64_t target = placement->position + placement->bytes + buffer.capacity;
-    std::uint64_t left = target - buffer.write_pos;
-    while (left >= kLeastEventBytes) {
-        std::uint64_t bytes = std::min(left, buffer.capacity / 4);
-        if (left - bytes > 0 && left - bytes < kLeastEventBytes) bytes -= kLeastEventBytes;
-        emit(cpu, bytes);
-        left -= bytes;
-    }
+    rings().emit_bytes(cpu, target - buffer.write_pos);
 }
 
 // What the other threads do meanwhile must not need this one, and must not harm it. Events come for

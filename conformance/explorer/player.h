@@ -52,8 +52,9 @@ struct Scenario {
 
 class Player {
   public:
-    // Both must outlive the player.
-    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule);
+    // All must outlive the player. `trace` gets the accesses as they come, however the play ends.
+    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
+           std::vector<TraceEntry>& trace);
 
     // The whole play, to the judge's verdict. Throws Stop as the stage does.
     CaseOutcome play();
@@ -73,19 +74,12 @@ class Player {
     // Until it has delivered what it owes and sleeps; then the next phase begins.
     void settle();
 
-    // -- What came of it --
-    const std::vector<TraceEntry>& trace() const { return trace_; }
-    // How many of the schedule's moves found their point, and could be made there.
-    std::size_t moves_made() const { return moves_made_; }
-    // Accesses so far, also those that the trace has no room for.
-    std::uint64_t accesses() const { return accesses_; }
-
   private:
     Stage::AtGuard on_access(const GuardHit& hit);
     bool is_plain(const GuardHit& hit);
     bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
-    const AccessPoint& note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
+    AccessPoint note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
     bool make_move(const Move& move, const GuardHit& hit);
     void act(const Move& move, std::uint32_t cpu, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
@@ -93,6 +87,7 @@ class Player {
     void overtake(std::uint32_t cpu, std::uint64_t further);
     void move_at_random(const AccessPoint& point, const GuardHit& hit);
     bool must_nudge() const;
+    bool has_made_a_move() const;
     void stop_looking_at_data();
     std::int32_t ordinal_of(pid_t thread);
 
@@ -100,12 +95,11 @@ class Player {
     const Scenario& scenario_;
     const Schedule& schedule_;
     std::uint32_t phase_ = 0;
-    std::vector<TraceEntry> trace_;
+    std::vector<TraceEntry>& trace_;
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
     std::vector<bool> made_;
-    std::size_t moves_made_ = 0;
     std::vector<std::uint64_t> data_offset_;  // by CPU: in the region, of the last read of data
     std::vector<std::uint64_t>
         commit_after_;  // by CPU: accesses until the reservation is published

@@ -105,10 +105,10 @@ class Soak {
             case 2:
                 return resize(player);
             case 3:
-                return emit_many(player.rings(), cpu, 60, 30 + random_() % 200);
+                return player.rings().emit_many(cpu, 60, 30 + random_() % 200);
             case 4:
-                return emit_many(player.rings(), cpu, 3 + random_() % 12,
-                                 player.stage().capacity_bytes() / 8);
+                return player.rings().emit_many(cpu, 3 + random_() % 12,
+                                                player.stage().capacity_bytes() / 8);
             case 5:
                 player.rings().spurious_wake(cpu);
                 return player.nudge_retired();
@@ -147,7 +147,8 @@ CaseOutcome play(const Case& the_case, const StageSettings& settings, std::uint6
     own.cpus = scenario.cpus;
     own.capacity_bytes = scenario.capacity_bytes;
     Case one = the_case;
-    one.run = [&](Stage& stage) { return Player(stage, scenario, schedule).play(); };
+    std::vector<TraceEntry> trace;  // nobody looks at it
+    one.run = [&](Stage& stage) { return Player(stage, scenario, schedule, trace).play(); };
     return run_on_stage(one, own);
 }
 

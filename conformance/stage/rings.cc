@@ -173,6 +173,22 @@ Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
     return expected;
 }
 
+void Rings::emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
+    for (std::uint64_t i = 0; i < count; ++i) emit(cpu, make(event_bytes));
+}
+
+void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
+    constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
+    const std::uint64_t largest = history_.buffer(history_.present_buffer(cpu)).capacity / 4;
+    while (bytes >= kLeastEventBytes) {
+        std::uint64_t next = std::min(bytes, largest);
+        // What is left over has to be an event, too.
+        if (next < bytes && bytes - next < kLeastEventBytes) next -= kLeastEventBytes;
+        emit(cpu, make(next));
+        bytes -= next;
+    }
+}
+
 void Rings::drop(std::uint32_t cpu) {
     const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
     if (emit(cpu, make(capacity / 2 + 1)).outcome != EmitOutcome::dropped)

@@ -63,6 +63,11 @@ class Rings {
 
     // -- The producer (timestamps: the stage's clock unless the spec has one) --
     Emitted emit(std::uint32_t cpu, EventSpec spec, EmitStyle style = EmitStyle::kernel);
+    // `count` events of `event_bytes` bytes.
+    void emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
+    // Events of exactly `bytes` bytes altogether, none larger than a quarter of the capacity. Fewer
+    // than the least event has (30) are not written.
+    void emit_bytes(std::uint32_t cpu, std::uint64_t bytes);
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);

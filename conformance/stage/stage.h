@@ -45,6 +45,7 @@ class Stage {
     ~Stage();
 
     const StageSettings& settings() const { return settings_; }
+    const Case& the_case() const { return case_; }
     std::uint32_t cpus() const { return rings_ ? rings_->cpus() : settings_.cpus; }
     std::uint64_t capacity_bytes() const {
         return rings_ ? rings_->capacity_bytes() : settings_.capacity_bytes;

@@ -76,6 +76,7 @@ rule_license() {
     files . "$LICENSE_TEXTS" | on_files awk -v code_files="$CODE_FILES" '
         function right_one() {
             if (file ~ /^kmes\//) return "GPL-2.0-only OR MIT"
+            if (file ~ /^kmod\/uapi\//) return "GPL-2.0 WITH Linux-syscall-note"
             return file ~ /^kmod\// ? "GPL-2.0-only" : "MIT"
         }
         function judge() {

@@ -234,6 +234,7 @@ static void drain(struct ring* r) {
         const uint64_t tail = load_64(r, 72);
         if (tail > r->read_pos) {
             r->read_pos = tail;
+            needed = kHeader;
             if (!WRONG(kCarrySurvivesLap)) r->copied = 0;
             continue;
         }
