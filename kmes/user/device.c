@@ -1,29 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * /dev/kmes. See device.h for why it is never there yet.
+ * /dev/kmes by its ioctls. See device.h.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "kmes/user/device.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/kmes.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static int open_device(void) {
+    int fd = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
+
+    if (fd >= 0) return fd;
+    switch (errno) {
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+            return -errno;
+        case EACCES:
+        case EPERM:
+            return -EPERM;
+        default:
+            return -ENODEV;
+    }
+}
+
+/* One ioctl on an open file of its own. */
+static int ask(unsigned long request, void* argument) {
+    int fd = open_device();
+    int error = 0;
+
+    if (fd < 0) return fd;
+    if (ioctl(fd, request, argument) != 0) error = errno == ENOTTY ? -ENODEV : -errno;
+    close(fd);
+    return error;
+}
+
+static __u64 address_of(const void* pointer) {
+    return (uintptr_t)pointer;
+}
 
 int kmes_device_attach(int* fds, int* count, __u64* capacity_bytes) {
-    (void)fds;
-    (void)count;
-    (void)capacity_bytes;
-    return -ENODEV;
+    struct kmes_ioctl_attach attach = {0};
+    int error;
+
+    if (!count || !capacity_bytes) return -EFAULT;
+    attach.fds_address = address_of(fds);
+    attach.count = *count > 0 ? (__u32)*count : 0;
+    error = ask(KMES_IOC_ATTACH, &attach);
+    if (!error || error == -ERANGE) *count = (int)attach.count;
+    if (!error) *capacity_bytes = attach.capacity;
+    return error;
 }
 
 int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
-    (void)type;
-    (void)type_len;
-    (void)payload;
-    (void)payload_len;
-    return -ENODEV;
+    struct kmes_ioctl_emit emit = {0};
+
+    emit.type_address = address_of(type);
+    emit.payload_address = address_of(payload);
+    emit.payload_len = payload_len;
+    emit.type_len = type_len;
+    return ask(KMES_IOC_EMIT, &emit);
 }
 
 int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
-    (void)entries;
-    (void)count;
-    (void)emitted;
-    return -ENODEV;
+    struct kmes_ioctl_emit_batch batch = {0};
+    int error;
+
+    if (!emitted) return -EFAULT;
+    batch.entries_address = address_of(entries);
+    batch.count = count;
+    error = ask(KMES_IOC_EMIT_BATCH, &batch);
+    if (error != -ENODEV) *emitted = batch.emitted;
+    return error;
 }

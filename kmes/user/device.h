@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where libkmes meets the kernel module: /dev/kmes. The module brings its ioctls with it; until
- * then nothing is known that could be asked of the device, and so it counts as absent, whether the
- * node is there or not. The place in the order of libkmes.h is kept.
+ * Where libkmes meets the kernel module: /dev/kmes, asked by the ioctls of <linux/kmes.h>. The
+ * device is opened for each call and closed behind it, so that nothing of it is left in a program
+ * that closes all its descriptors, or forks.
+ *
+ * -ENODEV from any of these: there is no such device, or it is not this one; a permission that is
+ * missing to open it is -EPERM. Everything else is the device's own word.
  */
 #ifndef KMES_USER_DEVICE_H
 #define KMES_USER_DEVICE_H
@@ -11,15 +14,13 @@
 
 KMES_EXTERN_C_BEGIN
 
-#define KMES_DEVICE_PATH "/dev/kmes"
-
-/* As kmes_attach. -ENODEV: there is no device that this library knows how to ask. */
+/* As kmes_attach. */
 int kmes_device_attach(int* fds, int* count, __u64* capacity_bytes);
 
-/* As kmes_emit. -ENODEV likewise. */
+/* As kmes_emit. */
 int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 
-/* As kmes_emit_batch. -ENODEV likewise. */
+/* As kmes_emit_batch. */
 int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
 KMES_EXTERN_C_END

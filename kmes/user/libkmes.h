@@ -5,7 +5,7 @@
  * Each call is tried in this order, and the first that is there answers:
  *
  *   1. the system calls 1090, 1091 and 1092. ENOSYS: this kernel has none.
- *   2. /dev/kmes, of the kernel module (device.h).
+ *   2. /dev/kmes, of the kernel module (<linux/kmes.h>).
  *   3. a producer in userspace, at the Unix socket that the environment variable KMES_SOCKET names
  *      (a path, or '@' and an abstract name), or at /run/kmes/producer.socket. The variable is not
  *      looked at in a program with raised privileges.
