@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * kmes/platform.h for the kernel. Never included but by kmes/platform.h.
+ *
+ * The critical section of a CPU of the real world is "interrupts off" on that processor, with a
+ * mark for what still comes in between: an NMI (E16). It takes no lock, so that it does in any
+ * context, on PREEMPT_RT too. A CPU of a test world has the mark alone: its operations are kept
+ * apart by world->lock, and its critical section may stay open from one ioctl to the next.
+ */
+#ifndef KMES_KMOD_PLATFORM_KERNEL_H
+#define KMES_KMOD_PLATFORM_KERNEL_H
+
+#include <linux/irqflags.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+
+#include "kmes/order.h"
+#include "kmes/types.h"
+
+struct kmes_platform {
+    bool is_real;
+    unsigned is_held;             /* kmes_local_load, kmes_local_store */
+    unsigned long interrupts;     /* of whoever holds it */
+    struct task_struct* measured; /* the resize on its way, whose sections are timed (E18) */
+    u64 entered_ns;
+    u64 longest_pause_ns;
+    u64* clock_ns; /* of a test world */
+    u64* clock_step_ns;
+};
+
+/* In wake.c; here, since struct kmes_memory is not known to the core. */
+void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer* buffer);
+
+/* The fast accessor: the ordinary one waits for the writer of the time, which an NMI may have
+ * interrupted. */
+static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
+    __u64 now;
+
+    if (KMES_LIKELY(platform->is_real)) return ktime_get_real_fast_ns();
+    now = *platform->clock_ns;
+    *platform->clock_ns += *platform->clock_step_ns;
+    return now;
+}
+
+static inline bool kmes_platform_is_measured(const struct kmes_platform* platform) {
+    return KMES_UNLIKELY(platform->measured) && in_task() && platform->measured == current;
+}
+
+/*
+ * An NMI before the mark is set emits whole, between two emissions. One after it is turned away;
+ * so nobody but the holder touches what comes after the mark here, or before it is taken off below.
+ */
+static inline bool kmes_platform_enter(struct kmes_platform* platform) {
+    unsigned long interrupts = 0;
+
+    if (KMES_LIKELY(platform->is_real)) local_irq_save(interrupts);
+    if (KMES_UNLIKELY(kmes_local_load(&platform->is_held))) {
+        if (platform->is_real) local_irq_restore(interrupts);
+        return false;
+    }
+    kmes_local_store(&platform->is_held, 1);
+    platform->interrupts = interrupts;
+    if (kmes_platform_is_measured(platform)) platform->entered_ns = ktime_get_mono_fast_ns();
+    return true;
+}
+
+static inline void kmes_platform_exit(struct kmes_platform* platform) {
+    unsigned long interrupts = platform->interrupts;
+
+    if (kmes_platform_is_measured(platform)) {
+        u64 pause_ns = ktime_get_mono_fast_ns() - platform->entered_ns;
+
+        if (pause_ns > platform->longest_pause_ns) platform->longest_pause_ns = pause_ns;
+    }
+    kmes_local_store(&platform->is_held, 0);
+    if (KMES_LIKELY(platform->is_real)) local_irq_restore(interrupts);
+}
+
+#endif
