@@ -123,11 +123,11 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance bench fuzz mutants replay test setup check fmt help'
+    local commands='conformance bench fuzz mutants replay vm test setup check fmt help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
-    like "$ERR" "setup: unknown section 'everything'; one of: required testees optional$"
+    like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
     kmes 2 test msan
     like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile$"
     kmes 2 fuzz

@@ -4,6 +4,8 @@
 # Installs what tools/packages.txt lists. Knows apt and that file's form, nothing of what the
 # packages are for.
 
+readonly SETUP_SECTIONS='required testees kernel optional'
+
 # packages_of SECTION: the names in one section of tools/packages.txt. A malformed line is named,
 # status 3.
 packages_of() {
@@ -78,10 +80,10 @@ setup_section() {
 setup_command() {
     local section status=0
     for section in "$@"; do
-        case "$section" in
-            required | testees | optional) ;;
+        case " $SETUP_SECTIONS " in
+            *" $section "*) ;;
             *)
-                bad_usage "setup: unknown section '$section'; one of: required testees optional"
+                bad_usage "setup: unknown section '$section'; one of: $SETUP_SECTIONS"
                 return
                 ;;
         esac

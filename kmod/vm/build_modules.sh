@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds the modules for one kernel in a copy of the sources, once: the folder that they are in is
+# named by what they were built from. Prints that folder, in which are kmes.ko (the test build),
+# production/kmes.ko, and the modules that tests load besides. Needs no root.
+#
+#   build_modules.sh REPOSITORY KERNEL_BUILD CACHE_FOLDER
+set -uo pipefail
+
+# Folders of modules of their own, beside the module.
+readonly OTHERS='load bugs samples'
+
+die() {
+    printf 'build_modules.sh: %s\n' "$*" >&2
+    exit 3
+}
+
+sources() {
+    (cd -- "$1" && find kmes kmod -type f \( -name '*.[ch]' -o -name 'Kbuild' \) \
+        ! -path 'kmes/user/*' ! -path '*/tests/*' | LC_ALL=C sort)
+}
+
+# make_modules KERNEL_BUILD FOLDER ARGUMENTS...: without type information, for which Debian's 6.12
+# would want pahole, and which nothing here uses.
+make_modules() {
+    local kernel=$1 folder=$2
+    shift 2
+    make -s -C "$kernel" M="$folder" CONFIG_DEBUG_INFO_BTF_MODULES= -j"$(nproc)" "$@" modules
+}
+
+build() {
+    local root=$1 kernel=$2 part=$3 other
+    (cd -- "$root" && sources . | cpio -pdm --quiet "$part/test") || return
+    cp -r "$part/test" "$part/production-source" || return
+    mkdir "$part/out" "$part/out/production" || return
+    make_modules "$kernel" "$part/test/kmod" KMES_TEST=1 || return
+    cp "$part/test/kmod/kmes.ko" "$part/out/" || return
+    make_modules "$kernel" "$part/production-source/kmod" || return
+    cp "$part/production-source/kmod/kmes.ko" "$part/out/production/" || return
+    for other in $OTHERS; do
+        [ -e "$part/test/kmod/$other/Kbuild" ] || continue
+        make_modules "$kernel" "$part/test/kmod/$other" \
+            KBUILD_EXTRA_SYMBOLS="$part/test/kmod/Module.symvers" || return
+        cp "$part/test/kmod/$other"/*.ko "$part/out/" || return
+    done
+}
+
+main() {
+    [ $# -eq 3 ] || die "usage: build_modules.sh REPOSITORY KERNEL_BUILD CACHE_FOLDER"
+    local root=$1 kernel=$2 cache=$3 key out part
+    key=$({ printf '%s\n' "${kernel##*/}" && cat -- "$0" && gcc --version &&
+        sources "$root" | (cd -- "$root" && xargs sha256sum); } | sha256sum | cut -c1-16)
+    out=$cache/modules-$key
+    if [ ! -d "$out" ]; then
+        mkdir -p "$cache" || die "$cache cannot be written"
+        find "$cache" -maxdepth 1 -name 'modules-*' -mtime +7 -exec rm -rf -- {} + 2>/dev/null
+        part=$(mktemp -d "$cache/part.XXXXXXXX") || die "$cache cannot be written"
+        if ! build "$root" "$kernel" "$part" >"$part/log" 2>&1; then
+            cat -- "$part/log" >&2
+            rm -rf -- "$part"
+            die "the modules could not be built for ${kernel##*/}; the log is above"
+        fi
+        # What a compiler has to say is not lost in a log.
+        [ ! -s "$part/log" ] || cat -- "$part/log" >&2
+        mv -T "$part/out" "$out" 2>/dev/null
+        rm -rf -- "$part"
+    fi
+    printf '%s\n' "$out"
+}
+
+main "$@"

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`tools/kmes vm`, when kernel, modules and programs are built: packs them, boots, judges.
+
+  vm.py command  ... -- COMMAND...   one command in the guest; its output, its exit status
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import initramfs
+import machine
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FAILED = 1
+SET_UP = 3
+BOOT_SECONDS = 90
+
+
+def time_limit_scale():
+    try:
+        return max(1.0, float(os.environ.get("KMES_TIMEOUT_SCALE", "1")))
+    except ValueError:
+        return 1.0
+
+
+def base_image(modules):
+    """busybox, the guest's scripts, the modules: what every boot has."""
+    image = initramfs.Initramfs()
+    busybox = shutil.which("busybox")
+    if not busybox:
+        sys.exit("tools/kmes: vm: busybox is missing; the package busybox-static has it")
+    image.add("/bin/busybox", busybox)
+    applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
+    for applet in applets.stdout.split():
+        if applet != "busybox":
+            image.add_link(f"/bin/{applet}", "busybox")
+    for name in sorted(os.listdir(os.path.join(HERE, "guest"))):
+        place = "/init" if name == "init" else f"/kmes/bin/{name}"
+        with open(os.path.join(HERE, "guest", name), "rb") as file:
+            image.add_bytes(place, file.read(), 0o755)
+    image.add_link("/kmes/bin/kmes_load_production", "kmes_load")
+    if modules:
+        image.add("/kmes/modules", modules)
+    return image
+
+
+def quoted(words):
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def run_command(options, folder):
+    image = base_image(options.modules)
+    for path in options.pack:
+        image.add(f"/kmes/bin/{os.path.basename(os.path.normpath(path))}", path)
+    words = list(options.command)
+    if "/" in words[0] and os.path.isfile(words[0]):
+        image.add(f"/kmes/bin/{os.path.basename(words[0])}", words[0])
+        words[0] = os.path.basename(words[0])
+    load = ""
+    if options.modules:
+        load = "kmes_load_production && " if options.production else "kmes_load && "
+    image.add_bytes("/kmes/command", (load + quoted(words) + "\n").encode(), 0o755)
+    initrd = os.path.join(folder, "initramfs")
+    image.write(initrd)
+
+    def say(line):
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+
+    vm = machine.Machine(options.image, initrd, folder, cpus=options.cpus,
+                         memory_mb=options.memory, acpi=options.acpi)
+    ended = vm.run((BOOT_SECONDS + options.seconds) * time_limit_scale(), say)
+    log = vm.log()
+    if options.log:
+        shutil.copyfile(vm.log_path, options.log)
+    wrong = machine.what_is_wrong(ended, log)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if wrong:
+        return ended.status or FAILED
+    return ended.status
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="vm.py")
+    parser.add_argument("what", choices=("command",))
+    parser.add_argument("--image", required=True, help="the kernel")
+    parser.add_argument("--modules", default="", help="folder of modules built for it")
+    parser.add_argument("--acpi", action="store_true")
+    parser.add_argument("--pack", action="append", default=[])
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--memory", type=int, default=1024)
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--production", action="store_true")
+    parser.add_argument("--log", default="")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="kmes-vm.") as folder:
+        try:
+            return run_command(options, folder)
+        except OSError as error:
+            print(f"tools/kmes: vm: {error}", file=sys.stderr)
+            return SET_UP
+
+
+if __name__ == "__main__":
+    sys.exit(main())

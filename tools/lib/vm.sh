@@ -1,0 +1,153 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes vm`: the kernel module in a virtual machine (docs/vm.md). Finds or builds the kernel,
+# the modules and the guest's programs; kmod/vm/vm.py packs, boots and judges. Knows no test.
+
+readonly VM_KERNELS='6.1 6.12 kasan kcsan'
+
+vm_usage() {
+    cat <<TEXT
+usage: tools/kmes vm [OPTIONS...] [-- COMMAND [ARGUMENTS...]]
+
+Boots a virtual machine with the module's test build loaded, and runs COMMAND in it: its output and
+its exit status are the command's. COMMAND is a program of the guest (busybox has the usual ones),
+or the path of one here, which is taken along with its libraries.
+Whatever the kernel reports in its log fails the run.
+
+  --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
+  --no-module      does not load the module
+  --production     takes the module without the test ioctls
+  --pack PATH      takes a file or a folder along, to /kmes/bin; may be repeated
+  --seconds N      the time limit of the command; 120. KMES_TIMEOUT_SCALE is a factor on it
+  --memory MB      of the machine; 1024
+  --cpus N         of the machine; 2
+  --log FILE       keeps the kernel's log
+
+Exit status: the command's; 1 the kernel reported something, or the command did not end;
+2 bad usage; 3 set-up or build failed.
+TEXT
+}
+
+# The cache of kernels and modules, and a lock-free way to make a folder in it: under another name
+# first.
+vm_cache() {
+    local cache
+    if ! cache=$(cache_folder); then
+        say_error "vm: nowhere to keep kernels: no cache folder can be written by this user"
+        return "$STATUS_SETUP"
+    fi
+    printf '%s\n' "$cache/vm"
+}
+
+# vm_headers KERNEL: the folder of the newest of Debian's headers that are installed for it.
+vm_headers() {
+    local found
+    found=$(printf '%s\n' /usr/src/linux-headers-"$1".*-cloud-amd64 | sort -V | tail -n 1)
+    if [ ! -d "$found" ]; then
+        say_error "vm: no headers of Debian's cloud kernel $1 in /usr/src; tools/kmes setup kernel"
+        return "$STATUS_SETUP"
+    fi
+    printf '%s\n' "$found"
+}
+
+# vm_debian_image KERNEL: Debian's kernel of the same version as the headers; fetched as an ordinary
+# user may, never installed. Prints the file.
+vm_debian_image() {
+    local headers release version cache folder part
+    headers=$(vm_headers "$1") && cache=$(vm_cache) || return
+    release=${headers##*/linux-headers-}
+    version=$(dpkg-query -W -f='${Version}' "linux-headers-$release") || return "$STATUS_SETUP"
+    folder=$cache/image-$release-$version
+    if [ ! -e "$folder/vmlinuz" ]; then
+        make_scratch && mkdir -p "$cache" && part=$(mktemp -d "$cache/part.XXXXXXXX") || return
+        if ! vm_fetch "$part" "linux-image-$release=$version" >"$KMES_SCRATCH/apt.log" 2>&1; then
+            cat -- "$KMES_SCRATCH/apt.log" >&2
+            rm -rf -- "$part"
+            say_error "vm: the package linux-image-$release $version could not be fetched"
+            return "$STATUS_SETUP"
+        fi
+        mv -T -- "$part" "$folder" 2>/dev/null || rm -rf -- "$part"
+    fi
+    printf '%s\n' "$folder/vmlinuz"
+}
+
+# vm_fetch FOLDER PACKAGE=VERSION: the kernel of that package, as FOLDER/vmlinuz.
+vm_fetch() (
+    cd -- "$1" || exit
+    # apt may fetch as a user of its own.
+    chmod 755 .
+    apt-get download "$2" || { [ "$(id -u)" -eq 0 ] && apt-get update && apt-get download "$2"; } ||
+        exit
+    dpkg -x ./*.deb unpacked && mv unpacked/boot/vmlinuz-* vmlinuz && rm -rf ./*.deb unpacked
+)
+
+# vm_kernel KERNEL: fills VM_IMAGE (the file that boots), VM_BUILD (what modules are built against)
+# and VM_OPTIONS.
+vm_kernel() {
+    local cache
+    case "$1" in
+        6.*)
+            VM_BUILD=$(vm_headers "$1") && VM_IMAGE=$(vm_debian_image "$1") || return
+            VM_OPTIONS=(--acpi)
+            ;;
+        *)
+            cache=$(vm_cache) || return
+            VM_BUILD=$("$KMES_ROOT/kmod/vm/build_kernel.sh" "$cache" \
+                "$KMES_ROOT/kmod/vm/configs/base.config" \
+                "$KMES_ROOT/kmod/vm/configs/$1.config") || return "$STATUS_SETUP"
+            VM_IMAGE=$VM_BUILD/arch/x86/boot/bzImage
+            VM_OPTIONS=()
+            ;;
+    esac
+}
+
+# vm_modules: the modules for the kernel of vm_kernel; their folder is in VM_MODULES.
+vm_modules() {
+    local cache
+    cache=$(vm_cache) || return
+    VM_MODULES=$("$KMES_ROOT/kmod/vm/build_modules.sh" "$KMES_ROOT" "$VM_BUILD" "$cache") ||
+        return "$STATUS_SETUP"
+}
+
+vm_command() {
+    local kernel=6.1 options=() with_module=1
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --help | -h) vm_usage && return ;;
+            --kernel | --pack | --seconds | --memory | --cpus | --log)
+                [ $# -ge 2 ] || { bad_usage "vm: $1 takes a value" || return; }
+                case "$1" in
+                    --kernel) kernel=$2 ;;
+                    --pack)
+                        [ -e "$2" ] || { bad_usage "vm: '$2' cannot be read" || return; }
+                        options+=("$1" "$2")
+                        ;;
+                    --log) options+=("$1" "$2") ;;
+                    *)
+                        [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] ||
+                            { bad_usage "vm: $1 takes a whole number, not '$2'" || return; }
+                        options+=("$1" "$2")
+                        ;;
+                esac
+                shift 2
+                ;;
+            --no-module) with_module=0 && shift ;;
+            --production) options+=("$1") && shift ;;
+            --) break ;;
+            *) bad_usage "vm: unknown option '$1'; tools/kmes vm --help lists them" || return ;;
+        esac
+    done
+    case " $VM_KERNELS " in
+        *" $kernel "*) ;;
+        *) bad_usage "vm: unknown kernel '$kernel'; one of: $VM_KERNELS" || return ;;
+    esac
+    [ $# -ge 2 ] || { bad_usage "vm: nothing to run; give -- COMMAND" || return; }
+    setup_section kernel && vm_kernel "$kernel" || return
+    if [ "$with_module" -eq 1 ]; then
+        vm_modules || return
+        options+=(--modules "$VM_MODULES")
+    fi
+    python3 -B "$KMES_ROOT/kmod/vm/vm.py" command --image "$VM_IMAGE" \
+        ${VM_OPTIONS[@]+"${VM_OPTIONS[@]}"} ${options[@]+"${options[@]}"} "$@"
+}
