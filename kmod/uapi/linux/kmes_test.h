@@ -53,6 +53,9 @@ enum kmes_test_verb {
     KMES_TEST_SETTLE, /* waits until every wake that was queued has been issued */
     KMES_TEST_OPEN,   /* result: a new fd of `buffer`, O_RDWR, close-on-exec */
     KMES_TEST_STATE,  /* fills `state` */
+    KMES_TEST_CALL,   /* an event by kmes_call_emit, as KMES_IOC_EMIT does it: fetched, checked */
+    KMES_TEST_CALL_BATCH, /* by kmes_call_emit_batch: payload_len entries (struct kmes_emit_entry)
+                             at payload_address; out: `value`, how many were emitted */
 };
 
 /* Buffers of a world are numbered in the order in which they were made, from 0, all CPUs together.
