@@ -354,7 +354,9 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
 CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {
     Stage stage(settings, the_case);
     try {
-        return the_case.run(stage);
+        CaseOutcome outcome = the_case.run(stage);
+        stage.check_watchpoints();
+        return outcome;
     } catch (const Stop& stop) {
         try {
             return stage.outcome_of(stop);
@@ -421,8 +423,6 @@ std::string describe_stepper(const StageSettings& settings) {
 
 std::string check_set_up(const StageSettings& settings) {
     if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
-    if (settings.stepper == Stepper::watchpoints)
-        return "this tracer has no watchpoints; --stepper auto, guards or single-step";
     if (std::string why = why_no_program(settings.testee.front()); !why.empty()) return why;
     if (std::string why = why_not_traceable(); !why.empty()) return why;
     return "";

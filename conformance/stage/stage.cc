@@ -106,6 +106,14 @@ void Stage::set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)>
     on_wait_ = std::move(function);
 }
 
+// --stepper watchpoints: what the processor saw and the stepper did not is a mistake of the suite.
+void Stage::check_watchpoints() const {
+    if (!tracer_) return;
+    const WatchCheck check = tracer_->watch_check();
+    if (!check.unavailable.empty()) throw SuiteError(check.unavailable);
+    if (!check.unseen.empty()) throw SuiteError(check.unseen);
+}
+
 void Stage::start() {
     rings();
     TracerOptions options;
@@ -113,6 +121,7 @@ void Stage::start() {
     if (settings_.debug) options.interception = Interception::kEveryCall;
     if (settings_.stepper == Stepper::guards) options.stepping = Stepping::kGuardPages;
     if (settings_.stepper == Stepper::single_step) options.stepping = Stepping::kSingleStep;
+    if (settings_.stepper == Stepper::watchpoints) options.stepping = Stepping::kWatchpoints;
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });

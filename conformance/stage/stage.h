@@ -66,6 +66,8 @@ class Stage {
     void set_on_mapped(std::function<void(const Mapped&)> function);
     // Called at each kmes_attach that was served, while the testee stands still behind it.
     void set_on_attached(std::function<void(const Attached&)> function);
+    // Throws where the processor's watchpoints contradict the stepper (--stepper watchpoints).
+    void check_watchpoints() const;
     void start();
 
     // -- Waiting. Each throws Stop if the testee ends, or hangs, before --

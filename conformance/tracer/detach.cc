@@ -19,8 +19,9 @@ bool Tracer::Engine::detach(TimePoint deadline) {
     const pid_t pid = testee_;
     // Pending before they are let go: none of them executes an instruction more.
     if (kill(pid, SIGSTOP) != 0) return false;
-    for (const auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
+        arm_watchpoints(thread);  // no guard is left: off with them
         const long signal_number = thread.now == StopKind::kSignal ? thread.deliver_signal : 0;
         ptrace(PTRACE_DETACH, tid, 0, signal_number);
     }

@@ -77,13 +77,32 @@ void set_arguments(user_regs_struct& r, const uint64_t (&arguments)[6]) {
 
 }  // namespace tracing
 
+namespace {
+
+const char* first_reason(Stepping stepping) {
+    switch (stepping) {
+        case Stepping::kAutomatic:
+            return "guard pages: nothing stands in their way";
+        case Stepping::kGuardPages:
+            return "guard pages, as asked for";
+        case Stepping::kSingleStep:
+            return "single steps, as asked for";
+        case Stepping::kWatchpoints:
+            return "single steps, checked by the processor's watchpoints, as asked for";
+    }
+    return "";
+}
+
+}  // namespace
+
 Tracer::Engine::Engine(TracerOptions options)
     : options_(std::move(options)),
-      stepping_(options_.stepping == Stepping::kSingleStep ? Stepping::kSingleStep
-                                                           : Stepping::kGuardPages),
-      stepping_reason_(options_.stepping == Stepping::kAutomatic
-                           ? "guard pages: nothing stands in their way"
-                           : "as asked for"),
+      stepping_(options_.stepping == Stepping::kSingleStep ||
+                        options_.stepping == Stepping::kWatchpoints
+                    ? Stepping::kSingleStep
+                    : Stepping::kGuardPages),
+      stepping_reason_(first_reason(options_.stepping)),
+      checks_by_watchpoints_(options_.stepping == Stepping::kWatchpoints),
       output_texts_{BoundedText(options_.shown_output_bytes),
                     BoundedText(options_.shown_output_bytes)} {
     // A blocked SIGCHLD stays pending, so that a stop between a look and a sleep ends the sleep. An
@@ -315,6 +334,8 @@ void Tracer::Engine::resume_ready() {
 void Tracer::Engine::resume(Thread& thread) {
     const bool steps = is_single_stepped(thread);
     if (steps && !look_before_step(thread)) return;
+    // One that runs freely would get their traps.
+    if (!steps && thread.watched_page != 0) arm_watchpoints(thread);
     const bool every_call = interception_ == Interception::kEveryCall || thread.entry_handled ||
                             thread.wait || thread.redirect || (is_testee(thread) && any_guards());
     int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;

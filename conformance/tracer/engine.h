@@ -10,7 +10,7 @@
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   look.cc            what the next instruction touches
 //   stepper.cc         that instruction done: emulated, redirected or with the guards open
-//   single_step.cc     guards without page protections
+//   single_step.cc     guards without page protections   watchpoints.cc   a second witness of it
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
@@ -150,6 +150,10 @@ struct Thread {
     std::optional<ActiveWait> wait;
     std::optional<Redirect> redirect;
     std::optional<PendingAccess> pending;
+
+    uint64_t watched_page = 0;  // address of the page on which its watchpoints lie; 0: none
+    std::vector<RingOperand> step_operands;  // of the instruction that it was let go for
+    CodePlace step_place;
 };
 
 struct Process {
@@ -221,6 +225,8 @@ class Tracer::Engine {
     Interception interception_ = Interception::kAutomatic;
     Stepping stepping_ = Stepping::kGuardPages;
     std::string stepping_reason_;
+    bool checks_by_watchpoints_ = false;
+    WatchCheck watch_check_;
     pid_t testee_ = 0;
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
@@ -347,7 +353,13 @@ class Tracer::Engine {
     void fall_back_to_single_steps(std::string reason);
     const RingOperand* guarded_operand(const PendingAccess& pending);
     bool look_before_step(Thread& thread);
-    GuardStep::Outcome step_openly(Thread& thread);
+    GuardStep::Outcome step_openly(Thread& thread, const PendingAccess& pending);
+
+    // --- watchpoints.cc
+    uint64_t watched_page() const;
+    void arm_watchpoints(Thread& thread);
+    void check_step(Thread& thread, const std::vector<RingOperand>& expected,
+                    const CodePlace& place);
 
     // --- string_step.cc
     void look_at_string(PendingAccess& pending);

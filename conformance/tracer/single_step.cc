@@ -48,6 +48,11 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
     for (;;) {
         auto pending = look(thread);
         if (!pending) return true;
+        if (checks_by_watchpoints_) {
+            arm_watchpoints(thread);
+            thread.step_operands = pending->operands;
+            thread.step_place = pending->hit.code;
+        }
         const Instruction& instruction = pending->code->instruction();
         // An interrupted call is made again before anything else.
         if (pending->registers.orig_rax != kNoCall &&
@@ -70,8 +75,10 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
 }
 
 // The instruction as it stands: nothing is closed here.
-GuardStep::Outcome Tracer::Engine::step_openly(Thread& thread) {
+GuardStep::Outcome Tracer::Engine::step_openly(Thread& thread, const PendingAccess& pending) {
     GuardStep::Outcome outcome = step_once(thread);
+    if (outcome == GuardStep::Outcome::kDone)
+        check_step(thread, pending.operands, pending.hit.code);
     if (outcome != GuardStep::Outcome::kOtherFault) return outcome;
     handle_signal(thread);
     return thread.queued_events != 0 ? GuardStep::Outcome::kWriteFault : outcome;

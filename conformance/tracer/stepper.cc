@@ -276,19 +276,24 @@ GuardStep Tracer::Engine::step_guarded(pid_t tid, Torn* torn) {
     if (torn != nullptr && writes) torn->give_up();
     Torn* const tears = writes ? nullptr : torn;
     step.value_before = buffer_value(step.accesses.front());
-    const bool is_emulated = pending.string_elements != 0 ? emulate_string(*thread, pending, tears)
-                                                          : emulate(*thread, pending, tears);
+    // The processor can only be a witness of what it does itself.
+    const bool is_witnessed = checks_by_watchpoints_ && tears == nullptr;
+    const bool is_emulated =
+        !is_witnessed && (pending.string_elements != 0 ? emulate_string(*thread, pending, tears)
+                                                       : emulate(*thread, pending, tears));
+    std::optional<GuardStep::Outcome> redirected;
+    if (!is_witnessed && !is_emulated) redirected = redirect(*thread, pending, tears);
     if (is_emulated) {
         step.way = GuardStep::Way::kEmulated;
         step.outcome = GuardStep::Outcome::kDone;
-    } else if (const auto outcome = redirect(*thread, pending, tears)) {
+    } else if (redirected) {
         step.way = GuardStep::Way::kRedirected;
-        step.outcome = *outcome;
+        step.outcome = *redirected;
     } else {
         if (torn != nullptr) torn->give_up();
         const bool is_open = stepping_ == Stepping::kSingleStep;
         step.way = is_open ? GuardStep::Way::kStepped : GuardStep::Way::kProtected;
-        step.outcome = is_open ? step_openly(*thread) : open_and_step(*thread);
+        step.outcome = is_open ? step_openly(*thread, pending) : open_and_step(*thread);
     }
     step.accesses = pending.hit.accesses;
     step.value_after = buffer_value(step.accesses.front());

@@ -260,6 +260,43 @@ TEST_P(StepperTest, SingleStepsSeeWhatGuardPagesSee) {
     }
 }
 
+// The processor itself is asked what each step has touched: nothing that had not been seen.
+TEST_P(StepperTest, WatchpointsSeeNothingThatTheStepperDidNotSee) {
+    for (const char* mode : {"accesses", "rep-movsb", "copies"}) {
+        TracerOptions options = options_for(GetParam());
+        options.stepping = Stepping::kWatchpoints;
+        TestRun run(options);
+        run.start(mode);
+        const auto mapped = run.next<Mapped>();
+        ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 33));
+        run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
+        const Ended ended = run.finish();
+        EXPECT_EQ(ended.exit_status, 0) << mode << ": " << ended.text;
+        const WatchCheck check = run.tracer.watch_check();
+        if (!check.unavailable.empty()) GTEST_SKIP() << check.unavailable;
+        EXPECT_EQ(check.unseen, "") << mode;
+        // (The others touch data alone.)
+        if (mode == std::string("accesses")) {
+            EXPECT_GT(check.confirmed, check.unconfirmed);
+        }
+    }
+}
+
+TEST_P(StepperTest, WatchpointsTellOfWhatTheStepperDidNotSee) {
+    TracerOptions options = options_for(GetParam());
+    options.stepping = Stepping::kWatchpoints;
+    options.simulate_blind_stepper = true;
+    TestRun run(options);
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
+    EXPECT_EQ(run.finish().exit_status, 0);
+    const WatchCheck check = run.tracer.watch_check();
+    if (!check.unavailable.empty()) GTEST_SKIP() << check.unavailable;
+    EXPECT_NE(check.unseen.find("had not seen"), std::string::npos) << check.unseen;
+}
+
 TEST_P(StepperTest, WhereGuardPagesAreRefusedTheTesteeIsSingleStepped) {
     TestRun run(options_for(GetParam()));
     run.start("filtered");

@@ -194,6 +194,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     thread.deliver_signal = signal_number;
     if (is_own_step(thread)) {
         thread.deliver_signal = 0;
+        check_step(thread, thread.step_operands, thread.step_place);
         return;
     }
     if (thread.replay && thread.replay->si_signo == signal_number) {

@@ -107,6 +107,10 @@ std::string Tracer::stepping_reason() const {
     return engine_->stepping_reason_;
 }
 
+WatchCheck Tracer::watch_check() const {
+    return engine_->watch_check_;
+}
+
 std::string why_not_traceable() {
     return probe_abilities(false).why_not_traceable;
 }

@@ -71,9 +71,19 @@ enum class Interception {
 
 // How guarded accesses are seen before they happen.
 enum class Stepping {
-    kAutomatic,   // guard pages; single steps where they are refused (a seccomp filter, say)
-    kGuardPages,  // page protections: only accesses to guarded pages stop
-    kSingleStep,  // every instruction of the testee is looked at while anything is guarded
+    kAutomatic,    // guard pages; single steps where they are refused (a seccomp filter, say)
+    kGuardPages,   // page protections: only accesses to guarded pages stop
+    kSingleStep,   // every instruction of the testee is looked at while anything is guarded
+    kWatchpoints,  // kSingleStep, each step held against the processor's watchpoints
+};
+
+// What the processor's watchpoints said of the steps (Stepping::kWatchpoints). They lie on
+// generation, write_pos, tail_pos and the notification fields of one guarded metadata page.
+struct WatchCheck {
+    uint64_t confirmed = 0;    // accesses that both saw
+    uint64_t unconfirmed = 0;  // that the stepper saw, and the processor did not tell (it forgets)
+    std::string unseen;        // the first that only the processor saw, for people
+    std::string unavailable;   // why there are no watchpoints here
 };
 
 struct TracerOptions {
@@ -95,6 +105,8 @@ struct TracerOptions {
     // then no matter between processors, and takes a fraction of the time.
     bool pin_to_one_processor = false;
     Stepping stepping = Stepping::kAutomatic;
+    // kWatchpoints: what the stepper has seen counts as not seen. For tests.
+    bool simulate_blind_stepper = false;
     // The testee's memory is at the same addresses in every run.
     bool fixed_addresses = false;
 };
@@ -282,6 +294,7 @@ class Tracer {
     // The way of guarding that is in use, and why, in one line.
     Stepping stepping() const;
     std::string stepping_reason() const;
+    WatchCheck watch_check() const;
 
     class Engine;  // for the files of this folder
 

@@ -94,6 +94,9 @@ Stepping Tracer::stepping() const {
 std::string Tracer::stepping_reason() const {
     return kReason;
 }
+WatchCheck Tracer::watch_check() const {
+    return {};
+}
 std::string why_not_traceable() {
     return kReason;
 }

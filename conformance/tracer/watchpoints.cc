@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// The processor's watchpoints as a second witness of single steps: four of them lie on the words of
+// a guarded metadata page, and after each step the processor's word on what was touched is held
+// against what the look before it said. They stop behind an access and number four, so they see no
+// data, no access of the kernel and nothing beforehand: they check the stepper and do not replace
+// it. Knows stops and the offsets of the page (5.1.6).
+
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "conformance/tracer/engine.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr uint64_t kWordBytes = 8;
+// generation, write_pos, tail_pos; futex_counter and need_wake with the three bytes behind it.
+constexpr std::array<uint64_t, 4> kWatchedOffsets{32, 64, 72, 128};
+constexpr size_t kStatusRegister = 6;
+constexpr size_t kControlRegister = 7;
+// Of DR7 for one watchpoint: enabled for this thread, reads and writes, 8 bytes.
+constexpr uint64_t kEnable = 1;
+constexpr uint64_t kReadsAndWritesOf8 = 0b1011;
+
+void* debug_register(size_t number) {
+    return reinterpret_cast<void*>(offsetof(user, u_debugreg) + number * sizeof(unsigned long));
+}
+
+bool set_debug_register(pid_t tid, size_t number, uint64_t value) {
+    return ptrace(PTRACE_POKEUSER, tid, debug_register(number), value) == 0;
+}
+
+}  // namespace
+
+// The first guarded metadata page that there is; 0: none.
+uint64_t Tracer::Engine::watched_page() const {
+    for (const LiveMapping& live : mappings_) {
+        if (!live.live || live.mapping.offset_bytes != 0) continue;
+        for (const auto& [offset, length] : live.guards) {
+            if (offset == 0 && length != 0) return live.mapping.address;
+        }
+    }
+    return 0;
+}
+
+// Watchpoints belong to a thread, and its children do not inherit them.
+void Tracer::Engine::arm_watchpoints(Thread& thread) {
+    const uint64_t page = any_guards() ? watched_page() : 0;
+    if (!checks_by_watchpoints_ || thread.watched_page == page) return;
+    uint64_t control = 0;
+    bool all = set_debug_register(thread.tid, kControlRegister, 0);
+    for (size_t i = 0; all && page != 0 && i < kWatchedOffsets.size(); ++i) {
+        all = set_debug_register(thread.tid, i, page + kWatchedOffsets[i]);
+        control |= kEnable << (2 * i) | kReadsAndWritesOf8 << (16 + 4 * i);
+    }
+    if (all && page != 0) all = set_debug_register(thread.tid, kControlRegister, control);
+    if (!all && watch_check_.unavailable.empty() && errno != ESRCH)
+        watch_check_.unavailable =
+            fmt::format("the processor's watchpoints cannot be set here: {}", strerror(errno));
+    thread.watched_page = page;
+}
+
+// Behind a step of the thread: `expected` is what the look before it said that it touches.
+void Tracer::Engine::check_step(Thread& thread, const std::vector<RingOperand>& expected,
+                                const CodePlace& place) {
+    if (!checks_by_watchpoints_ || thread.watched_page == 0) return;
+    errno = 0;
+    const long status =
+        ptrace(PTRACE_PEEKUSER, thread.tid, debug_register(kStatusRegister), nullptr);
+    if (errno != 0) return;
+    for (size_t i = 0; i < kWatchedOffsets.size(); ++i) {
+        const uint64_t word = thread.watched_page + kWatchedOffsets[i];
+        const bool is_expected =
+            !options_.simulate_blind_stepper &&
+            std::any_of(expected.begin(), expected.end(), [&](const RingOperand& operand) {
+                return operand.address < word + kWordBytes &&
+                       word < operand.address + std::max(operand.size_bytes, 1u);
+            });
+        const bool is_seen = (static_cast<unsigned long>(status) >> i & 1) != 0;
+        if (is_seen && is_expected) ++watch_check_.confirmed;
+        if (!is_seen && is_expected) ++watch_check_.unconfirmed;
+        if (is_seen && !is_expected && watch_check_.unseen.empty())
+            watch_check_.unseen = fmt::format(
+                "the processor saw an access to byte {} of the metadata page that the stepper had "
+                "not seen, by the instruction at {:#x}",
+                kWatchedOffsets[i], place.instruction_pointer);
+    }
+}
+
+}  // namespace kmes::conformance
