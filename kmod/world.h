@@ -67,8 +67,6 @@ struct kmes_memory {
     unsigned long nudge_interval; /* jiffies */
 };
 
-/* kmes/platform.h's, for one CPU: see platform_kernel.h. */
-
 /* One CPU of a world. */
 struct kmes_world_cpu {
     struct kmes_cpu core;
@@ -122,11 +120,10 @@ struct kmes_world_setup {
 
 /* One open file of /dev/kmes. */
 struct kmes_open {
-    struct mutex lock;         /* all fields */
-    struct kmes_world* joined; /* held; NULL: the real one */
-    void* test;                /* of a test build: kmod/test_*.c */
-    u8* staging;               /* of emit calls: kept from one to the next */
-    u64 staging_bytes;
+    struct mutex lock;            /* joined, test */
+    struct kmes_world* joined;    /* held; NULL: the real one */
+    void* test;                   /* of a test build: kmod/test_*.c */
+    struct kmes_staging* staging; /* of emit calls: kept from one to the next; xchg (device.c) */
 };
 
 /* -- world.c --------------------------------------------------------------------------------- */
@@ -144,6 +141,23 @@ void kmes_world_end(struct kmes_world* world);
  * other world, here. In the real world the hotplug lock is taken, and `work` may sleep. */
 long kmes_on_cpu(struct kmes_world_cpu* cpu, long (*work)(void*), void* context);
 
+/* Of each CPU of the world its buffer, held, all of one capacity (E14): `memories` has room for
+ * world->cpus. -EAGAIN: the boot phase; -ESHUTDOWN: the world has ended. */
+int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u64* capacity);
+
+/* Fills in what the producer of one CPU has counted; -EINVAL: no such CPU. _locked: under
+ * world->lock; in a test world also while a reservation is open. */
+int kmes_world_statistics(struct kmes_world* world, struct kmes_ioctl_statistics* statistics);
+int kmes_world_statistics_locked(struct kmes_world* world,
+                                 struct kmes_ioctl_statistics* statistics);
+/* As the ioctl: writes at most `slots` of them; how many there are. */
+u32 kmes_world_buffers(struct kmes_world* world, struct kmes_buffer_info* infos, u32 slots);
+
+/* -- configure.c ----------------------------------------------------------------------------- */
+
+bool kmes_capacity_is_configurable(u64 bytes);
+bool kmes_event_size_is_configurable(u64 bytes);
+
 /* Under world->lock, after a swap to `fresh` has finished: cpu->memory is `fresh`, whose reference
  * is taken over, and the old one is retired and put. */
 void kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh);
@@ -152,11 +166,6 @@ void kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh);
 int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted);
 int kmes_world_registry_available(struct kmes_world* world,
                                   const struct kmes_ioctl_configure* wanted);
-
-/* Fills in what the producer of one CPU has counted. Takes world->lock; -EINVAL: no such CPU. */
-int kmes_world_statistics(struct kmes_world* world, struct kmes_ioctl_statistics* statistics);
-/* As the ioctl: writes at most `slots` of them; how many there are. */
-u32 kmes_world_buffers(struct kmes_world* world, struct kmes_buffer_info* infos, u32 slots);
 
 /* -- memory.c -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The core's file, compiled in the module's folder: Kbuild cleans there. */
+#include "../kmes/swap.c"

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/kmes: the ioctls of <linux/kmes.h>. Looks at capabilities and copies arguments; what is done
+ * is done elsewhere. Everything is copied back with no lock held (E14).
+ */
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "world.h"
+
+/* An event of so many bytes, header aside, is staged on the stack. */
+#define KMES_SMALL_EVENT_BYTES 256
+
+/* Private memory for the event of an emit call; an open file keeps one. */
+struct kmes_staging {
+    u64 bytes;
+    u8 event[];
+};
+
+/* The world that this open file attaches to, held. */
+static struct kmes_world* world_of(struct kmes_open* open) {
+    struct kmes_world* world;
+
+    mutex_lock(&open->lock);
+    world = open->joined ? open->joined : kmes_real_world;
+    kmes_world_get(world);
+    mutex_unlock(&open->lock);
+    return world;
+}
+
+/* -- attach ---------------------------------------------------------------------------------- */
+
+/* One slot of an attach. */
+struct attached {
+    struct file* file;
+    int fd;
+};
+
+/* Takes back what has been made of an attach. */
+static void detach(struct attached* slots, u32 count) {
+    u32 i;
+
+    for (i = 0; i < count; i++) {
+        put_unused_fd((unsigned)slots[i].fd);
+        fput(slots[i].file);
+    }
+}
+
+/* Files and numbers for `count` buffers, all or none; nobody sees them yet. */
+static int make_files(struct kmes_memory** memories, struct attached* slots, u32 count) {
+    u32 i;
+
+    for (i = 0; i < count; i++) {
+        int error = slots[i].fd = get_unused_fd_flags(O_CLOEXEC);
+
+        if (error >= 0) {
+            slots[i].file = kmes_memory_open(memories[i]);
+            if (!IS_ERR(slots[i].file)) continue;
+            error = PTR_ERR(slots[i].file);
+            put_unused_fd((unsigned)slots[i].fd);
+        }
+        detach(slots, i);
+        return error;
+    }
+    return 0;
+}
+
+/* The last step that can fail; after it the fds are the process's. */
+static int hand_out(struct attached* slots, struct kmes_ioctl_attach* attach, void __user* argument,
+                    u32 count) {
+    int __user* fds = u64_to_user_ptr(attach->fds_address);
+    bool is_bad = false;
+    u32 i;
+
+    for (i = 0; i < count && !is_bad; i++) is_bad = put_user(slots[i].fd, fds + i) != 0;
+    if (is_bad || copy_to_user(argument, attach, sizeof(*attach))) {
+        detach(slots, count);
+        return -EFAULT;
+    }
+    for (i = 0; i < count; i++) fd_install((unsigned)slots[i].fd, slots[i].file);
+    return 0;
+}
+
+static int attach_to(struct kmes_world* world, struct kmes_ioctl_attach* attach,
+                     void __user* argument) {
+    struct kmes_memory** memories = kvcalloc(world->cpus, sizeof(*memories), GFP_KERNEL_ACCOUNT);
+    struct attached* slots = kvcalloc(world->cpus, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+    int error = -ENOMEM;
+    u32 i;
+
+    if (!memories || !slots) goto out;
+    error = kmes_world_attach(world, memories, &attach->capacity);
+    if (error) goto out;
+    error = make_files(memories, slots, world->cpus);
+    if (!error) error = hand_out(slots, attach, argument, world->cpus);
+    for (i = 0; i < world->cpus; i++) kmes_memory_put(memories[i]);
+out:
+    kvfree(slots);
+    kvfree(memories);
+    return error;
+}
+
+static bool is_boot(struct kmes_world* world) {
+    bool answer;
+
+    mutex_lock(&world->lock);
+    answer = world->is_boot;
+    mutex_unlock(&world->lock);
+    return answer;
+}
+
+static int ioctl_attach(struct kmes_open* open, void __user* argument) {
+    struct kmes_ioctl_attach attach;
+    struct kmes_world* world;
+    u32 slots;
+    int error;
+
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
+    if (copy_from_user(&attach, argument, sizeof(attach))) return -EFAULT;
+    if (attach.reserved) return -EINVAL;
+    world = world_of(open);
+    slots = attach.count;
+    attach.count = world->cpus;
+    attach.capacity = 0;
+    if (is_boot(world))
+        error = -EAGAIN;
+    else if (slots < world->cpus)
+        error = copy_to_user(argument, &attach, sizeof(attach)) ? -EFAULT : -ERANGE;
+    else
+        error = attach_to(world, &attach, argument);
+    kmes_world_put(world);
+    return error;
+}
+
+/* -- emit ------------------------------------------------------------------------------------ */
+
+static int fetch(void* context, void* to, const void* from, __u64 bytes) {
+    return copy_from_user(to, (const void __user*)from, bytes) ? -EFAULT : 0;
+}
+
+/* The open file's, or where another call has that one, or it is too small, a new one. */
+static struct kmes_staging* take_staging(struct kmes_open* open, u64 bytes) {
+    struct kmes_staging* staging = xchg(&open->staging, NULL);
+
+    if (staging && staging->bytes >= bytes) return staging;
+    kvfree(staging);
+    staging = kvmalloc(struct_size(staging, event, bytes), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+    if (staging) staging->bytes = bytes;
+    return staging;
+}
+
+static void give_staging(struct kmes_open* open, struct kmes_staging* staging) {
+    kvfree(xchg(&open->staging, staging));
+}
+
+/* The caller stays on its CPU from here to end_call: it may sleep while its memory is fetched. */
+static int begin_call(struct kmes_call* call, u8* staging, u64 max_event_bytes) {
+    struct kmes_world_cpu* cpu;
+
+    migrate_disable();
+    cpu = kmes_emit_cpu();
+    if (!cpu) {
+        migrate_enable();
+        atomic64_inc(&kmes_dropped_no_cpu);
+        return -EBUSY; /* it has no producer, as one that has ended */
+    }
+    call->cpu = &cpu->core;
+    call->staging = staging;
+    call->max_event_bytes = max_event_bytes;
+    call->fetch = fetch;
+    call->context = NULL;
+    call->origin_class = KMES_ORIGIN_USERSPACE;
+    return 0;
+}
+
+static void end_call(void) {
+    migrate_enable();
+}
+
+static int emit(const struct kmes_ioctl_emit* event, u8* staging, u64 max_event_bytes) {
+    struct kmes_call call;
+    int error = begin_call(&call, staging, max_event_bytes);
+
+    if (error) return error;
+    error = kmes_call_emit(&call, (const void*)(uintptr_t)event->type_address, event->type_len,
+                           (const void*)(uintptr_t)event->payload_address, event->payload_len);
+    end_call();
+    return error;
+}
+
+static int ioctl_emit(struct kmes_open* open, void __user* argument) {
+    u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
+    struct kmes_ioctl_emit event;
+    struct kmes_staging* staging;
+    u64 bytes;
+    int error;
+
+    if (!capable(CAP_AUDIT_WRITE)) return -EPERM;
+    if (copy_from_user(&event, argument, sizeof(event))) return -EFAULT;
+    if (event.reserved) return -EINVAL;
+    bytes = (u64)event.type_len + event.payload_len;
+    if (bytes <= KMES_SMALL_EVENT_BYTES) {
+        u8 small[KMES_SMALL_EVENT_BYTES];
+
+        return emit(&event, small, max_event_bytes);
+    }
+    /* One that is too long is refused before anything is staged. */
+    if (bytes > max_event_bytes) return emit(&event, NULL, max_event_bytes);
+    staging = take_staging(open, bytes);
+    if (!staging) return -ENOMEM;
+    error = emit(&event, staging->event, max_event_bytes);
+    give_staging(open, staging);
+    return error;
+}
+
+static int emit_batch(struct kmes_ioctl_emit_batch* batch, u8* staging, u64 max_event_bytes) {
+    struct kmes_call call;
+    int error = begin_call(&call, staging, max_event_bytes);
+
+    if (error) return error;
+    error = kmes_call_emit_batch(&call,
+                                 (const struct kmes_emit_entry*)(uintptr_t)batch->entries_address,
+                                 batch->count, &batch->emitted);
+    end_call();
+    return error;
+}
+
+static int ioctl_emit_batch(struct kmes_open* open, void __user* argument) {
+    u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
+    struct kmes_ioctl_emit_batch batch;
+    struct kmes_staging* staging;
+    int error;
+
+    if (!capable(CAP_AUDIT_WRITE)) return -EPERM;
+    if (copy_from_user(&batch, argument, sizeof(batch))) return -EFAULT;
+    batch.emitted = 0;
+    staging = take_staging(open, max_event_bytes);
+    if (!staging) return -ENOMEM;
+    error = emit_batch(&batch, staging->event, max_event_bytes);
+    give_staging(open, staging);
+    if (copy_to_user(argument, &batch, sizeof(batch))) return -EFAULT;
+    return error;
+}
+
+/* -- the rest -------------------------------------------------------------------------------- */
+
+static int ioctl_configure(void __user* argument,
+                           int (*configure)(struct kmes_world*,
+                                            const struct kmes_ioctl_configure*)) {
+    struct kmes_ioctl_configure wanted;
+
+    if (!capable(CAP_SYS_ADMIN)) return -EPERM;
+    if (copy_from_user(&wanted, argument, sizeof(wanted))) return -EFAULT;
+    return configure(kmes_real_world, &wanted);
+}
+
+static int ioctl_statistics(void __user* argument) {
+    struct kmes_ioctl_statistics statistics;
+    int error;
+
+    if (copy_from_user(&statistics, argument, sizeof(statistics))) return -EFAULT;
+    error = kmes_world_statistics(kmes_real_world, &statistics);
+    if (error) return error;
+    return copy_to_user(argument, &statistics, sizeof(statistics)) ? -EFAULT : 0;
+}
+
+/* `slots` of the caller are filled; asks for no more than there can be. */
+static int ioctl_buffers(struct kmes_open* open, void __user* argument) {
+    struct kmes_buffer_info* infos;
+    struct kmes_ioctl_buffers buffers;
+    struct kmes_world* world;
+    u32 slots, count;
+    int error = 0;
+
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
+    if (copy_from_user(&buffers, argument, sizeof(buffers))) return -EFAULT;
+    if (buffers.reserved) return -EINVAL;
+    slots = min(buffers.count, (u32)(kmes_metadata_file_bytes() / KMES_METADATA_BYTES));
+    infos = kvcalloc(slots ? slots : 1, sizeof(*infos), GFP_KERNEL_ACCOUNT);
+    if (!infos) return -ENOMEM;
+    world = world_of(open);
+    count = kmes_world_buffers(world, infos, slots);
+    kmes_world_put(world);
+    buffers.count = count;
+    if (copy_to_user(u64_to_user_ptr(buffers.buffers_address), infos,
+                     array_size(min(slots, count), sizeof(*infos))) ||
+        copy_to_user(argument, &buffers, sizeof(buffers)))
+        error = -EFAULT;
+    else if (count > slots)
+        error = -ERANGE;
+    kvfree(infos);
+    return error;
+}
+
+static long device_ioctl(struct file* file, unsigned int command, unsigned long argument) {
+    struct kmes_open* open = file->private_data;
+    void __user* pointer = (void __user*)argument;
+
+    switch (command) {
+        case KMES_IOC_EMIT:
+            return ioctl_emit(open, pointer);
+        case KMES_IOC_EMIT_BATCH:
+            return ioctl_emit_batch(open, pointer);
+        case KMES_IOC_ATTACH:
+            return ioctl_attach(open, pointer);
+        case KMES_IOC_CONFIGURE:
+            return ioctl_configure(pointer, kmes_world_configure);
+        case KMES_IOC_REGISTRY_AVAILABLE:
+            return ioctl_configure(pointer, kmes_world_registry_available);
+        case KMES_IOC_STATISTICS:
+            return ioctl_statistics(pointer);
+        case KMES_IOC_BUFFERS:
+            return ioctl_buffers(open, pointer);
+        default:
+            return kmes_test_ioctl(open, command, argument);
+    }
+}
+
+static int device_open(struct inode* inode, struct file* file) {
+    struct kmes_open* open = kzalloc(sizeof(*open), GFP_KERNEL_ACCOUNT);
+
+    if (!open) return -ENOMEM;
+    mutex_init(&open->lock);
+    file->private_data = open;
+    return 0;
+}
+
+static int device_release(struct inode* inode, struct file* file) {
+    struct kmes_open* open = file->private_data;
+
+    kmes_test_release(open);
+    if (open->joined) kmes_world_put(open->joined);
+    kvfree(open->staging);
+    kfree(open);
+    return 0;
+}
+
+static const struct file_operations device_operations = {
+    .owner = THIS_MODULE,
+    .open = device_open,
+    .release = device_release,
+    .unlocked_ioctl = device_ioctl,
+    .compat_ioctl = compat_ptr_ioctl,
+    .llseek = noop_llseek,
+};
+
+/* Who may do what is said by capabilities, not by the mode. */
+static struct miscdevice device = {
+    .minor = MISC_DYNAMIC_MINOR,
+    .name = "kmes",
+    .fops = &device_operations,
+    .mode = 0666,
+};
+
+int kmes_device_init(void) {
+    return misc_register(&device);
+}
+
+void kmes_device_exit(void) {
+    misc_deregister(&device);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The files of buffers, and their mappings in processes (5.1.5). Knows no producer.
+ *
+ *   page 0            the metadata page: writable, since consumers set need_wake on it
+ *   pages 1 .. 2n     the data, twice: never writable (E13), whatever a process asks for
+ *
+ * How the data stays what it is: the area is writable and shared, and has page_mkwrite; so the
+ * kernel enters every page read-only, at mmap, at a fault and after any mprotect, and asks
+ * page_mkwrite before the first write to it, also where a debugger or /proc/self/mem writes. It
+ * says no for all but page 0: SIGBUS.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+#include "world.h"
+
+void kmes_memory_count(struct kmes_memory* memory, int mappings, int descriptors) {
+    spin_lock(&memory->users_lock);
+    memory->mappings += (u32)mappings;
+    memory->descriptors += (u32)descriptors;
+    /* E12: a consumer that was killed asleep leaves the flag set, and every event would pay for a
+     * wake. Whoever maps the buffer next does so after this. */
+    if (mappings < 0 && memory->mappings == 0)
+        kmes_store_relaxed_u8(memory->buffer.shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
+    spin_unlock(&memory->users_lock);
+}
+
+static int release(struct inode* inode, struct file* file) {
+    struct kmes_memory* memory = file->private_data;
+
+    kmes_memory_count(memory, 0, -1);
+    kmes_memory_put(memory);
+    return 0;
+}
+
+/* An area was copied (fork), moved, or cut in two. The file holds the memory for all of them. */
+static void area_open(struct vm_area_struct* area) {
+    kmes_memory_count(area->vm_private_data, 1, 0);
+}
+
+static void area_close(struct vm_area_struct* area) {
+    kmes_memory_count(area->vm_private_data, -1, 0);
+}
+
+/* Pages that a process gave away (MADV_DONTNEED) come back. */
+static vm_fault_t area_fault(struct vm_fault* fault) {
+    struct kmes_memory* memory = fault->vma->vm_private_data;
+
+    if (fault->pgoff > 2 * (pgoff_t)memory->data_pages) return VM_FAULT_SIGBUS;
+    fault->page = memory->pages[fault->pgoff];
+    get_page(fault->page);
+    return 0;
+}
+
+/* 0 has the page locked, and entered writable, by the caller. */
+static vm_fault_t area_page_mkwrite(struct vm_fault* fault) {
+    return fault->pgoff == 0 ? 0 : VM_FAULT_SIGBUS;
+}
+
+static vm_fault_t area_pfn_mkwrite(struct vm_fault* fault) {
+    return VM_FAULT_SIGBUS; /* there are none; and if there were */
+}
+
+static const struct vm_operations_struct area_operations = {
+    .open = area_open,
+    .close = area_close,
+    .fault = area_fault,
+    .page_mkwrite = area_page_mkwrite,
+    .pfn_mkwrite = area_pfn_mkwrite,
+};
+
+static void set_area_flags(struct vm_area_struct* area) {
+    const vm_flags_t flags = VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+    vm_flags_set(area, flags);
+#else
+    area->vm_flags |= flags;
+#endif
+}
+
+/* All of it, at once, shared: the one way in which a consumer may map a buffer (5.1.5). */
+static int map(struct file* file, struct vm_area_struct* area) {
+    struct kmes_memory* memory = file->private_data;
+    unsigned long pages = 1 + 2 * (unsigned long)memory->data_pages;
+    int error;
+
+    if (area->vm_pgoff != 0 || vma_pages(area) != pages) return -EINVAL;
+    if (!(area->vm_flags & VM_SHARED)) return -EINVAL;
+    set_area_flags(area);
+    area->vm_private_data = memory;
+    area->vm_ops = &area_operations;
+    /* Without VM_SHARED: what a page of a private area gets, so read-only. */
+    area->vm_page_prot = vm_get_page_prot(area->vm_flags & ~VM_SHARED);
+    error = vm_insert_pages(area, area->vm_start, memory->pages, &pages);
+    if (error) return error;
+    kmes_memory_count(memory, 1, 0);
+    return 0;
+}
+
+const struct file_operations kmes_buffer_file_operations = {
+    .owner = THIS_MODULE,
+    .release = release,
+    .mmap = map,
+    .llseek = noop_llseek,
+};

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory of a buffer: pages, the kernel's double mapping, the boundary index. Knows no device.
+ *
+ * Data pages are ordinary pages of the CPU's node. The metadata page carries a futex that processes
+ * share, and the kernel finds such a futex by the file that the page belongs to: so the metadata
+ * pages of all buffers are pages of one shmem file, each at a slot of its own. A slot's page is
+ * given back with its buffer, and never used by another: somebody may hold the page itself
+ * (vmsplice, say) for longer than the buffer has an owner.
+ */
+#include <linux/idr.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "module.h"
+#include "world.h"
+
+/* No warning, and no process killed, for a buffer that there is no room for: the error is enough.
+ */
+#define KMES_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
+static struct file* metadata_file;
+static DEFINE_IDA(slots);
+static atomic_long_t pages_live;
+static atomic_long_t buffers_live;
+
+int kmes_memory_init(void) {
+    metadata_file =
+        shmem_file_setup("kmes-metadata", (loff_t)kmes_metadata_file_bytes(), VM_NORESERVE);
+    if (IS_ERR(metadata_file)) return PTR_ERR(metadata_file);
+    /* Never swapped out: the producer writes to its pages in any context. */
+    mapping_set_unevictable(metadata_file->f_mapping);
+    return 0;
+}
+
+void kmes_memory_exit(void) {
+    long pages = atomic_long_read(&pages_live);
+    long buffers = atomic_long_read(&buffers_live);
+
+    ida_destroy(&slots);
+    fput(metadata_file);
+    if (WARN_ON(pages || buffers)) pr_err("left behind: %ld pages, %ld buffers\n", pages, buffers);
+}
+
+struct file* kmes_metadata_file(void) {
+    return metadata_file;
+}
+
+u64 kmes_metadata_file_bytes(void) {
+    return (u64)kmes_parameters.buffers_max * KMES_METADATA_BYTES;
+}
+
+long kmes_memory_pages_live(void) {
+    return atomic_long_read(&pages_live);
+}
+
+long kmes_memory_buffers_live(void) {
+    return atomic_long_read(&buffers_live);
+}
+
+static int take_metadata_page(struct kmes_memory* memory) {
+    int slot = ida_alloc_max(&slots, kmes_parameters.buffers_max - 1, GFP_KERNEL);
+    struct page* page;
+
+    if (slot < 0) return slot == -ENOSPC ? -ENFILE : slot;
+    page = shmem_read_mapping_page(metadata_file->f_mapping, (pgoff_t)slot);
+    if (IS_ERR(page)) {
+        ida_free(&slots, (unsigned)slot);
+        return PTR_ERR(page);
+    }
+    memory->slot = (u32)slot;
+    memory->pages[0] = page;
+    atomic_long_inc(&pages_live);
+    return 0;
+}
+
+static void give_metadata_page(struct kmes_memory* memory) {
+    loff_t start = (loff_t)memory->slot * KMES_METADATA_BYTES;
+
+    if (!memory->pages[0]) return;
+    put_page(memory->pages[0]);
+    shmem_truncate_range(file_inode(metadata_file), start, start + KMES_METADATA_BYTES - 1);
+    ida_free(&slots, memory->slot);
+    atomic_long_dec(&pages_live);
+}
+
+/* The processor's node; of a CPU that is no processor, any. */
+static int node_of(const struct kmes_world* world, u32 cpu) {
+    return world->is_real && cpu_possible(cpu) ? cpu_to_node((int)cpu) : NUMA_NO_NODE;
+}
+
+/* 5.1.4: each data page stands twice. */
+static int take_data_pages(struct kmes_memory* memory, int node) {
+    u32 i;
+
+    for (i = 0; i < memory->data_pages; i++) {
+        struct page* page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
+
+        if (!page) return -ENOMEM;
+        memory->pages[1 + i] = page;
+        memory->pages[1 + memory->data_pages + i] = page;
+        atomic_long_inc(&pages_live);
+        cond_resched();
+    }
+    return 0;
+}
+
+static void give_data_pages(struct kmes_memory* memory) {
+    u32 i;
+
+    for (i = 0; i < memory->data_pages && memory->pages[1 + i]; i++) {
+        put_page(memory->pages[1 + i]);
+        atomic_long_dec(&pages_live);
+        cond_resched();
+    }
+}
+
+/* All that kmes_memory_make made so far. */
+static void unmake(struct kmes_memory* memory) {
+    if (memory->inode) iput(memory->inode);
+    vunmap(memory->mapping);
+    if (memory->pages) {
+        give_data_pages(memory);
+        give_metadata_page(memory);
+    }
+    kvfree(memory->pages);
+    kvfree(memory->buffer.index);
+    kmes_world_put(memory->world);
+    kfree(memory);
+    atomic_long_dec(&buffers_live);
+}
+
+static int make_core_buffer(struct kmes_memory* memory, const struct kmes_memory_setup* how,
+                            struct kmes_boundary* index) {
+    struct kmes_buffer_setup setup = {
+        .mapping = memory->mapping,
+        .index = index,
+        .capacity_bytes = how->capacity,
+        .generation = how->generation,
+        .start_pos = how->start_pos,
+        .version = KMES_VERSION_1,
+        .cpu_id = (u16)(memory->world->first_cpu_id + how->cpu),
+    };
+    int error = kmes_buffer_init(&memory->buffer, &setup);
+
+    if (error) return error;
+    memory->buffer.futex_counter = how->futex_counter;
+    kmes_store_relaxed_u32(memory->buffer.shared.futex_counter, how->futex_counter,
+                           KMES_ORDER_FRESH);
+    return 0;
+}
+
+static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup* how) {
+    int node = node_of(memory->world, how->cpu);
+    u64 entries = kmes_index_entries(how->capacity);
+    int error;
+
+    memory->pages = kvcalloc(1 + 2 * (size_t)memory->data_pages, sizeof(*memory->pages), KMES_GFP);
+    memory->buffer.index = kvmalloc_node(entries * sizeof(struct kmes_boundary), KMES_GFP, node);
+    if (!memory->pages || !memory->buffer.index) return -ENOMEM;
+    error = take_metadata_page(memory);
+    if (!error) error = take_data_pages(memory, node);
+    if (error) return error;
+    memory->mapping = vmap(memory->pages, 1 + 2 * memory->data_pages, VM_MAP, PAGE_KERNEL);
+    if (!memory->mapping) return -ENOMEM;
+    memory->inode = kmes_file_system_inode(memory);
+    if (IS_ERR(memory->inode)) {
+        error = PTR_ERR(memory->inode);
+        memory->inode = NULL;
+        return error;
+    }
+    return make_core_buffer(memory, how, memory->buffer.index);
+}
+
+struct kmes_memory* kmes_memory_make(struct kmes_world* world,
+                                     const struct kmes_memory_setup* setup) {
+    struct kmes_memory* memory;
+    int error;
+
+    if (!kmes_capacity_is_valid(setup->capacity) || setup->capacity < PAGE_SIZE ||
+        setup->capacity > KMES_CONFIG_CAPACITY_MAX_BYTES)
+        return ERR_PTR(-EINVAL);
+    memory = kzalloc_node(sizeof(*memory), KMES_GFP, node_of(world, setup->cpu));
+    if (!memory) return ERR_PTR(-ENOMEM);
+    atomic_long_inc(&buffers_live);
+    kmes_world_get(world);
+    memory->world = world;
+    memory->cpu = setup->cpu;
+    memory->data_pages = (u32)(setup->capacity / PAGE_SIZE);
+    refcount_set(&memory->holders, 1);
+    spin_lock_init(&memory->users_lock);
+    INIT_LIST_HEAD(&memory->in_world);
+    error = make_parts(memory, setup);
+    if (error) {
+        unmake(memory);
+        return ERR_PTR(error);
+    }
+    spin_lock(&world->list_lock);
+    memory->number = world->buffers_made++;
+    list_add_tail(&memory->in_world, &world->buffers);
+    spin_unlock(&world->list_lock);
+    return memory;
+}
+
+void kmes_memory_get(struct kmes_memory* memory) {
+    refcount_inc(&memory->holders);
+}
+
+void kmes_memory_put(struct kmes_memory* memory) {
+    might_sleep();
+    if (!refcount_dec_and_test(&memory->holders)) return;
+    spin_lock(&memory->world->list_lock);
+    list_del(&memory->in_world);
+    spin_unlock(&memory->world->list_lock);
+    unmake(memory);
+}
+
+struct kmes_memory* kmes_memory_find(struct kmes_world* world, u32 number) {
+    struct kmes_memory* memory;
+    struct kmes_memory* found = NULL;
+
+    spin_lock(&world->list_lock);
+    list_for_each_entry(memory, &world->buffers, in_world) {
+        if (memory->number == number && refcount_inc_not_zero(&memory->holders)) found = memory;
+    }
+    spin_unlock(&world->list_lock);
+    return found;
+}

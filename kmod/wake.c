@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waking consumers (5.1.7 step 9): a FUTEX_WAKE, shared (E17), on the metadata page of a buffer,
+ * asked for in any context.
+ *
+ *   kmes_wake_queue   any context: the buffer, held (E16), goes to a list; an irq_work is raised
+ *   irq_work          hard interrupt, soon after interrupts are on again: wakes the waker
+ *   the waker         a kernel thread: takes the list and calls do_futex for each
+ *
+ * The kernel exports nothing that wakes a futex; do_futex is found by a kprobe that is never armed,
+ * and called through a static call, which is right under IBT and CFI too. It takes an address of a
+ * process: the waker has an mm, that of the process that loads the module, in which the metadata
+ * file is mapped, read-only. The mm is given back at unload.
+ */
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/mutex.h> /* futex.h of 6.12 uses it unsaid */
+
+#include <linux/futex.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/percpu.h>
+#include <linux/sched/mm.h>
+#include <linux/static_call.h>
+#include <linux/version.h>
+#include <linux/wait.h>
+
+#include "module.h"
+#include "world.h"
+
+#define KMES_IS_QUEUED 0 /* bit of kmes_memory.is_wake_queued */
+
+/* A wake that somebody waits for. */
+struct wake_request {
+    struct llist_node node;
+    struct kmes_memory* memory;
+    struct completion done;
+    long woken;
+};
+
+DEFINE_STATIC_CALL_NULL(kmes_do_futex, do_futex);
+
+static LLIST_HEAD(queue);    /* of kmes_memory.wake_node */
+static LLIST_HEAD(requests); /* of wake_request.node */
+static DEFINE_PER_CPU(struct irq_work, raise_waker);
+static struct task_struct* waker;
+static struct mm_struct* waker_mm;
+static unsigned long waker_address; /* of the metadata file, in waker_mm */
+static atomic64_t queued;           /* wakes, ever */
+static atomic64_t issued;
+static DECLARE_WAIT_QUEUE_HEAD(settled);
+
+static void raise(struct irq_work* work) {
+    wake_up_process(waker);
+}
+
+/* In the critical section of the CPU that wrote to the buffer, whose reference keeps it until
+ * here. The mark is a full barrier: see issue_queued. */
+void kmes_wake_queue(struct kmes_memory* memory) {
+    if (test_and_set_bit(KMES_IS_QUEUED, &memory->is_wake_queued)) return;
+    kmes_memory_get(memory);
+    atomic64_inc(&queued);
+    llist_add(&memory->wake_node, &queue);
+    irq_work_queue(this_cpu_ptr(&raise_waker));
+}
+
+void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer* buffer) {
+    kmes_wake_queue(kmes_memory_of(buffer));
+}
+
+static long issue(struct kmes_memory* memory) {
+    unsigned long word = waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES +
+                         offsetof(struct kmes_metadata_v1, futex_counter);
+    long woken =
+        static_call(kmes_do_futex)((u32 __user*)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0, 0);
+
+    atomic64_inc(&memory->world->wakes_issued);
+    if (woken > 0) atomic64_add(woken, &memory->world->threads_woken);
+    if (woken < 0) pr_err_ratelimited("FUTEX_WAKE: error %ld\n", -woken);
+    return woken;
+}
+
+/*
+ * The mark is taken off before the wake is issued, both full barriers: who finds the mark still set
+ * has stored its counter before this wake looks for sleepers, and one who goes to sleep after that
+ * finds the new counter.
+ */
+static void issue_queued(void) {
+    struct llist_node* list = llist_reverse_order(llist_del_all(&queue));
+    struct kmes_memory *memory, *next;
+
+    llist_for_each_entry_safe(memory, next, list, wake_node) {
+        test_and_clear_bit(KMES_IS_QUEUED, &memory->is_wake_queued);
+        issue(memory);
+        atomic64_inc(&issued);
+        kmes_memory_put(memory);
+        cond_resched();
+    }
+    if (list) wake_up_all(&settled);
+}
+
+static void serve_requests(void) {
+    struct wake_request *request, *next;
+
+    llist_for_each_entry_safe(request, next, llist_del_all(&requests), node) {
+        request->woken = issue(request->memory);
+        complete(&request->done);
+    }
+}
+
+static int run_waker(void* unused) {
+    kthread_use_mm(waker_mm);
+    for (;;) {
+        set_current_state(TASK_IDLE);
+        if (llist_empty(&queue) && llist_empty(&requests)) {
+            if (kthread_should_stop()) break;
+            schedule();
+        }
+        __set_current_state(TASK_RUNNING);
+        issue_queued();
+        serve_requests();
+    }
+    __set_current_state(TASK_RUNNING);
+    vm_munmap(waker_address, kmes_metadata_file_bytes()); /* the loader may live on */
+    kthread_unuse_mm(waker_mm);
+    return 0;
+}
+
+long kmes_wake_now(struct kmes_memory* memory) {
+    struct wake_request request = {.memory = memory};
+
+    init_completion(&request.done);
+    llist_add(&request.node, &requests);
+    wake_up_process(waker);
+    wait_for_completion(&request.done);
+    return request.woken;
+}
+
+void kmes_wake_settle(void) {
+    s64 until = atomic64_read(&queued);
+
+    wait_event(settled, atomic64_read(&issued) >= until);
+}
+
+static int find_do_futex(void) {
+    struct kprobe probe = {.symbol_name = "do_futex"};
+    int error = register_kprobe(&probe);
+
+    if (error) {
+        pr_err(
+            "not loaded: do_futex cannot be found (needs CONFIG_KPROBES and CONFIG_KALLSYMS; "
+            "error %d), so nobody could be woken\n",
+            -error);
+        return error;
+    }
+    /* Under IBT the address is behind the ENDBR of the function: fit for a direct call, which a
+     * static call is, and for that alone. */
+    static_call_update(kmes_do_futex, (typeof(&do_futex))(unsigned long)probe.addr);
+    unregister_kprobe(&probe);
+    return 0;
+}
+
+/* Forks of the loader do not inherit the mapping, and its core dumps do not show it. */
+static void hide_waker_area(void) {
+    struct vm_area_struct* area;
+
+    mmap_write_lock(waker_mm);
+    area = find_vma(waker_mm, waker_address);
+    if (area && area->vm_start == waker_address) {
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+        vm_flags_set(area, VM_DONTCOPY | VM_DONTDUMP);
+#else
+        area->vm_flags |= VM_DONTCOPY | VM_DONTDUMP;
+#endif
+    }
+    mmap_write_unlock(waker_mm);
+}
+
+static int adopt_mm(void) {
+    waker_mm = get_task_mm(current);
+    if (!waker_mm) {
+        pr_err("not loaded: it has to be loaded by a process, whose mm the waker takes\n");
+        return -EINVAL;
+    }
+    waker_address =
+        vm_mmap(kmes_metadata_file(), 0, kmes_metadata_file_bytes(), PROT_READ, MAP_SHARED, 0);
+    if (IS_ERR_VALUE(waker_address)) {
+        mmput(waker_mm);
+        return (int)waker_address;
+    }
+    hide_waker_area();
+    return 0;
+}
+
+int kmes_wake_init(void) {
+    int error = find_do_futex();
+    int cpu;
+
+    if (!error) error = adopt_mm();
+    if (error) return error;
+    for_each_possible_cpu(cpu) per_cpu(raise_waker, cpu) = IRQ_WORK_INIT_HARD(raise);
+    waker = kthread_run(run_waker, NULL, "kmes_waker");
+    if (!IS_ERR(waker)) return 0;
+    error = PTR_ERR(waker);
+    mmput(waker_mm);
+    return error;
+}
+
+/* Nobody emits any more. What is queued is still issued: the waker stops with empty lists. */
+void kmes_wake_exit(void) {
+    int cpu;
+
+    for_each_possible_cpu(cpu) irq_work_sync(per_cpu_ptr(&raise_waker, cpu));
+    kthread_stop(waker);
+    mmput(waker_mm);
+}
