@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Plays scripts (docs/script-format.md) on both sides, one script a CPU, operation by operation in
+// turn, and compares everything after each. It cannot stop between two accesses: a started
+// operation is played whole at its `start`. Consumers are no part of it but for what they write:
+// `run` asks to be woken (need_wake becomes 1), `expire` and `interrupt` take it back; other
+// operations of consumers are skipped, and so is `attach`.
+#ifndef KMES_KMOD_IDENTITY_PLAYER_H_
+#define KMES_KMOD_IDENTITY_PLAYER_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kmod/identity/module.h"
+#include "kmod/identity/userspace.h"
+#include "props/script/random.h"
+#include "props/script/script.h"
+
+namespace kmes::identity {
+
+struct Played {
+    std::uint64_t operations = 0;  // played on both sides
+    std::uint64_t skipped = 0;     // did not apply where they stood, or belong to a consumer
+    std::uint64_t bytes = 0;       // compared
+    std::size_t buffers = 0;
+    OperationTable table;
+    std::optional<std::string> difference;  // the first
+};
+
+// Changes one byte of the module's world, between operation and comparison.
+struct Plant {
+    std::uint64_t at_operation = 0;  // counted over all CPUs, from 0
+    std::uint64_t offset = 0;        // in the mapping of the present buffer of CPU 0
+};
+
+class Player {
+  public:
+    // `scripts` stay as they are meanwhile; world settings are those of the first, but that every
+    // CPU begins where it says.
+    explicit Player(const std::vector<props::Script>& scripts, std::optional<Plant> plant = {});
+    Played play();
+    // Besides scripts, which know the emit calls only by what they do: kmes_call_emit and
+    // kmes_call_emit_batch with good entries and every kind of bad one, drawn from `seed`.
+    Played play_calls(std::uint64_t seed, unsigned operations);
+
+  private:
+    // What docs/script-format.md says of an operation that does not apply, for one CPU.
+    struct Lane {
+        const props::Script* script = nullptr;
+        unsigned cpu = 0;
+        std::size_t next = 0;
+        std::size_t buffers = 1;
+        bool is_boot = false, is_over = false;
+        bool has_batch = false, has_reservation = false, has_prepared = false;
+        std::string reserved_payload;
+        std::map<std::uint64_t, std::uint64_t> true_sizes;  // of corrupt events, by position
+    };
+
+    void perform(Lane& lane, const props::Operation& operation);
+    void perform_event(Lane& lane, const props::Operation& operation);
+    void perform_batch(Lane& lane, const props::Operation& operation);
+    void perform_fill(Lane& lane, const props::Operation& operation);
+    void perform_close(Lane& lane, const props::Operation& operation);
+    void perform_swap(Lane& lane, const props::Operation& operation);
+    void perform_piece(Lane& lane, const props::Operation& operation);
+    void perform_nudge(Lane& lane, const props::Operation& operation);
+    void perform_world(Lane& lane, const props::Operation& operation);
+    void corrupt(Lane& lane, const props::Operation& operation);
+    void ask(Lane& lane, std::uint8_t need_wake);
+    void end(Lane& lane);
+
+    void call_one(Lane& lane, props::Random& random);
+    void call_batch(Lane& lane, props::Random& random);
+
+    // On both sides; what they returned, which is compared.
+    std::int64_t operate(Lane& lane, kmes_test_operation operation);
+    void write(Lane& lane, std::size_t buffer, std::uint64_t offset, const void* bytes,
+               std::uint64_t length);
+    void set_clock(Lane& lane);
+    void take_new_buffer(Lane& lane);
+    void check_attach();
+    void check_all();
+    void check_state(unsigned cpu);
+    void check_mapping(unsigned cpu, std::size_t buffer);
+    void plant();
+    void skip() { played_.skipped++; }
+    void differ(unsigned cpu, const std::string& what);
+
+    std::vector<Lane> lanes_;
+    WorldOptions options_;
+    Userspace userspace_;
+    Module module_;
+    std::optional<Plant> plant_;
+    Played played_;
+    std::string where_;  // the operation that was played last
+};
+
+}  // namespace kmes::identity
+
+#endif  // KMES_KMOD_IDENTITY_PLAYER_H_

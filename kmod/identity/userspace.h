@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// The producer in this process: the core as userspace compiles it, on the memory of
+// kmes/user/memory.h, with an injected clock. What the module is held to.
+#ifndef KMES_KMOD_IDENTITY_USERSPACE_H_
+#define KMES_KMOD_IDENTITY_USERSPACE_H_
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kmes/call.h"
+#include "kmes/ring.h"
+#include "kmes/user/memory.h"
+#include "kmod/identity/operations.h"
+#include "kmod/identity/side.h"
+
+namespace kmes::identity {
+
+class Userspace : public Side {
+  public:
+    explicit Userspace(const WorldOptions& options);
+    std::int64_t operate(kmes_test_operation& operation) override;
+    kmes_test_state state(unsigned cpu) override;
+    std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) override;
+    void take_new_buffer(unsigned cpu) override;
+
+    std::uint64_t clock_ns() const { return clock_ns_; }
+    // By what was called in here: the module is called the same.
+    const OperationTable& table() const { return table_; }
+
+  private:
+    struct Cpu {
+        kmes_platform platform{};
+        kmes_cpu cpu{};
+        kmes_batch batch{};
+        kmes_reservation reservation{};
+        kmes_swap swap{};
+        std::vector<BufferHandle> buffers;
+        BufferHandle next;  // of the swap that was begun or done
+    };
+
+    std::int64_t emit(Cpu& cpu, const kmes_test_operation& operation);
+    std::int64_t call(Cpu& cpu, kmes_test_operation& operation);
+    std::int64_t batch(Cpu& cpu, const kmes_test_operation& operation);
+    std::int64_t reservation(Cpu& cpu, const kmes_test_operation& operation);
+    std::int64_t swap(Cpu& cpu, const kmes_test_operation& operation);
+    std::int64_t give_up(Cpu& cpu, const kmes_test_operation& operation);
+    std::int64_t counted(CoreOperation operation, std::int64_t result);
+    BufferHandle make_buffer(const Cpu& cpu, std::uint64_t capacity);
+
+    const WorldOptions options_;
+    std::uint64_t clock_ns_;
+    std::uint64_t clock_step_ns_;
+    std::vector<std::unique_ptr<Cpu>> cpus_;
+    std::vector<std::uint8_t> staging_;
+    OperationTable table_;
+};
+
+}  // namespace kmes::identity
+
+#endif  // KMES_KMOD_IDENTITY_USERSPACE_H_
