@@ -270,32 +270,39 @@ static int ioctl_statistics(void __user* argument) {
     return copy_to_user(argument, &statistics, sizeof(statistics)) ? -EFAULT : 0;
 }
 
-/* `slots` of the caller are filled; asks for no more than there can be. */
+/* As many as the caller has slots for, or as there are; both may be different when we look again.
+ */
+static int list_buffers(struct kmes_world* world, struct kmes_ioctl_buffers* buffers) {
+    u32 slots = min(buffers->count, kmes_world_buffers(world, NULL, 0));
+    struct kmes_buffer_info* infos = kvcalloc(max(slots, 1u), sizeof(*infos), GFP_KERNEL_ACCOUNT);
+    u32 written;
+    int error = 0;
+
+    if (!infos) return -ENOMEM;
+    buffers->count = kmes_world_buffers(world, infos, slots);
+    written = min(slots, buffers->count);
+    if (copy_to_user(u64_to_user_ptr(buffers->buffers_address), infos,
+                     array_size(written, sizeof(*infos))))
+        error = -EFAULT;
+    else if (buffers->count > written)
+        error = -ERANGE;
+    kvfree(infos);
+    return error;
+}
+
 static int ioctl_buffers(struct kmes_open* open, void __user* argument) {
-    struct kmes_buffer_info* infos;
     struct kmes_ioctl_buffers buffers;
     struct kmes_world* world;
-    u32 slots, count;
-    int error = 0;
+    int error;
 
     if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&buffers, argument, sizeof(buffers))) return -EFAULT;
     if (buffers.reserved) return -EINVAL;
-    slots = min(buffers.count, (u32)(kmes_metadata_file_bytes() / KMES_METADATA_BYTES));
-    infos = kvcalloc(slots ? slots : 1, sizeof(*infos), GFP_KERNEL_ACCOUNT);
-    if (!infos) return -ENOMEM;
     world = world_of(open);
-    count = kmes_world_buffers(world, infos, slots);
+    error = list_buffers(world, &buffers);
     kmes_world_put(world);
-    buffers.count = count;
-    if (copy_to_user(u64_to_user_ptr(buffers.buffers_address), infos,
-                     array_size(min(slots, count), sizeof(*infos))) ||
-        copy_to_user(argument, &buffers, sizeof(buffers)))
-        error = -EFAULT;
-    else if (count > slots)
-        error = -ERANGE;
-    kvfree(infos);
-    return error;
+    if (error && error != -ERANGE) return error;
+    return copy_to_user(argument, &buffers, sizeof(buffers)) ? -EFAULT : error;
 }
 
 static long device_ioctl(struct file* file, unsigned int command, unsigned long argument) {

@@ -11,6 +11,7 @@
 #include <linux/idr.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -97,8 +98,9 @@ static int take_data_pages(struct kmes_memory* memory, int node) {
     u32 i;
 
     for (i = 0; i < memory->data_pages; i++) {
-        struct page* page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
+        struct page* page = NULL;
 
+        if (!fatal_signal_pending(current)) page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
         if (!page) return -ENOMEM;
         memory->pages[1 + i] = page;
         memory->pages[1 + memory->data_pages + i] = page;
@@ -172,7 +174,8 @@ static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup
         memory->inode = NULL;
         return error;
     }
-    return make_core_buffer(memory, how, memory->buffer.index);
+    error = make_core_buffer(memory, how, memory->buffer.index);
+    return error ? error : kmes_wake_try(memory);
 }
 
 struct kmes_memory* kmes_memory_make(struct kmes_world* world,

@@ -38,6 +38,7 @@ struct wake_request {
     struct llist_node node;
     struct kmes_memory* memory;
     struct completion done;
+    bool is_trial; /* of a buffer that nobody can be asleep on: not counted */
     long woken;
 };
 
@@ -71,11 +72,15 @@ void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer
     kmes_wake_queue(kmes_memory_of(buffer));
 }
 
-static long issue(struct kmes_memory* memory) {
+static long wake(struct kmes_memory* memory) {
     unsigned long word = waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES +
                          offsetof(struct kmes_metadata_v1, futex_counter);
-    long woken =
-        static_call(kmes_do_futex)((u32 __user*)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0, 0);
+
+    return static_call(kmes_do_futex)((u32 __user*)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0, 0);
+}
+
+static long issue(struct kmes_memory* memory) {
+    long woken = wake(memory);
 
     atomic64_inc(&memory->world->wakes_issued);
     if (woken > 0) atomic64_add(woken, &memory->world->threads_woken);
@@ -106,12 +111,26 @@ static void serve_requests(void) {
     struct wake_request *request, *next;
 
     llist_for_each_entry_safe(request, next, llist_del_all(&requests), node) {
-        request->woken = issue(request->memory);
+        request->woken = request->is_trial ? wake(request->memory) : issue(request->memory);
         complete(&request->done);
     }
 }
 
+/* Once the loader has exited, what is left of it in its mm but for our area is of no use. */
+static bool is_loader_there(void) {
+    return atomic_read(&waker_mm->mm_users) > 1;
+}
+
+static void unmap_loader(void) {
+    unsigned long end = waker_address + kmes_metadata_file_bytes();
+
+    vm_munmap(0, waker_address);
+    vm_munmap(end, TASK_SIZE - end);
+}
+
 static int run_waker(void* unused) {
+    bool has_loader = true;
+
     kthread_use_mm(waker_mm);
     for (;;) {
         set_current_state(TASK_IDLE);
@@ -120,6 +139,10 @@ static int run_waker(void* unused) {
             schedule();
         }
         __set_current_state(TASK_RUNNING);
+        if (has_loader && !is_loader_there()) {
+            unmap_loader();
+            has_loader = false;
+        }
         issue_queued();
         serve_requests();
     }
@@ -129,14 +152,22 @@ static int run_waker(void* unused) {
     return 0;
 }
 
-long kmes_wake_now(struct kmes_memory* memory) {
-    struct wake_request request = {.memory = memory};
+static long request_wake(struct kmes_memory* memory, bool is_trial) {
+    struct wake_request request = {.memory = memory, .is_trial = is_trial};
 
     init_completion(&request.done);
     llist_add(&request.node, &requests);
     wake_up_process(waker);
     wait_for_completion(&request.done);
     return request.woken;
+}
+
+long kmes_wake_now(struct kmes_memory* memory) {
+    return request_wake(memory, false);
+}
+
+int kmes_wake_try(struct kmes_memory* memory) {
+    return request_wake(memory, true) < 0 ? -ENOMEM : 0;
 }
 
 void kmes_wake_settle(void) {

@@ -223,6 +223,8 @@ void kmes_wake_exit(void);
 void kmes_wake_queue(struct kmes_memory* memory);
 /* FUTEX_WAKE now; threads woken. May sleep. */
 long kmes_wake_now(struct kmes_memory* memory);
+/* A wake for nobody, of a fresh buffer: from now on a wake of it needs no memory. -ENOMEM. */
+int kmes_wake_try(struct kmes_memory* memory);
 /* Waits until every wake that was queued has been issued. */
 void kmes_wake_settle(void);
 
