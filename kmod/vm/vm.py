@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`tools/kmes vm`, when kernel, modules and programs are built: packs them, boots, judges.
 
-  vm.py command  ... -- COMMAND...   one command in the guest; its output, its exit status
+  vm.py command ... -- COMMAND...   one command in the guest; its output, its exit status
+  vm.py lot ... [--test GLOB...]    the guest tests, a line each
+  vm.py labels ... [--test GLOB...] prints what Bazel has to build for them
+  vm.py list                        prints the table
 """
 
 import argparse
@@ -11,11 +14,16 @@ import subprocess
 import sys
 import tempfile
 
+import guest_tests
 import initramfs
+import lot
 import machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TABLE = os.path.join(HERE, "tests.txt")
 FAILED = 1
+BAD_USAGE = 2
 SET_UP = 3
 BOOT_SECONDS = 90
 
@@ -71,13 +79,10 @@ def run_command(options, folder):
         sys.stdout.buffer.write(line + b"\n")
         sys.stdout.buffer.flush()
 
-    vm = machine.Machine(options.image, initrd, folder, cpus=options.cpus,
-                         memory_mb=options.memory, acpi=options.acpi)
+    vm = make_machine(options, initrd, folder)
     ended = vm.run((BOOT_SECONDS + options.seconds) * time_limit_scale(), say)
-    log = vm.log()
-    if options.log:
-        shutil.copyfile(vm.log_path, options.log)
-    wrong = machine.what_is_wrong(ended, log)
+    keep_log(options, folder)
+    wrong = machine.what_is_wrong(ended, vm.log())
     for line in wrong:
         print(line, file=sys.stderr)
     if wrong:
@@ -85,10 +90,47 @@ def run_command(options, folder):
     return ended.status
 
 
+def run_lot(options, folder, tests):
+    scale = time_limit_scale()
+
+    def boot(rest):
+        image = base_image(options.modules)
+        lot.write_tests(image, rest, options.kernel, scale)
+        lot.pack_needs(image, rest, ROOT, options.binaries)
+        factor = scale * (guest_tests.SLOW_FACTOR if
+                          options.kernel in guest_tests.SLOW_KERNELS else 1)
+        image.add_bytes("/kmes/command", f"export KMES_TIMEOUT_SCALE={factor:g}\n"
+                        f"export KMES_VM_kernel={options.kernel}\nexec run_tests\n".encode())
+        initrd = os.path.join(folder, "initramfs")
+        image.write(initrd)
+        return make_machine(options, initrd, folder)
+
+    runner = lot.Lot(options.kernel, scale, boot, options.verbose)
+    passed = runner.run(tests)
+    keep_log(options, folder)
+    return 0 if passed else FAILED
+
+
+def make_machine(options, initrd, folder):
+    return machine.Machine(options.image, initrd, folder, cpus=options.cpus,
+                           memory_mb=options.memory, acpi=options.acpi)
+
+
+def keep_log(options, folder):
+    if options.log:
+        shutil.copyfile(os.path.join(folder, "kernel.log"), options.log)
+
+
+def list_tests():
+    for test in guest_tests.read_table(TABLE):
+        print(f"{test.name:24} {test.when:6} {' '.join(test.kernels)}")
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="vm.py")
-    parser.add_argument("what", choices=("command",))
-    parser.add_argument("--image", required=True, help="the kernel")
+    parser.add_argument("what", choices=("command", "lot", "labels", "list"))
+    parser.add_argument("--kernel", default="6.1", choices=guest_tests.KERNELS)
+    parser.add_argument("--image", default="", help="the kernel")
     parser.add_argument("--modules", default="", help="folder of modules built for it")
     parser.add_argument("--acpi", action="store_true")
     parser.add_argument("--pack", action="append", default=[])
@@ -97,18 +139,33 @@ def parse(arguments):
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--production", action="store_true")
     parser.add_argument("--log", default="")
-    parser.add_argument("command", nargs="+")
+    parser.add_argument("--test", action="append", default=[])
+    parser.add_argument("--binaries", default="", help="folder of what Bazel has built")
+    parser.add_argument("--verbose", "-v", action="store_true")
+    parser.add_argument("command", nargs="*")
     return parser.parse_args(arguments)
 
 
 def main():
     options = parse(sys.argv[1:])
-    with tempfile.TemporaryDirectory(prefix="kmes-vm.") as folder:
-        try:
+    try:
+        if options.what == "list":
+            return list_tests()
+        tests = guest_tests.choose(guest_tests.read_table(TABLE), options.kernel, options.test)
+        if options.what == "labels":
+            print("\n".join(sorted({need for test in tests for need in test.needs
+                                    if need.startswith("//")})))
+            return 0
+        with tempfile.TemporaryDirectory(prefix="kmes-vm.") as folder:
+            if options.what == "lot":
+                return run_lot(options, folder, tests)
             return run_command(options, folder)
-        except OSError as error:
-            print(f"tools/kmes: vm: {error}", file=sys.stderr)
-            return SET_UP
+    except guest_tests.TableError as error:
+        print(f"tools/kmes: vm: {error}", file=sys.stderr)
+        return BAD_USAGE
+    except OSError as error:
+        print(f"tools/kmes: vm: {error}", file=sys.stderr)
+        return SET_UP
 
 
 if __name__ == "__main__":

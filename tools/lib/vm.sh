@@ -10,12 +10,16 @@ vm_usage() {
     cat <<TEXT
 usage: tools/kmes vm [OPTIONS...] [-- COMMAND [ARGUMENTS...]]
 
-Boots a virtual machine with the module's test build loaded, and runs COMMAND in it: its output and
-its exit status are the command's. COMMAND is a program of the guest (busybox has the usual ones),
+Boots a virtual machine, and runs the guest tests in it, a line each.
+With COMMAND: loads the module's test build and runs that alone; output and exit status are the
+command's. COMMAND is a program of the guest (busybox has the usual ones),
 or the path of one here, which is taken along with its libraries.
 Whatever the kernel reports in its log fails the run.
 
   --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
+  --test GLOB      the guest tests of such names, and not the lot; may be repeated
+  --list           the guest tests: name, whether they are of the lot, kernels
+  --verbose, -v    the output of guest tests that pass, too
   --no-module      does not load the module
   --production     takes the module without the test ioctls
   --pack PATH      takes a file or a folder along, to /kmes/bin; may be repeated
@@ -24,8 +28,8 @@ Whatever the kernel reports in its log fails the run.
   --cpus N         of the machine; 2
   --log FILE       keeps the kernel's log
 
-Exit status: the command's; 1 the kernel reported something, or the command did not end;
-2 bad usage; 3 set-up or build failed.
+Exit status: 0 all passed, or the command's; 1 a test failed, the kernel reported something, or the
+command did not end; 2 bad usage; 3 set-up or build failed.
 TEXT
 }
 
@@ -110,44 +114,67 @@ vm_modules() {
         return "$STATUS_SETUP"
 }
 
+# vm_programs KERNEL OPTIONS...: builds what the chosen guest tests need of Bazel's; fills
+# BAZEL_BIN.
+vm_programs() {
+    local kernel=$1 labels
+    shift
+    labels=$(python3 -B "$KMES_ROOT/kmod/vm/vm.py" labels --kernel "$kernel" "$@") || return
+    BAZEL_BIN=
+    # shellcheck disable=SC2086  # labels have no spaces
+    [ -z "$labels" ] || build_targets "the guest's programs" $labels
+}
+
+# vm_value OPTION VALUE: is it one that the option takes?
+vm_value() {
+    case "$1" in
+        --kernel)
+            case " $VM_KERNELS " in
+                *" $2 "*) ;;
+                *) bad_usage "vm: unknown kernel '$2'; one of: $VM_KERNELS" ;;
+            esac
+            ;;
+        --pack) [ -e "$2" ] || bad_usage "vm: '$2' cannot be read" ;;
+        --seconds | --memory | --cpus)
+            [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] || bad_usage "vm: $1 takes a whole number, not '$2'"
+            ;;
+    esac
+}
+
 vm_command() {
-    local kernel=6.1 options=() with_module=1
+    local kernel=6.1 options=() tests=() with_module=1 what=lot
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | -h) vm_usage && return ;;
-            --kernel | --pack | --seconds | --memory | --cpus | --log)
+            --list) python3 -B "$KMES_ROOT/kmod/vm/vm.py" list && return ;;
+            --kernel | --test | --pack | --seconds | --memory | --cpus | --log)
                 [ $# -ge 2 ] || { bad_usage "vm: $1 takes a value" || return; }
+                vm_value "$1" "$2" || return
                 case "$1" in
                     --kernel) kernel=$2 ;;
-                    --pack)
-                        [ -e "$2" ] || { bad_usage "vm: '$2' cannot be read" || return; }
-                        options+=("$1" "$2")
-                        ;;
-                    --log) options+=("$1" "$2") ;;
-                    *)
-                        [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] ||
-                            { bad_usage "vm: $1 takes a whole number, not '$2'" || return; }
-                        options+=("$1" "$2")
-                        ;;
+                    --test) tests+=("--test=$2") ;;
+                    *) options+=("$1=$2") ;;
                 esac
                 shift 2
                 ;;
             --no-module) with_module=0 && shift ;;
-            --production) options+=("$1") && shift ;;
-            --) break ;;
+            --production | --verbose | -v) options+=("$1") && shift ;;
+            --) what=command && break ;;
             *) bad_usage "vm: unknown option '$1'; tools/kmes vm --help lists them" || return ;;
         esac
     done
-    case " $VM_KERNELS " in
-        *" $kernel "*) ;;
-        *) bad_usage "vm: unknown kernel '$kernel'; one of: $VM_KERNELS" || return ;;
-    esac
-    [ $# -ge 2 ] || { bad_usage "vm: nothing to run; give -- COMMAND" || return; }
+    if [ "$what" = command ] && [ $# -lt 2 ]; then
+        bad_usage "vm: nothing behind --; a command belongs there" || return
+    fi
     setup_section kernel && vm_kernel "$kernel" || return
     if [ "$with_module" -eq 1 ]; then
         vm_modules || return
         options+=(--modules "$VM_MODULES")
     fi
-    python3 -B "$KMES_ROOT/kmod/vm/vm.py" command --image "$VM_IMAGE" \
+    if [ "$what" = lot ]; then
+        vm_programs "$kernel" ${tests[@]+"${tests[@]}"} || return
+        options+=(--binaries "$BAZEL_BIN" ${tests[@]+"${tests[@]}"})
+    fi
+    python3 -B "$KMES_ROOT/kmod/vm/vm.py" "$what" --kernel "$kernel" --image "$VM_IMAGE" \
         ${VM_OPTIONS[@]+"${VM_OPTIONS[@]}"} ${options[@]+"${options[@]}"} "$@"
 }

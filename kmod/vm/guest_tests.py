@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of guest tests (tests.txt; README.md says its columns). Knows no machine."""
+
+import fnmatch
+import re
+
+KERNELS = ("6.1", "6.12", "kasan", "kcsan")
+SLOW_KERNELS = ("kasan", "kcsan")
+SLOW_FACTOR = 4
+COLUMNS = ("name", "kernels", "when", "seconds", "load", "needs", "command")
+
+
+class TableError(Exception):
+    """A line of the table that cannot be understood."""
+
+
+class GuestTest:
+    def __init__(self, fields, where):
+        if len(fields) != len(COLUMNS):
+            raise TableError(f"{where}: {len(fields)} columns; it has {len(COLUMNS)}")
+        self.name, kernels, self.when, seconds, self.load, needs, self.command = fields
+        self.kernels = KERNELS if kernels == "all" else tuple(kernels.split())
+        self.needs = () if needs == "-" else tuple(needs.split())
+        self._check(where, seconds)
+        self.seconds = int(seconds)
+
+    def _check(self, where, seconds):
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.name):
+            raise TableError(f"{where}: '{self.name}' is no name of a test")
+        wrong = [kernel for kernel in self.kernels if kernel not in KERNELS]
+        if wrong or not self.kernels:
+            raise TableError(f"{where}: kernels are 'all', or some of {' '.join(KERNELS)}")
+        if self.when not in ("lot", "named"):
+            raise TableError(f"{where}: a test is run with the 'lot', or when 'named'")
+        if not re.fullmatch(r"[1-9][0-9]{0,4}", seconds):
+            raise TableError(f"{where}: '{seconds}' is no number of seconds")
+        if not self.command:
+            raise TableError(f"{where}: no command")
+
+    def limit(self, kernel, scale):
+        return self.seconds * scale * (SLOW_FACTOR if kernel in SLOW_KERNELS else 1)
+
+
+def read_table(path):
+    tests = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            fields = [field.strip() for field in line.rstrip("\n").split("|", len(COLUMNS) - 1)]
+            test = GuestTest(fields, f"{path}:{number}")
+            if any(test.name == other.name for other in tests):
+                raise TableError(f"{path}:{number}: there is a test {test.name} above")
+            tests.append(test)
+    return tests
+
+
+def choose(tests, kernel, patterns):
+    """The tests for a kernel: the lot, or those whose names match; a pattern that matches none is
+    an error."""
+    mine = [test for test in tests if kernel in test.kernels]
+    if not patterns:
+        return [test for test in mine if test.when == "lot"]
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(test.name, pattern) for test in mine):
+            raise TableError(f"no guest test for the kernel {kernel} matches '{pattern}'")
+    return [test for test in mine
+            if any(fnmatch.fnmatchcase(test.name, pattern) for pattern in patterns)]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs guest tests, a line for each: PASS or FAIL, name, seconds. A machine that dies during one is
+booted again for those that come after it."""
+
+import os
+import sys
+import time
+
+import log_scan
+import machine
+
+BOOT_SECONDS = 90
+MARK_SECONDS = 10
+
+
+class Lot:
+    def __init__(self, kernel, scale, boot, verbose):
+        """boot(tests) is a Machine, ready to run those."""
+        self._kernel = kernel
+        self._scale = scale
+        self._boot = boot
+        self._verbose = verbose
+        self.passed = 0
+        self.failed = 0
+
+    def run(self, tests):
+        while tests:
+            run = Run(self, self._boot(tests))
+            limit = sum(test.limit(self._kernel, self._scale) + 10 for test in tests)
+            ended = run.vm.run(BOOT_SECONDS * self._scale + limit, run.on_line)
+            run.finish(ended)
+            done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
+            tests = tests[done + 1:]
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        return self.failed == 0 and self.passed > 0
+
+    def report(self, name, seconds, output, wrong):
+        if wrong:
+            self.failed += 1
+        else:
+            self.passed += 1
+        print(f"{'FAIL' if wrong else 'PASS'} {self._kernel} {name} {seconds:.1f}s")
+        if wrong or self._verbose:
+            for line in output + wrong:
+                print("    " + line)
+        sys.stdout.flush()
+
+
+class Run:
+    """One boot: what its lines say, test by test."""
+
+    def __init__(self, lot, vm):
+        self._lot = lot
+        self.vm = vm
+        self.last = None  # the test that was begun last
+        self._open = False
+        self._output = []
+        self._begun = 0.0
+        self._told = 0  # reports in the log that a test has been failed for
+
+    def on_line(self, line):
+        text = line.decode("utf-8", "replace").rstrip("\r")
+        words = text.split()
+        if words[:2] == ["@kmes-vm", "begin"]:
+            self.last, self._open, self._output = words[2], True, []
+            self._begun = time.monotonic()
+        elif words[:2] == ["@kmes-vm", "end"]:
+            self._end(int(words[3]))
+        elif self._open:
+            self._output.append(text)
+        else:
+            print("    " + text, flush=True)
+
+    def _end(self, status):
+        seconds = time.monotonic() - self._begun
+        self._open = False
+        log = self._log_until_mark()
+        wrong = self._reports(log)
+        if status == 137:
+            wrong.append("killed: its time limit is over, or somebody sent SIGKILL")
+        elif status:
+            wrong.append(f"exit status {status}")
+        self._lot.report(self.last, seconds, self._output, wrong)
+
+    def _log_until_mark(self):
+        deadline = time.monotonic() + MARK_SECONDS
+        while True:
+            log = self.vm.log()
+            if any(f"kmes-vm: end {self.last}" in line for line in log):
+                return log
+            if time.monotonic() > deadline:
+                return log
+            time.sleep(0.05)
+
+    def _reports(self, log):
+        """What the kernel has reported since the last look, as lines; empty where nothing."""
+        reports = log_scan.scan(log)
+        fresh = reports[self._told:]
+        self._told = len(reports)
+        if not fresh:
+            return []
+        return ([f"the kernel reports ({fresh[0].kind}; {len(fresh)} such lines):"] +
+                ["    " + line for line in log_scan.excerpt(log, fresh[0])])
+
+    def finish(self, ended):
+        """The machine is off: a test that had no end has failed, and so has what nobody told."""
+        log = self.vm.log()
+        late = self._reports(log)
+        if self._open or (ended.why and self.last is None):
+            wrong = late or ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:]
+            self._lot.report(self.last or "boot", time.monotonic() - self._begun if self._open else
+                             0, self._output, wrong + [ended.why or "the machine ended"])
+            return
+        taint = ended.taint & ~log_scan.HARMLESS_TAINT
+        if taint and not log_scan.scan(log):
+            late.append(f"the kernel is tainted ({taint}), and no line of its log was known")
+        if ended.why:
+            late += ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:] + [ended.why]
+        self._lot.report("kernel-log", 0, [], late)
+
+
+def write_tests(image, tests, kernel, scale):
+    """The tests, as guest/run_tests reads them."""
+    lines = []
+    for test in tests:
+        image.add_bytes(f"/kmes/tests/{test.name}", (test.command + "\n").encode(), 0o755)
+        limit = int(test.limit(kernel, scale) + 0.999)
+        lines.append(f"{test.name} {limit} {test.load}\n")
+    image.add_bytes("/kmes/tests.list", "".join(lines).encode())
+
+
+def pack_needs(image, tests, root, binaries):
+    """What the tests need: built programs by their label, files of the repository by their path."""
+    for need in sorted({need for test in tests for need in test.needs}):
+        if need.startswith("//"):
+            path = need[2:].replace(":", "/") if ":" in need else \
+                f"{need[2:]}/{os.path.basename(need)}"
+            image.add(f"/kmes/bin/{os.path.basename(path)}", os.path.join(binaries, path))
+        else:
+            image.add(f"/kmes/tree/{need}", os.path.join(root, need))
