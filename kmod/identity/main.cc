@@ -13,6 +13,7 @@
 #include "kmod/identity/player.h"
 #include "kmod/identity/scaled.h"
 #include "kmod/identity/sources.h"
+#include "kmod/identity/stream.h"
 
 namespace kmes::identity {
 namespace {
@@ -22,16 +23,18 @@ constexpr std::uint64_t kLargestCapacity = 16ull << 20;
 
 constexpr char kUsage[] =
     "usage: identity [--random N] [--steps N] [--seed N] [--cpus N] [--calls N]\n"
-    "                [--concurrent N] [--plant-difference] [--incomplete] [FILE or FOLDER...]\n"
+    "                [--concurrent N] [--real N] [--plant-difference] [--incomplete]\n"
+    "                [FILE or FOLDER...]\n"
     "--random N          N scripts of --steps operations (1000), from --seed on (1)\n"
     "--cpus N            as many scripts at once, one a CPU of one world (1)\n"
     "--calls N           N emit calls, good and bad\n"
     "--concurrent N      N rounds of resizes while other threads emit\n"
+    "--real N            N resizes of the real rings, under load, with readers\n"
     "--plant-difference  one byte of the module's is changed in each script: each must be caught\n"
     "--incomplete        no failure where an operation of the core was never played\n";
 
 struct Options {
-    std::uint64_t random = 0, steps = 1000, seed = 1, cpus = 1, calls = 0, concurrent = 0;
+    std::uint64_t random = 0, steps = 1000, seed = 1, cpus = 1, calls = 0, concurrent = 0, real = 0;
     bool has_plants = false, may_be_incomplete = false;
     std::vector<std::string> paths;
 };
@@ -43,15 +46,12 @@ struct Sum {
 };
 
 bool parse(int count, char** words, Options* options) {
-    static const option kOptions[] = {{"random", 1, nullptr, 'r'},
-                                      {"steps", 1, nullptr, 't'},
-                                      {"seed", 1, nullptr, 's'},
-                                      {"cpus", 1, nullptr, 'c'},
-                                      {"calls", 1, nullptr, 'a'},
-                                      {"concurrent", 1, nullptr, 'o'},
-                                      {"plant-difference", 0, nullptr, 'p'},
-                                      {"incomplete", 0, nullptr, 'i'},
-                                      {nullptr, 0, nullptr, 0}};
+    static const option kOptions[] = {
+        {"random", 1, nullptr, 'r'},     {"steps", 1, nullptr, 't'},
+        {"seed", 1, nullptr, 's'},       {"cpus", 1, nullptr, 'c'},
+        {"calls", 1, nullptr, 'a'},      {"concurrent", 1, nullptr, 'o'},
+        {"real", 1, nullptr, 'e'},       {"plant-difference", 0, nullptr, 'p'},
+        {"incomplete", 0, nullptr, 'i'}, {nullptr, 0, nullptr, 0}};
     for (int word; (word = getopt_long(count, words, "", kOptions, nullptr)) != -1;) {
         const std::uint64_t number = optarg ? std::strtoull(optarg, nullptr, 0) : 0;
         switch (word) {
@@ -72,6 +72,9 @@ bool parse(int count, char** words, Options* options) {
                 break;
             case 'o':
                 options->concurrent = number;
+                break;
+            case 'e':
+                options->real = number;
                 break;
             case 'p':
                 options->has_plants = true;
@@ -174,14 +177,15 @@ void play_all(const Options& options, Sum* sum) {
 int run(const Options& options) {
     Sum sum;
     play_all(options, &sum);
-    sum.table.print();
+    if (sum.scripts) sum.table.print();
     std::printf("%" PRIu64 " runs, seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64
                 " skipped, %" PRIu64 " MiB compared; %" PRIu64 " scripts made larger, %" PRIu64
                 " passed over; %" PRIu64 " differences planted; %" PRIu64 " failures\n",
                 sum.scripts, options.seed, sum.operations, sum.skipped, sum.bytes >> 20, sum.scaled,
                 sum.too_large, sum.plants, sum.failures);
-    if (!sum.scripts || sum.failures) return 1;
-    return options.may_be_incomplete || sum.table.is_complete() ? 0 : 1;
+    if (options.real && !resize_real_world(static_cast<unsigned>(options.real))) return 1;
+    if ((!sum.scripts && !options.real) || sum.failures) return 1;
+    return !sum.scripts || options.may_be_incomplete || sum.table.is_complete() ? 0 : 1;
 }
 
 }  // namespace

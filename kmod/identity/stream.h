@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Events that describe themselves, on the module's real CPUs: emitters, and readers that check
+// every byte that they are shown. A payload begins with its own seed (8 bytes: the emitter's number
+// and a count), which says how long it is and every byte of it.
+#ifndef KMES_KMOD_IDENTITY_STREAM_H_
+#define KMES_KMOD_IDENTITY_STREAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kmes/reader.h"
+#include "kmod/identity/module.h"
+
+namespace kmes::identity {
+
+// By KMES_IOC_ATTACH and KMES_IOC_STATISTICS on the real world.
+unsigned real_cpus();
+kmes_ioctl_statistics real_statistics(unsigned cpu);
+
+// Keeps the calling thread on a CPU.
+void stay_on(unsigned cpu);
+
+class Emitter {
+  public:
+    explicit Emitter(unsigned number) : device_(open_device()), number_(number) {}
+    // One event, by KMES_IOC_EMIT; or `count` of them in one KMES_IOC_EMIT_BATCH. std::system_error
+    // where the module refuses.
+    void emit();
+    void emit_batch(unsigned count);
+    std::uint64_t emitted() const { return count_; }
+
+  private:
+    std::string next_payload();
+
+    Descriptor device_;
+    const std::uint64_t number_;
+    std::uint64_t count_ = 0;
+};
+
+// The reference consumer (kmes/reader.h) of one CPU, by mappings of the device.
+class Reader {
+  public:
+    // std::system_error where attaching fails.
+    explicit Reader(unsigned cpu);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    // Everything that is there now. False where something is wrong: see failure().
+    bool drain();
+    // Sleeps until there may be something new, for at most so long.
+    void wait(std::uint64_t timeout_ns);
+    // After the last drain: all that was numbered from the first event on was delivered, or lost as
+    // the reader counted it.
+    bool is_complete(std::uint64_t last_sequence);
+    const std::optional<std::string>& failure() const { return failure_; }
+    const kmes_reader_statistics& statistics() const { return reader_.statistics; }
+    // Changes to another buffer so far; any thread may ask.
+    std::uint64_t switches() const { return switches_; }
+
+  private:
+    void check(const kmes_event_view& view);
+    void fail(const std::string& what);
+
+    const unsigned cpu_;
+    kmes_platform platform_{};
+    kmes_reader reader_{};
+    std::vector<std::uint8_t> room_;
+    std::map<std::uint64_t, std::uint64_t> last_count_;  // of each emitter
+    std::atomic<std::uint64_t> switches_{0};
+    std::optional<std::uint64_t> first_sequence_;
+    std::optional<std::string> failure_;
+};
+
+// Resizes the real rings so often, while threads emit on every CPU and readers check; the next one
+// comes when every reader has changed buffers. False, with lines that say why, where anything was
+// wrong.
+bool resize_real_world(unsigned resizes);
+
+}  // namespace kmes::identity
+
+#endif  // KMES_KMOD_IDENTITY_STREAM_H_
