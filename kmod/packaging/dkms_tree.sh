@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Makes the source tree that DKMS wants: FOLDER/kmes-VERSION with dkms.conf, kmes/ and kmod/, nothing
+# that is not compiled.
+#
+#   dkms_tree.sh FOLDER [VERSION]     then: dkms install kmes/VERSION, with FOLDER /usr/src
+set -euo pipefail
+
+main() {
+    if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+        echo 'usage: dkms_tree.sh FOLDER [VERSION]' >&2
+        exit 2
+    fi
+    local repository version tree
+    repository=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+    version=${2:-0.20}
+    tree=$1/kmes-$version
+    mkdir -p "$tree/kmes" "$tree/kmod/uapi/linux"
+    cp "$repository"/kmes/*.[ch] "$tree/kmes/"
+    cp "$repository"/kmod/*.[ch] "$repository"/kmod/Kbuild "$repository"/kmod/Makefile "$tree/kmod/"
+    cp "$repository"/kmod/uapi/linux/*.h "$tree/kmod/uapi/linux/"
+    cp "$repository/LICENSE" "$tree/"
+    cp -r "$repository/LICENSES" "$tree/"
+    sed "s/@VERSION@/$version/" "$repository/kmod/dkms.conf" >"$tree/dkms.conf"
+    echo "$tree"
+}
+
+main "$@"
