@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The module, both builds of it, and the sample, against each kernel whose headers are installed
+# here: with gcc and with clang, W=1, and looked at by sparse. Any output but make's own is a
+# failure. A line for each.
+#
+#   build_test.sh [KERNEL...]      names as under /lib/modules; all that have headers
+set -euo pipefail
+
+REPOSITORY=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+readonly REPOSITORY
+FAILED=0
+
+kernels() {
+    local build
+    for build in /lib/modules/*/build; do
+        [ -e "$build/Makefile" ] && basename "$(dirname -- "$build")"
+    done
+}
+
+# try NAME KERNEL ARGUMENTS...: in a copy, without type information (pahole).
+try() {
+    local name=$1 kernel=$2 tree
+    shift 2
+    tree=$(mktemp -d "$SCRATCH/build.XXXXXX")
+    mkdir "$tree/kmes"
+    cp "$REPOSITORY"/kmes/*.[ch] "$tree/kmes/"
+    cp -r "$REPOSITORY/kmod" "$tree/"
+    if make -s -C "$tree/kmod" KDIR="/lib/modules/$kernel/build" CONFIG_DEBUG_INFO_BTF_MODULES= \
+        KMES_SAMPLES=1 W=1 "$@" >"$SCRATCH/log" 2>&1 && [ ! -s "$SCRATCH/log" ]; then
+        echo "PASS $kernel $name"
+    else
+        echo "FAIL $kernel $name"
+        cat -- "$SCRATCH/log" >&2
+        FAILED=1
+    fi
+    rm -rf -- "$tree"
+}
+
+main() {
+    local -a wanted=("$@")
+    local kernel
+    [ ${#wanted[@]} -gt 0 ] || mapfile -t wanted < <(kernels)
+    [ ${#wanted[@]} -gt 0 ] || { echo 'build_test.sh: no kernel headers here' >&2; exit 3; }
+    SCRATCH=$(mktemp -d)
+    trap 'rm -rf -- "$SCRATCH"' EXIT
+    for kernel in "${wanted[@]}"; do
+        try gcc "$kernel"
+        try 'gcc, test build' "$kernel" KMES_TEST=1
+        try sparse "$kernel" KMES_TEST=1 C=2 CF=-Wsparse-error
+        # Debian has lld in a package of its own; binutils' ld does.
+        try clang "$kernel" KMES_TEST=1 LLVM=-19 LD=ld
+    done
+    return $FAILED
+}
+
+main "$@"
