@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Makes the source tree that DKMS wants: FOLDER/kmes-VERSION, with dkms.conf, kmes/ and kmod/, as far
-# as they are compiled.
+# Makes the source tree that DKMS wants: FOLDER/kmes-VERSION, with dkms.conf and what is compiled.
 #
 #   dkms_tree.sh FOLDER [VERSION]     then: dkms install kmes/VERSION, with FOLDER /usr/src
 set -euo pipefail
