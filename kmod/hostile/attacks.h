@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// What a hostile consumer can try with the descriptor of one buffer, drawn from a seed: random
+// bytes over all that it can write, and every call on descriptor and mapping that might get it
+// more. Knows no producer; whether anything of it worked is seen by whoever compares bytes.
+#ifndef KMES_KMOD_HOSTILE_ATTACKS_H_
+#define KMES_KMOD_HOSTILE_ATTACKS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "props/script/random.h"
+
+namespace kmes::hostile {
+
+// X(name): each is tried many times; a run in which one was never tried has shown nothing about it.
+#define KMES_HOSTILE_ATTACKS(X) \
+    X(scribble)                 \
+    X(ask_for_wakes)            \
+    X(advise)                   \
+    X(protect)                  \
+    X(write_data)               \
+    X(read_into_data)           \
+    X(write_by_proc)            \
+    X(write_by_process_vm)      \
+    X(remap)                    \
+    X(unmap_parts)              \
+    X(map_otherwise)            \
+    X(resize_file)              \
+    X(write_file)               \
+    X(open_again)               \
+    X(fork_and_write)           \
+    X(lock_and_sync)            \
+    X(sleep_on_it)              \
+    X(splice_pages)             \
+    X(odd_calls)
+
+class Attacker {
+  public:
+    // `fd` stays the caller's; `capacity` is that of its buffer. std::system_error where it cannot
+    // be mapped.
+    Attacker(int fd, std::uint64_t capacity, std::uint64_t seed);
+    ~Attacker();
+    Attacker(const Attacker&) = delete;
+    Attacker& operator=(const Attacker&) = delete;
+
+    // One attack. For a process of its own, with one thread: it tears holes into the address space,
+    // and handles SIGSEGV and SIGBUS.
+    void attack();
+
+    static constexpr std::size_t kKinds = 0
+#define KMES_HOSTILE_ONE(name) +1
+        KMES_HOSTILE_ATTACKS(KMES_HOSTILE_ONE)
+#undef KMES_HOSTILE_ONE
+        ;
+    static const char* name(std::size_t kind);
+    const std::array<std::uint64_t, kKinds>& tried() const { return tried_; }
+    // Stores to the data that did not fault: must stay 0.
+    std::uint64_t stores_that_passed() const { return stores_that_passed_; }
+    std::uint64_t stores_that_faulted() const { return stores_that_faulted_; }
+
+  private:
+#define KMES_HOSTILE_METHOD(name) void name();
+    KMES_HOSTILE_ATTACKS(KMES_HOSTILE_METHOD)
+#undef KMES_HOSTILE_METHOD
+
+    void map();
+    void unmap();
+    void mend();
+    std::uint8_t* data() const { return base_ + 4096; }
+    std::uint8_t* somewhere();        // in the data
+    std::span<std::uint8_t> pages();  // some, of the whole mapping
+    void try_store(std::uint8_t* address);
+
+    const int fd_;
+    const std::uint64_t bytes_;
+    props::Random random_;
+    std::uint8_t* base_ = nullptr;
+    std::array<std::uint64_t, kKinds> tried_{};
+    std::uint64_t stores_that_passed_ = 0, stores_that_faulted_ = 0;
+};
+
+}  // namespace kmes::hostile
+
+#endif  // KMES_KMOD_HOSTILE_ATTACKS_H_

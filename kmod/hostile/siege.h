@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Hostile consumers on one CPU's buffer while all CPUs emit (E13): in a world, and on the real
+// rings.
+#ifndef KMES_KMOD_HOSTILE_SIEGE_H_
+#define KMES_KMOD_HOSTILE_SIEGE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "kmod/hostile/crowd.h"
+
+namespace kmes::hostile {
+
+struct Options {
+    std::uint64_t seed = 1;
+    unsigned events = 3000;    // of each CPU, at least
+    std::uint64_t times = 30;  // each kind of attack, at least
+};
+
+// What went wrong, from any thread; printed at once.
+class Failures {
+  public:
+    void add(const std::string& what);
+    bool is_empty() const { return count_ == 0; }
+
+  private:
+    std::mutex lock_;
+    std::atomic<unsigned> count_{0};
+};
+
+// Kills attackers and starts others while anybody emits.
+void besiege(Crowd& crowd, const std::atomic<unsigned>& emitting, Failures& failures);
+
+// False, with lines that say why, where anything was not as it has to be.
+bool play_world(const Options& options);
+bool play_real(const Options& options);
+
+}  // namespace kmes::hostile
+
+#endif  // KMES_KMOD_HOSTILE_SIEGE_H_
