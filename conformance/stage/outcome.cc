@@ -417,7 +417,10 @@ std::string describe_stepper(const StageSettings& settings) {
         for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.let_run(10);
         return CaseOutcome{Verdict::pass, "", "", ""};
     };
-    run_on_stage(first_look, settings);
+    StageSettings alone = settings;
+    alone.debug = false;
+    alone.debugger = nullptr;
+    run_on_stage(first_look, alone);
     return reason.empty() ? "not known: the testee mapped no buffer in a first look" : reason;
 }
 
