@@ -43,6 +43,7 @@ std::string wait_clause(const WaitDescription& wait) {
     if (wait.is_private) return "E17";
     if (!wait.cpu || wait.mapping_offset != kFutexCounterOffset) return "5.1.8.2-5";
     if (wait.retired_buffer) return "E3";
+    if (wait.counted_before) return "E2";
     return "5.1.8.2-2";
 }
 
@@ -61,8 +62,13 @@ std::string wait_text(const WaitDescription& wait) {
     } else {
         text += " outside every buffer";
     }
-    return text + ", expecting " + std::to_string(wait.expected) + ", where " +
-           std::to_string(wait.present) + " stands now";
+    text += ", expecting " + std::to_string(wait.expected) + ", where " +
+            std::to_string(wait.present) + " stands now";
+    if (wait.counted_before)
+        text +=
+            "; that value came with the event: futex_counter was read behind it, and write_pos "
+            "was not looked at again";
+    return text;
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ struct WaitDescription {
     std::uint32_t present = 0;    // in the word now
     bool is_private = false;      // E17
     bool retired_buffer = false;  // E3, E19: it sleeps on a buffer that was swapped out
+    bool counted_before = false;  // E2: `expected` was read behind the event that it sleeps through
 };
 
 // 5.1.8.2, E1, E2, E3, E17, E19: asleep although `sequence` is published and not delivered. The

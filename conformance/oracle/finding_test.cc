@@ -50,6 +50,10 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E3");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("retired buffer"));
     wait = futex_wait_on(2);
+    wait.counted_before = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E2");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("was not looked at again"));
+    wait = futex_wait_on(2);
     wait.mapping_offset = 132;
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("futex_counter is byte 128"));

@@ -118,12 +118,13 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
-        if (quiet == Quiet::for_good)
-            stop_with(
-                lost_wake_up(cpu, owed->sequence, owed->type,
-                             describe_wait(
-                                 tracer_->inspect(), [this](BufferId id) { return index_of(id); },
-                                 rings_->history(), cpu)));
+        if (quiet == Quiet::for_good) {
+            WaitDescription wait = describe_wait(
+                tracer_->inspect(), [this](BufferId id) { return index_of(id); }, rings_->history(),
+                cpu);
+            wait.counted_before = rings_->is_counted_before(cpu, owed->sequence, wait.expected);
+            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, wait));
+        }
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
             owed->sequence, waited, state));

@@ -81,6 +81,7 @@ struct Rings::Producer {
 
 Rings::Rings(const RingsSetup& setup)
     : capacity_bytes_(setup.capacity_bytes),
+      first_futex_counter_(setup.first_futex_counter),
       history_(history_settings(setup)),
       silent_(std::make_unique<Recorder>(false)),
       recorder_(silent_.get()) {
@@ -169,6 +170,7 @@ Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
     // The history first: once the core has published, the testee may report the event.
     const Emitted expected = history_.emit(cpu, spec, style);
     compare(expected, emit_core(cpu, spec, style), cpu);
+    note_counter(cpu, expected.sequence);
     recorder_->emitted(cpu, expected);
     return expected;
 }
@@ -187,6 +189,24 @@ void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
         emit(cpu, make(next));
         bytes -= next;
     }
+}
+
+void Rings::note_counter(std::uint32_t cpu, std::uint64_t sequence) {
+    const BufferIndex buffer = history_.present_buffer(cpu);
+    const std::uint32_t now = counter(buffer);
+    if (counted_.size() <= cpu) counted_.resize(cpu + 1);
+    Counted& last = counted_[cpu];
+    // A new buffer begins at 0, but for the first ones.
+    if (last.buffer != buffer) last = {buffer, buffer < cpus() ? first_futex_counter_ : 0, 0};
+    if (last.counter != now) last = {buffer, now, sequence};
+}
+
+bool Rings::is_counted_before(std::uint32_t cpu, std::uint64_t sequence,
+                              std::uint32_t expected) const {
+    if (cpu >= counted_.size()) return false;
+    const Counted& last = counted_[cpu];
+    return last.buffer == history_.present_buffer(cpu) && last.sequence >= sequence &&
+           last.counter == expected;
 }
 
 void Rings::drop(std::uint32_t cpu) {
@@ -214,6 +234,7 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     }
     history_.batch_end(cpu);
     kmes_batch_end(producer, &batch);
+    if (!emitted.empty()) note_counter(cpu, emitted.back().sequence);
     recorder_->batched(cpu, emitted);
 }
 
@@ -240,6 +261,7 @@ void Rings::commit(std::uint32_t cpu) {
     const Emitted expected = history_.emit(cpu, reserved.spec);
     kmes_commit(producer, &reserved.reservation);
     compare(expected, 0, cpu);
+    note_counter(cpu, expected.sequence);
     recorder_->committed(cpu, expected);
 }
 

@@ -112,6 +112,9 @@ class Rings {
     // For a store of the testee that is held back and let go: nobody's own write.
     void put_need_wake(BufferIndex buffer, std::uint8_t value);
     std::uint64_t wakes() const { return wakes_; }
+    // Whether futex_counter has moved to `expected` with this event or a later one: a waiter that
+    // expects that value has read it behind the event.
+    bool is_counted_before(std::uint32_t cpu, std::uint64_t sequence, std::uint32_t expected) const;
     // What the testee has written to the metadata page where it may not. Nothing: right.
     std::optional<Finding> check_metadata(BufferIndex buffer) const;
     // Compares producer and history; throws SuiteError where they differ.
@@ -126,8 +129,10 @@ class Rings {
     BufferIndex add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu, std::uint64_t start_pos,
                            std::uint64_t generation);
     void stamp(EventSpec& spec);
+    void note_counter(std::uint32_t cpu, std::uint64_t sequence);
 
     std::uint64_t capacity_bytes_;
+    std::uint32_t first_futex_counter_;
     History history_;
     std::vector<std::shared_ptr<BufferMemory>> memories_;  // by BufferIndex
     std::vector<std::unique_ptr<Producer>> producers_;     // by CPU
@@ -141,6 +146,13 @@ class Rings {
     std::uint64_t stamp_ns_ = 0;
     std::uint64_t random_ = 1;
     std::uint64_t wakes_ = 0;
+    // The last emission of a CPU that moved futex_counter.
+    struct Counted {
+        BufferIndex buffer = ~BufferIndex{0};
+        std::uint32_t counter = 0;
+        std::uint64_t sequence = 0;
+    };
+    std::vector<Counted> counted_;  // by CPU
     struct Reserved {
         EventSpec spec;
         kmes_reservation reservation;

@@ -15,4 +15,4 @@ if [ "$1" != -- ]; then
     echo "$name: built with $(cat "$1")"
     shift
 fi
-exec conformance/kmes-conformance "$@"
+exec conformance/kmes-conformance ${KMES_EXPLORE:+--explore "$KMES_EXPLORE"} "$@"
