@@ -122,7 +122,9 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             WaitDescription wait = describe_wait(
                 tracer_->inspect(), [this](BufferId id) { return index_of(id); }, rings_->history(),
                 cpu);
-            wait.counted_before = rings_->is_counted_before(cpu, owed->sequence, wait.expected);
+            wait.counted_before =
+                counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
+                rings_->is_counted_before(cpu, owed->sequence, wait.expected);
             stop_with(lost_wake_up(cpu, owed->sequence, owed->type, wait));
         }
         Finding finding = contract_finding(fmt::format(

@@ -17,6 +17,8 @@ namespace kmes::conformance {
 
 namespace {
 
+constexpr std::uint64_t kWritePosOffset = 64;
+
 using std::chrono::milliseconds;
 
 // How long one wait may take before it is called a failure, and how long nothing may move before a
@@ -128,6 +130,7 @@ void Stage::start() {
     rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
     if (on_plain_guard_) {
         tracer_->set_guard_handler([this](const GuardHit& hit) {
+            note_look(hit);
             if (!on_plain_guard_(hit)) return GuardAnswer::kEvent;
             last_change_ = Clock::now();
             ++guard_hits_;
@@ -291,6 +294,7 @@ void Stage::on(const WriteFault& event) {
 void Stage::on(const GuardHit& event) {
     last_change_ = Clock::now();
     ++guard_hits_;
+    note_look(event);
     const bool recording = is_recording();
     const bool asked = is_asked_for(event);
     if (!asked && !recording) return stop_recording(event);
@@ -303,8 +307,25 @@ void Stage::on(const GuardHit& event) {
     if (asked && on_stepped_) on_stepped_(event, step);
 }
 
+// Where all accesses to the page are seen: whether the counter was read behind the last look at
+// write_pos (E2).
+void Stage::note_look(const GuardHit& hit) {
+    for (const BufferAccess& access : hit.accesses) {
+        const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
+        if (!buffer || !access.is_read) continue;
+        const auto touches = [&](std::uint64_t offset) {
+            return access.place.offset_bytes <= offset &&
+                   offset < access.place.offset_bytes + access.size_bytes;
+        };
+        if (touches(kWritePosOffset)) counter_read_last_.erase(*buffer);
+        if (touches(kFutexWordOffset) && !touches(kWritePosOffset))
+            counter_read_last_.insert(*buffer);
+    }
+}
+
 // A guard that nobody wants any more: those of the case stay.
 void Stage::stop_recording(const GuardHit& event) {
+    counter_read_last_.clear();
     recorder_.accessed(event, nullptr);
     tracer_->release_guards(event.place.mapping);
     if (!on_guard_) return;
@@ -718,6 +739,7 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {
 }
 
 void Stage::release_guards() {
+    counter_read_last_.clear();
     for (const GuardedPages& each : guarded_) {
         // The recorder's guards stay, and are asked for no longer.
         if (!is_recording()) tracer_->release_guards(each.mapping);

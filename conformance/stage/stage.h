@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -218,6 +219,7 @@ class Stage {
     void on(const GuardHit& event);
     bool is_asked_for(const GuardHit& event) const;
     void stop_recording(const GuardHit& event);
+    void note_look(const GuardHit& hit);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
     void on(const Ended& event);
@@ -284,6 +286,7 @@ class Stage {
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
+    std::set<BufferIndex> counter_read_last_;
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
