@@ -4,6 +4,7 @@
   vm.py command ... -- COMMAND...   one command in the guest; its output, its exit status
   vm.py lot ... [--test GLOB...]    the guest tests, a line each
   vm.py labels ... [--test GLOB...] prints what Bazel has to build for them
+  vm.py planted ...                 the planted bugs, a boot and a line each
   vm.py list                        prints the table
 """
 
@@ -18,6 +19,7 @@ import guest_tests
 import initramfs
 import lot
 import machine
+import planted
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -111,6 +113,20 @@ def run_lot(options, folder, tests):
     return 0 if passed else FAILED
 
 
+def run_planted(options, folder):
+    def boot(command):
+        image = base_image(options.modules)
+        image.add_bytes("/kmes/command", command.encode())
+        initrd = os.path.join(folder, "initramfs")
+        image.write(initrd)
+        return make_machine(options, initrd, folder)
+
+    bugs = planted.read_planted(os.path.join(ROOT, "kmod", "bugs", "planted.txt"))
+    scale = time_limit_scale()
+    passed = planted.run_planted(bugs, options.kernel, BOOT_SECONDS * scale, boot)
+    return 0 if passed else FAILED
+
+
 def make_machine(options, initrd, folder):
     return machine.Machine(options.image, initrd, folder, cpus=options.cpus,
                            memory_mb=options.memory, acpi=options.acpi)
@@ -128,7 +144,7 @@ def list_tests():
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="vm.py")
-    parser.add_argument("what", choices=("command", "lot", "labels", "list"))
+    parser.add_argument("what", choices=("command", "lot", "planted", "labels", "list"))
     parser.add_argument("--kernel", default="6.1", choices=guest_tests.KERNELS)
     parser.add_argument("--image", default="", help="the kernel")
     parser.add_argument("--modules", default="", help="folder of modules built for it")
@@ -142,8 +158,10 @@ def parse(arguments):
     parser.add_argument("--test", action="append", default=[])
     parser.add_argument("--binaries", default="", help="folder of what Bazel has built")
     parser.add_argument("--verbose", "-v", action="store_true")
-    parser.add_argument("command", nargs="*")
-    return parser.parse_args(arguments)
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:at])
+    options.command = arguments[at + 1:]
+    return options
 
 
 def main():
@@ -159,6 +177,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kmes-vm.") as folder:
             if options.what == "lot":
                 return run_lot(options, folder, tests)
+            if options.what == "planted":
+                return run_planted(options, folder)
             return run_command(options, folder)
     except guest_tests.TableError as error:
         print(f"tools/kmes: vm: {error}", file=sys.stderr)

@@ -19,6 +19,7 @@ Whatever the kernel reports in its log fails the run.
   --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
   --test GLOB      the guest tests of such names, and not the lot; may be repeated
   --list           the guest tests: name, whether they are of the lot, kernels
+  --planted        the planted bugs of that kernel: each must be seen
   --verbose, -v    the output of guest tests that pass, too
   --no-module      does not load the module
   --production     takes the module without the test ioctls
@@ -157,6 +158,7 @@ vm_command() {
                 esac
                 shift 2
                 ;;
+            --planted) what=planted && shift ;;
             --no-module) with_module=0 && shift ;;
             --production | --verbose | -v) options+=("$1") && shift ;;
             --) what=command && break ;;

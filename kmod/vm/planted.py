@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots once for each planted bug of a kernel (kmod/bugs/planted.txt), and passes when it is
+seen: the silence of a log says nothing without it."""
+
+import time
+
+import log_scan
+from guest_tests import KERNELS, TableError
+
+BUGS_MODULE = "/kmes/modules/kmes_bugs.ko"
+SECONDS = 60
+LIMIT_SECONDS = 30  # with its boot: for a bug that must be seen by the time limit
+
+
+class Planted:
+    def __init__(self, fields, where):
+        if len(fields) != 4:
+            raise TableError(f"{where}: {len(fields)} columns; it has 4")
+        self.name, kernels, self.seen_as, self.command = fields
+        self.kernels = kernels.split()
+        known = [kind for kind, _ in log_scan.KINDS] + ["status", "limit"]
+        if self.seen_as not in known or any(k not in KERNELS for k in self.kernels):
+            raise TableError(f"{where}: no such kernel, or nothing is seen as '{self.seen_as}'")
+
+
+def read_planted(path):
+    with open(path, encoding="utf-8") as file:
+        lines = list(enumerate(file, start=1))
+    return [Planted([field.strip() for field in line.split("|", 3)], f"{path}:{number}")
+            for number, line in lines if line.strip() and not line.startswith("#")]
+
+
+def is_seen(planted, ended, log):
+    """The line that shows it; None: it was not seen."""
+    if planted.seen_as == "limit":
+        return ended.why if ended.status is None and "time limit" in ended.why else None
+    if planted.seen_as == "status":
+        return f"exit status {ended.status}" if ended.status else None
+    for report in log_scan.scan(log):
+        if report.kind == planted.seen_as:
+            return log[report.line_number]
+    return None
+
+
+def run_planted(planted_bugs, kernel, boot_seconds, boot):
+    """boot(command) is a Machine, ready to run it. True when each bug was seen."""
+    missed = seen = 0
+    for planted in planted_bugs:
+        if kernel not in planted.kernels:
+            continue
+        vm = boot(f"bugs={BUGS_MODULE}\n{planted.command}\n")
+        begun = time.monotonic()
+        limit = LIMIT_SECONDS if planted.seen_as == "limit" else boot_seconds + SECONDS
+        output = []
+        ended = vm.run(limit, output.append)
+        line = is_seen(planted, ended, vm.log())
+        seconds = time.monotonic() - begun
+        print(f"{'PASS' if line else 'FAIL'} {kernel} {planted.name} {seconds:.1f}s")
+        if line:
+            seen += 1
+            print(f"    {line}", flush=True)
+            continue
+        missed += 1
+        for text in [said.decode("utf-8", "replace") for said in output] + vm.log()[-30:]:
+            print(f"    {text}", flush=True)
+    print(f"{seen} passed, {missed} failed", flush=True)
+    return missed == 0 and seen > 0

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// guest_test failures: fails each allocation of an operation in turn (the kernel's fail-nth), until
+// the operation succeeds without. Whatever failed has changed nothing: not the buffers, not the
+// number of fds, not a page; and it said ENOMEM or the like.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <tuple>
+
+#include "support.h"
+
+namespace kmes::guest {
+namespace {
+
+constexpr char NTH[] = "/proc/thread-self/fail-nth";
+constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
+constexpr int MOST_ALLOCATIONS = 5000;
+
+void prepare_injection() {
+    const std::string debug = "/sys/kernel/debug/";
+    for (const char* what : {"failslab", "fail_page_alloc"}) {
+        EXPECT(write_file(debug + what + "/ignore-gfp-wait", "N"));
+        EXPECT(write_file(debug + what + "/verbose", "0"));
+    }
+    EXPECT(write_file(debug + "fail_page_alloc/min-order", "0"));
+    EXPECT(write_file(debug + "fail_page_alloc/ignore-gfp-highmem", "N"));
+}
+
+long open_fds() {
+    using std::filesystem::directory_iterator;
+    return std::distance(directory_iterator("/proc/self/fd"), directory_iterator());
+}
+
+// What a failed operation must leave as it was. Positions move: the failure itself is an event.
+auto state_of(const Device& device) {
+    std::vector<std::tuple<__u64, __u64, __u64, __u32, __u32>> state;
+    for (const kmes_buffer_info& info : device.buffers())
+        state.emplace_back(info.inode, info.capacity, info.generation, info.cpu, info.is_retired);
+    std::sort(state.begin(), state.end());
+    const kmes_ioctl_statistics statistics = device.statistics(0);
+    return std::tuple(state, read_number(PAGES), open_fds(), statistics.max_event_size,
+                      statistics.swaps);
+}
+
+// `operation` returns 0 or errno; `undo` takes back a success.
+void fail_each(const Device& device, const char* name, const std::function<int()>& operation,
+               const std::function<void()>& undo) {
+    int failed = 0, survived = 0, nth = 1;
+    for (;; ++nth) {
+        EXPECT(nth < MOST_ALLOCATIONS);
+        // What the last one has left is let go of a moment later.
+        const auto before = state_of(device);
+        const int fd = open(NTH, O_RDWR | O_CLOEXEC);
+        EXPECT(fd >= 0);
+        const std::string text = std::to_string(nth);
+        EXPECT(write(fd, text.data(), text.size()) == ssize_t(text.size()));
+        const int error = operation();
+        char left[16] = {};
+        EXPECT(pread(fd, left, sizeof left - 1, 0) > 0);
+        EXPECT(pwrite(fd, "0", 1, 0) == 1);
+        close(fd);
+        if (error == 0) {
+            undo();
+            // Not reached: the operation has fewer allocations.
+            if (std::atoi(left) > 0) break;
+            ++survived;
+            continue;
+        }
+        ++failed;
+        if (error != ENOMEM && error != ENFILE && error != EMFILE && error != EFAULT) {
+            errno = error;
+            EXPECT(!"an error that no lack of memory explains");
+        }
+        EXPECT(wait_until(20, [&] { return state_of(device) == before; }));
+    }
+    std::printf("%s: %d allocations; %d made it fail, %d did not matter\n", name, nth - 1, failed,
+                survived);
+    EXPECT(failed > 0);
+}
+
+void fail_attach(const Device& device) {
+    std::vector<int> fds(1024);
+    kmes_ioctl_attach attach;
+    fail_each(
+        device, "attach",
+        [&] {
+            attach = {reinterpret_cast<std::uintptr_t>(fds.data()), 0, 1024, 0};
+            return device.call(KMES_IOC_ATTACH, &attach);
+        },
+        [&] {
+            for (unsigned i = 0; i < attach.count; ++i) close(fds[i]);
+        });
+}
+
+void fail_resize(const Device& device) {
+    std::uint64_t capacity = 1 << 16;
+    fail_each(
+        device, "resize", [&] { return device.configure(capacity, 0); },
+        [&] {
+            capacity = capacity == 1 << 16 ? 1 << 17 : 1 << 16;
+            EXPECT(wait_until(20, [&] { return device.buffers().size() == 2; }));
+        });
+}
+
+void fail_map(const Device& device) {
+    const Buffer buffer(device, 0);
+    void* base = MAP_FAILED;
+    fail_each(
+        device, "mmap",
+        [&] {
+            base =
+                mmap(nullptr, buffer.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd(), 0);
+            return base == MAP_FAILED ? errno : 0;
+        },
+        [&] { EXPECT(munmap(base, buffer.bytes()) == 0); });
+}
+
+void fail_open(const Device& device) {
+    int fd = -1;
+    fail_each(
+        device, "open",
+        [&] {
+            fd = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
+            return fd < 0 ? errno : 0;
+        },
+        [&] { close(fd); });
+}
+
+// The first emission of an open file needs memory of its own.
+void fail_emit(const Device& device) {
+    const std::string payload(30000, 'f');
+    fail_each(
+        device, "open and emit",
+        [&] {
+            const int fd = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
+            if (fd < 0) return errno;
+            kmes_ioctl_emit emit = {reinterpret_cast<std::uintptr_t>("failures"),
+                                    reinterpret_cast<std::uintptr_t>(payload.data()),
+                                    static_cast<__u32>(payload.size()), 8, 0};
+            const int error = ioctl_error(fd, KMES_IOC_EMIT, &emit);
+            close(fd);
+            return error;
+        },
+        [] {});
+}
+
+}  // namespace
+
+void test_failures(const Arguments&) {
+    prepare_injection();
+    const Device device;
+    EXPECT_EQUAL(device.configure(1 << 16, 0), 0);
+    fail_open(device);
+    fail_emit(device);
+    fail_attach(device);
+    fail_map(device);
+    fail_resize(device);
+    EXPECT_EQUAL(device.emit("failures", "after"), 0);
+}
+
+}  // namespace kmes::guest

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// guest_test hotplug: CPU 1 goes and comes back while it emits, and while the rings are resized;
+// its sequence goes on. guest_test hotplug late: CPU 1 comes after the module; what it emits is
+// counted as dropped, and nothing else happens.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "support.h"
+
+namespace kmes::guest {
+namespace {
+
+constexpr char ONLINE[] = "/sys/devices/system/cpu/cpu1/online";
+
+void set_online(bool is_online) {
+    EXPECT(write_file(ONLINE, is_online ? "1" : "0"));
+}
+
+void goes_and_comes() {
+    const Device device;
+    std::atomic<bool> is_over = false;
+    // Where CPU 1 is gone, its thread runs elsewhere.
+    std::thread emitter([&] {
+        const Device own;
+        pin_to_cpu(1);
+        while (!is_over) EXPECT_EQUAL(own.emit("hotplug", "x"), 0);
+    });
+    std::uint64_t sequence = 0;
+    for (int i = 0; i < 6; ++i) {
+        set_online(false);
+        EXPECT_EQUAL(device.configure(i % 2 ? 1 << 16 : 1 << 17, 0), 0);
+        std::vector<int> fds;
+        std::uint64_t capacity = 0;
+        EXPECT_EQUAL(device.attach(&fds, &capacity), 0);
+        EXPECT_EQUAL(fds.size(), 2);
+        for (int fd : fds) close(fd);
+        EXPECT(device.statistics(1).last_sequence >= sequence);
+        set_online(true);
+        pin_to_cpu(1);
+        EXPECT_EQUAL(device.emit("hotplug", "here"), 0);
+        EXPECT(device.statistics(1).last_sequence > sequence);
+        sequence = device.statistics(1).last_sequence;
+        pin_to_cpu(0);
+    }
+    is_over = true;
+    emitter.join();
+    for (int cpu = 0; cpu < 2; ++cpu) {
+        const kmes_ioctl_statistics statistics = device.statistics(cpu);
+        EXPECT_EQUAL(statistics.swaps, 6);
+        EXPECT_EQUAL(statistics.corrupt, 0);
+        EXPECT_EQUAL(statistics.dropped_no_cpu, 0);
+        EXPECT_EQUAL(statistics.last_sequence, statistics.events + statistics.dropped_nested);
+    }
+}
+
+void comes_late() {
+    set_online(false);
+    EXPECT_EQUAL(run("rmmod kmes; kmes_load"), 0);
+    const Device device;
+    std::vector<int> fds;
+    std::uint64_t capacity = 0;
+    EXPECT_EQUAL(device.attach(&fds, &capacity), 0);
+    EXPECT_EQUAL(fds.size(), 1);
+    close(fds[0]);
+    set_online(true);
+    pin_to_cpu(1);
+    const int error = device.emit("hotplug", "late");
+    std::printf("emit on a CPU that came late: errno %d\n", error);
+    EXPECT(error != 0);
+    EXPECT(device.statistics(0).dropped_no_cpu >= 1);
+    // From every context, too.
+    EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=100,100,100,100"), 0);
+    EXPECT(wait_until(20,
+                      [] { return read_number("/sys/module/kmes_load/parameters/running") == 0; }));
+    EXPECT_EQUAL(run("rmmod kmes_load"), 0);
+    EXPECT(device.statistics(0).dropped_no_cpu >= 401);
+    pin_to_cpu(0);
+    EXPECT_EQUAL(device.emit("hotplug", "here"), 0);
+}
+
+}  // namespace
+
+void test_hotplug(const Arguments& arguments) {
+    EXPECT_EQUAL(cpus_online(), 2);
+    if (!arguments.empty() && arguments[0] == "late")
+        comes_late();
+    else
+        goes_and_comes();
+}
+
+}  // namespace kmes::guest

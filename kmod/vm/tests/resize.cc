@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// guest_test resize TIMES: the rings change their size so many times, while every CPU emits from
+// every context and readers follow. Sequences only grow, nothing is torn, every swap is counted,
+// and in the end there are as many pages as at the beginning (5.1.4, E10, E18).
+#include <array>
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "kmes/user/libkmes_reader.h"
+#include "support.h"
+
+namespace kmes::guest {
+namespace {
+
+constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
+
+struct Seen {
+    std::uint64_t events = 0, switches = 0, lost = 0;
+};
+
+Seen follow(int cpu, const std::atomic<bool>* is_over) {
+    kmes_reader reader = {};
+    kmes_reader_config config = {};
+    kmes_reader_by_libkmes(&config, static_cast<__u16>(cpu));
+    config.stop_on_corrupt = true;
+    config.sharing = KMES_EXCLUSIVE;
+    EXPECT_EQUAL(kmes_reader_open(&reader, &config), 0);
+    std::array<std::uint8_t, 4096> bytes;
+    kmes_event_view view;
+    std::uint64_t sequence = 0;
+    for (bool is_last = false; !is_last;) {
+        is_last = *is_over;
+        int result;
+        while ((result = kmes_reader_next(&reader, bytes.data(), bytes.size(), &view)) ==
+               KMES_READ_EVENT) {
+            EXPECT(view.sequence > sequence);
+            EXPECT_EQUAL(view.cpu_id, cpu);
+            sequence = view.sequence;
+        }
+        EXPECT_EQUAL(result, KMES_READ_EMPTY);
+        if (!is_last) kmes_reader_wait(&reader, 10'000'000);
+    }
+    const Seen seen = {reader.statistics.delivered, reader.statistics.switches,
+                       reader.statistics.lost};
+    EXPECT_EQUAL(reader.statistics.corrupt, 0);
+    kmes_reader_close(&reader);
+    return seen;
+}
+
+void emit_until(int cpu, const std::atomic<bool>* is_over) {
+    const Device device;
+    pin_to_cpu(cpu);
+    const std::string payload(200, 'r');
+    while (!*is_over) {
+        EXPECT_EQUAL(device.emit("resize", payload), 0);
+        std::this_thread::yield();
+    }
+}
+
+}  // namespace
+
+void test_resize(const Arguments& arguments) {
+    EXPECT(arguments.size() == 1);
+    const int times = std::stoi(arguments[0]);
+    const std::int64_t pages = read_number(PAGES);
+    const Device device;
+    const int cpus = cpus_online();
+    const std::uint64_t capacity = device.statistics(0).capacity;
+    std::atomic<bool> is_emission_over = false, is_over = false;
+    std::vector<Seen> seen(static_cast<std::size_t>(cpus));
+    std::vector<std::thread> readers, emitters;
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+        readers.emplace_back([&, cpu] { seen[std::size_t(cpu)] = follow(cpu, &is_over); });
+        emitters.emplace_back([&, cpu] { emit_until(cpu, &is_emission_over); });
+    }
+    // More than it comes to: it is taken out when the last resize is done.
+    EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=0,1000000,1000000,100000"), 0);
+    for (int i = 0; i < times; ++i)
+        EXPECT_EQUAL(device.configure(i % 3 == 0 ? 1 << 16 : i % 3 == 1 ? 1 << 18 : 1 << 17, 0), 0);
+    EXPECT_EQUAL(run("rmmod kmes_load"), 0);
+    EXPECT_EQUAL(device.configure(capacity, 0), 0);
+    is_emission_over = true;
+    for (std::thread& thread : emitters) thread.join();
+    is_over = true;
+    for (std::thread& thread : readers) thread.join();
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+        const kmes_ioctl_statistics statistics = device.statistics(cpu);
+        const Seen& mine = seen[std::size_t(cpu)];
+        std::printf("cpu %d: %" PRIu64 " events delivered, %" PRIu64 " lost, %" PRIu64
+                    " buffers, %llu swaps, longest pause %llu ns\n",
+                    cpu, mine.events, mine.lost, mine.switches + 1, statistics.swaps,
+                    statistics.longest_pause_ns);
+        EXPECT_EQUAL(statistics.swaps, times + 1);
+        EXPECT_EQUAL(statistics.corrupt, 0);
+        EXPECT_EQUAL(statistics.capacity, capacity);
+        EXPECT(mine.events > 0 && mine.switches > 0);
+    }
+    EXPECT(wait_until(20, [&] { return read_number(PAGES) == pages; }));
+}
+
+}  // namespace kmes::guest

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Two consumers sleep on one buffer, a thread here and another process with a mapping of its own;
+// one event from each context that may emit wakes both (5.1.7 step 7, E12, E17).
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <thread>
+
+#include "support.h"
+
+namespace kmes::guest {
+namespace {
+
+// In memory that both processes share.
+struct Sleeper {
+    std::atomic<int> process{0};
+    std::atomic<int> thread{0};
+    std::atomic<bool> is_woken{false};
+};
+
+// 5.1.8.2, without the drain: nothing else emits here.
+void sleep_on(const Buffer& buffer, Sleeper* me) {
+    kmes_metadata_v1* page = buffer.metadata();
+    const __u32 counter = __atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&page->need_wake, 1, __ATOMIC_SEQ_CST);
+    me->process = getpid();
+    me->thread = static_cast<int>(syscall(SYS_gettid));
+    while (__atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE) == counter)
+        syscall(SYS_futex, &page->futex_counter, FUTEX_WAIT, counter, nullptr, nullptr, 0);
+    me->is_woken = true;
+}
+
+bool is_in_futex(const Sleeper& sleeper) {
+    const std::string path = "/proc/" + std::to_string(sleeper.process) + "/task/" +
+                             std::to_string(sleeper.thread) + "/syscall";
+    return sleeper.thread != 0 && read_file(path).starts_with("202 ");
+}
+
+void one_wake(const Device& device, const std::string& context, Sleeper* sleepers) {
+    for (int i = 0; i < 2; ++i) new (&sleepers[i]) Sleeper;
+    const kmes_ioctl_statistics before = device.statistics(0);
+    const Buffer buffer(device, 0);
+    std::thread thread([&] { sleep_on(buffer, &sleepers[0]); });
+    const pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        const Device own;
+        const Buffer own_buffer(own, 0);
+        sleep_on(own_buffer, &sleepers[1]);
+        _exit(0);
+    }
+    EXPECT(wait_until(20, [&] { return is_in_futex(sleepers[0]) && is_in_futex(sleepers[1]); }));
+    EXPECT(!sleepers[0].is_woken && !sleepers[1].is_woken);
+    // The second one to come may find need_wake taken down by nobody: nothing was emitted yet.
+    EXPECT_EQUAL(buffer.metadata()->need_wake, 1);
+    if (context == "ioctl") {
+        EXPECT_EQUAL(device.emit("wake", "up"), 0);
+    } else {
+        EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=" + context), 0);
+    }
+    EXPECT(wait_until(20, [&] { return sleepers[0].is_woken && sleepers[1].is_woken; }));
+    thread.join();
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    if (context != "ioctl") EXPECT_EQUAL(run("rmmod kmes_load"), 0);
+    const kmes_ioctl_statistics after = device.statistics(0);
+    EXPECT(after.wakes > before.wakes);
+    std::printf("%s: both woken, by %llu wakes\n", context.c_str(),
+                static_cast<unsigned long long>(after.wakes - before.wakes));
+}
+
+}  // namespace
+
+void test_wake(const Arguments&) {
+    const Device device;
+    void* shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    EXPECT(shared != MAP_FAILED);
+    pin_to_cpu(0);
+    // How many events of a thread, a softirq, a hard interrupt and an NMI kmes_load emits.
+    for (const char* context : {"ioctl", "1,0,0,0", "0,1,0,0", "0,0,1,0", "0,0,0,1"})
+        for (int i = 0; i < 5; ++i) one_wake(device, context, static_cast<Sleeper*>(shared));
+}
+
+}  // namespace kmes::guest
