@@ -54,6 +54,8 @@ struct inode* kmes_file_system_inode(struct kmes_memory* memory) {
 
     if (IS_ERR(inode)) return inode;
     inode->i_ino = (unsigned long)atomic64_inc_return(&last_inode_number);
+    /* Some languages compare the length of a file with what they map (testee contract). */
+    i_size_write(inode, (loff_t)(1 + 2 * (u64)memory->data_pages) << PAGE_SHIFT);
     return inode;
 }
 

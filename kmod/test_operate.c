@@ -12,7 +12,6 @@
 #include "test.h"
 
 #define TEST_TYPE_BYTES_MAX 65535u
-#define TEST_POSITION_MAX (~0ull - (1ull << 41)) /* E11 */
 
 /* What an operation works on. */
 struct operation {
@@ -88,6 +87,16 @@ static bool is_whole(const struct operation* at, const struct kmes_event_input* 
 
 /* -- Events ---------------------------------------------------------------------------------- */
 
+/* E11: positions never cross 2^64. An event has less than a capacity; a call has many, and leaves
+ * the lock for others in between. */
+#define TEST_CALL_EVENTS_MAX 512u
+
+static bool has_room(const struct operation* at, u64 events) {
+    const struct kmes_buffer* buffer = at->cpu->core.buffer;
+
+    return ~0ull - buffer->frontier >= events * buffer->capacity;
+}
+
 static int emit_locked(const struct operation* at, const struct kmes_event_input* input) {
     struct kmes_test_cpu* open = at->open;
     struct kmes_cpu* core = &at->cpu->core;
@@ -95,7 +104,8 @@ static int emit_locked(const struct operation* at, const struct kmes_event_input
     bool is_call = at->wanted->style == 1;
     int result;
 
-    if (open->is_over || !is_whole(at, input)) return open->is_over ? -EINVAL : -EFAULT;
+    if (open->is_over || !has_room(at, 1)) return -EINVAL;
+    if (!is_whole(at, input)) return -EFAULT;
     switch (at->wanted->verb) {
         case KMES_TEST_EMIT:
             result = is_call ? kmes_cpu_emit_call(core, input) : kmes_cpu_emit(core, input);
@@ -158,7 +168,7 @@ static int call(struct operation* at) {
     call.staging = kvmalloc(call.max_event_bytes, GFP_KERNEL_ACCOUNT);
     if (!call.staging) return -ENOMEM;
     mutex_lock(&at->world->lock);
-    if (at->open->is_over) {
+    if (at->open->is_over || !has_room(at, TEST_CALL_EVENTS_MAX)) {
         mutex_unlock(&at->world->lock);
         kvfree(call.staging);
         return -EINVAL;
@@ -235,6 +245,12 @@ static void leave_boot(const struct operation* at) {
     at->world->is_boot = false;
 }
 
+/* To either side, modulo 2^64. */
+static bool is_shift_in_range(const struct kmes_buffer* buffer, u64 shift, u64 capacity) {
+    return ~0ull - (buffer->frontier + shift) >= capacity &&
+           buffer->tail + shift <= buffer->frontier + shift;
+}
+
 static int begin_swap(const struct operation* at) {
     const struct kmes_test_operation* wanted = at->wanted;
     const struct kmes_memory_setup setup = {.capacity = wanted->capacity, .cpu = wanted->cpu};
@@ -245,7 +261,7 @@ static int begin_swap(const struct operation* at) {
     if (at->open->is_over || at->open->next || wanted->positions > KMES_SWAP_SHIFT) return -EINVAL;
     if (wanted->capacity < 4096 || wanted->capacity > (256ull << 20)) return -EINVAL;
     if (wanted->positions == KMES_SWAP_SHIFT &&
-        wanted->shift > TEST_POSITION_MAX - core->buffer->frontier)
+        !is_shift_in_range(core->buffer, wanted->shift, wanted->capacity))
         return -EINVAL;
     if (!kmes_test_memory_is_there(wanted->capacity)) return -ENOMEM;
     fresh = kmes_memory_make(at->world, &setup);
