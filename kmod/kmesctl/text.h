@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// What the module says, for people and for programs.
+#ifndef KMES_KMOD_KMESCTL_TEXT_H_
+#define KMES_KMOD_KMESCTL_TEXT_H_
+
+#include <linux/kmes.h>
+
+#include <string>
+#include <vector>
+
+#include "kmod/kmesctl/command.h"
+
+namespace kmes::kmesctl {
+
+// A row a CPU, with a line of headings; or a JSON array of objects with the names of the fields.
+std::string statistics_text(const std::vector<kmes_ioctl_statistics>& all);
+std::string statistics_json(const std::vector<kmes_ioctl_statistics>& all);
+
+// The same for buffers.
+std::string buffers_text(const std::vector<kmes_buffer_info>& all);
+std::string buffers_json(const std::vector<kmes_buffer_info>& all);
+
+// What `error` (of errno) means after this command, without a newline.
+std::string explain_error(Verb verb, int error);
+
+}  // namespace kmes::kmesctl
+
+#endif  // KMES_KMOD_KMESCTL_TEXT_H_
