@@ -129,7 +129,7 @@ test_usage() {
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile$"
+    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile vm$"
     kmes 2 fuzz
     like "$ERR" 'fuzz: name a target: batch header script $'
     kmes 2 fuzz scripts
@@ -143,6 +143,14 @@ test_usage() {
     kmes 2 bench
     has "$ERR" 'tools/kmes: bench: name what is to be measured: conformance'
     kmes 2 bench conformance more
+    kmes 2 vm --kernel 5.10
+    has "$ERR" "tools/kmes: vm: unknown kernel '5.10'; one of: 6.1 6.12 kasan kcsan"
+    kmes 2 vm --seconds soon
+    like "$ERR" "vm: --seconds takes a whole number, not 'soon'$"
+    kmes 2 vm --pack /proc/none
+    kmes 2 vm --all
+    kmes 2 vm --
+    lines "$ERR" 1
     kmes 2 fmt one.c
     lines "$ERR" 1
 }
@@ -416,6 +424,54 @@ E2
     last "$OUT" '0 passed, 1 failed'
 }
 
+# vm_says STATUS: what `tools/kmes vm` prints from now on, for the lot and for the planted bugs.
+vm_says() {
+    local file=$CLONE/tools/lib/vm.sh
+    cp "$file" "$TEST_TMPDIR/vm.sh"
+    cat >"$TEST_TMPDIR/vm-says"
+    printf 'vm_command() { echo "vm $*" >>"$CALLS"; cat "$TEST_TMPDIR/vm-says"; return %s; }\n' \
+        "$1" >>"$file"
+}
+
+test_vm_part() {
+    FAKE_UID=1000 FAKE_MISSING=qemu-system-x86 kmes 3 vm
+    like "$ERR" 'as root: apt-get install --no-install-recommends qemu-system-x86$'
+    vm_says 0 <<'E2'
+PASS 6.1 wake 4.1s
+    [    3.2] words of the kernel
+PASS 6.1 kernel-log 0.0s
+2 passed, 0 failed
+E2
+    kmes 0 test vm
+    has "$OUT" 'PASS vm lot/wake 4.1s'
+    has "$OUT" 'PASS vm planted/kernel-log 0.0s'
+    has_not "$OUT" 'words of the kernel'
+    has "$CALLS" 'vm --planted'
+    last "$OUT" '4 passed, 0 failed'
+    cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
+    vm_says 1 <<'E2'
+FAIL 6.1 wake 4.1s
+    [    3.2] words of the kernel
+PASS 6.1 kernel-log 0.0s
+1 passed, 1 failed
+E2
+    kmes 1 test vm
+    has "$OUT" 'FAIL vm lot/wake 4.1s'
+    has "$OUT" '    [    3.2] words of the kernel'
+    last "$OUT" '2 passed, 2 failed'
+    cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
+    # It has died, or was never there.
+    vm_says 1 <<<'PASS 6.1 wake 4.1s'
+    kmes 1 test vm
+    like "$OUT" '^FAIL vm lot: no tests counted, 1 shown, status 1'
+    cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
+    vm_says 3 <<<'tools/kmes: vm: no headers'
+    kmes 1 test vm
+    has "$OUT" '    tools/kmes: vm: no headers'
+    last "$OUT" '0 passed, 2 failed'
+    cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
+}
+
 test_places() {
     bazel_says 0 </dev/null
     cp -r "$CLONE" "$TEST_TMPDIR/a clone"
@@ -455,6 +511,7 @@ test_all_pass
 test_failures_count
 test_broken_builds_count
 test_nothing_is_no_pass
+test_vm_part
 test_places
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -115,16 +115,15 @@ static void lock_order(void) {
     mutex_unlock(&second_mutex);
 }
 
-static void take_inner(void* unused) {
-    spin_lock(&inner_lock);
-    spin_unlock(&inner_lock);
+static void take_raw(void* unused) {
+    raw_spin_lock(&raw_lock);
+    raw_spin_unlock(&raw_lock);
 }
 
 /* A lock of process context, taken in an interrupt: it hangs when that comes at the wrong time. */
 static void lock_in_interrupt(void) {
-    spin_lock(&inner_lock);
-    spin_unlock(&inner_lock);
-    smp_call_function_single(!raw_smp_processor_id(), take_inner, NULL, 1);
+    take_raw(NULL);
+    smp_call_function_single(!raw_smp_processor_id(), take_raw, NULL, 1);
 }
 
 /* A spin lock where PREEMPT_RT would sleep: what the path of an emission must not take. */

@@ -9,7 +9,7 @@ KINDS = (
     ("kasan", r"BUG: KASAN: "),
     ("kcsan", r"BUG: KCSAN: "),
     ("atomic-sleep", r"BUG: sleeping function called|BUG: scheduling while atomic|"
-                     r"BUG: Invalid wait context|voluntary context switch within RCU"),
+                     r"voluntary context switch within RCU"),
     ("rcu", r"WARNING: suspicious RCU usage|Illegal context switch in RCU"),
     ("lockdep", r"WARNING: possible (?:circular|recursive|irq lock)|WARNING: inconsistent lock|"
                 r"WARNING: bad unlock|WARNING: .*(?:locks? held|held lock)|"

@@ -83,11 +83,13 @@ class Run:
         self._lot.report(self.last, seconds, self._output, wrong)
 
     def _log_until_mark(self):
+        """The log up to the end of the test; all of it where the mark does not come."""
         deadline = time.monotonic() + MARK_SECONDS
         while True:
             log = self.vm.log()
-            if any(f"kmes-vm: end {self.last}" in line for line in log):
-                return log
+            for number, line in enumerate(log):
+                if line.endswith(f"kmes-vm: end {self.last}"):
+                    return log[:number]
             if time.monotonic() > deadline:
                 return log
             time.sleep(0.05)

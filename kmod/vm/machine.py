@@ -34,8 +34,9 @@ class Machine:
         self._folder = folder
         topology = f"{cpus}" if acpi else f"{cpus},sockets={cpus}"
         self._command = [
-            "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
-            "-smp", topology, "-m", str(memory_mb), "-nodefaults", "-no-user-config",
+            "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
+            "-cpu", "max,la57=off", "-smp", topology, "-m", str(memory_mb),
+            "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", initramfs,
             "-append", f"{KERNEL_ARGUMENTS} kmes.end={self._end_word}",
             "-serial", f"file:{self.log_path}",

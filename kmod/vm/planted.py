@@ -2,6 +2,7 @@
 """Boots once for each planted bug of a kernel (kmod/bugs/planted.txt), and passes when it is
 seen: the silence of a log says nothing without it."""
 
+import fnmatch
 import time
 
 import log_scan
@@ -42,12 +43,18 @@ def is_seen(planted, ended, log):
     return None
 
 
-def run_planted(planted_bugs, kernel, boot_seconds, boot):
+def choose(planted_bugs, kernel, patterns):
+    chosen = [bug for bug in planted_bugs if kernel in bug.kernels and
+              (not patterns or any(fnmatch.fnmatchcase(bug.name, pattern) for pattern in patterns))]
+    if not chosen:
+        raise TableError(f"no planted bug for the kernel {kernel} matches {' '.join(patterns)}")
+    return chosen
+
+
+def run_planted(planted_bugs, boot_seconds, kernel, boot):
     """boot(command) is a Machine, ready to run it. True when each bug was seen."""
     missed = seen = 0
     for planted in planted_bugs:
-        if kernel not in planted.kernels:
-            continue
         vm = boot(f"bugs={BUGS_MODULE}\n{planted.command}\n")
         begun = time.monotonic()
         limit = LIMIT_SECONDS if planted.seen_as == "limit" else boot_seconds + SECONDS
@@ -61,7 +68,7 @@ def run_planted(planted_bugs, kernel, boot_seconds, boot):
             print(f"    {line}", flush=True)
             continue
         missed += 1
-        for text in [said.decode("utf-8", "replace") for said in output] + vm.log()[-30:]:
+        for text in [said.decode("utf-8", "replace") for said in output] + vm.log()[-60:]:
             print(f"    {text}", flush=True)
     print(f"{seen} passed, {missed} failed", flush=True)
     return missed == 0 and seen > 0

@@ -4,8 +4,8 @@
 # `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
 # the count. Reads Bazel's summary; knows no test.
 
-# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach.
-readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile)
+# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; vm: the module.
+readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile vm)
 readonly LOG_LINES=1000
 
 test_command() {
@@ -36,7 +36,11 @@ run_parts() {
     fi
     local part
     for part in "$@"; do
-        if [ "$part" = check ]; then run_check_part; else run_bazel_part "$part"; fi
+        case "$part" in
+            check) run_check_part ;;
+            vm) run_vm_part ;;
+            *) run_bazel_part "$part" ;;
+        esac
     done
     # Nobody comes back to a clone of CI: its Bazel server need not wait.
     [ -z "${CI-}" ] || run_bazel shutdown >"$KMES_SCRATCH/shutdown.log" 2>&1
@@ -64,6 +68,38 @@ run_check_part() {
     check_tree "$KMES_ROOT" >"$log" 2>&1 || verdict=FAIL
     report_test "$verdict" check style "$((SECONDS - start))s"
     [ "$verdict" = PASS ] || show_log "$log"
+}
+
+# The module in virtual machines with Debian's 6.1: its guest tests, and the planted bugs.
+run_vm_part() {
+    local log=$KMES_SCRATCH/vm.log what
+    for what in lot planted; do
+        printf '# vm: building, and running the %s\n' "$what"
+        if [ "$what" = lot ]; then vm_command; else vm_command --planted; fi >"$log" 2>&1
+        report_vm "$what" "$log" "$?"
+    done
+}
+
+# report_vm WHAT LOG STATUS: a line for each line of `tools/kmes vm`, with what stands below a
+# failure. What is not counted there, or has no count, is a failure.
+report_vm() {
+    local line counted='' shown=0 is_failure=0
+    while IFS= read -r line; do
+        if [[ $line =~ ^(PASS|FAIL)\ [^\ ]+\ ([^\ ]+)\ ([0-9.]+s)$ ]]; then
+            report_test "${BASH_REMATCH[1]}" vm "$1/${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
+            shown=$((shown + 1))
+            is_failure=0
+            [ "${BASH_REMATCH[1]}" = PASS ] || is_failure=1
+        elif [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+            counted=$((BASH_REMATCH[1] + BASH_REMATCH[2]))
+            is_failure=0
+        elif [ "$is_failure" -eq 1 ]; then
+            printf '%s\n' "$line"
+        fi
+    done <"$2"
+    [ "${counted:-0}" -eq "$shown" ] && [ "$shown" -gt 0 ] && [ "$3" -le 1 ] && return
+    report_test FAIL vm "$1: ${counted:-no} tests counted, $shown shown, status $3" ""
+    show_log "$2"
 }
 
 # Builds and tests everything under one configuration. Tests run again though nothing has changed: a

@@ -19,7 +19,7 @@ Whatever the kernel reports in its log fails the run.
   --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
   --test GLOB      the guest tests of such names, and not the lot; may be repeated
   --list           the guest tests: name, whether they are of the lot, kernels
-  --planted        the planted bugs of that kernel: each must be seen
+  --planted        the planted bugs of that kernel, or those of --test: each must be seen
   --verbose, -v    the output of guest tests that pass, too
   --no-module      does not load the module
   --production     takes the module without the test ioctls
@@ -175,8 +175,9 @@ vm_command() {
     fi
     if [ "$what" = lot ]; then
         vm_programs "$kernel" ${tests[@]+"${tests[@]}"} || return
-        options+=(--binaries "$BAZEL_BIN" ${tests[@]+"${tests[@]}"})
+        options+=(--binaries "$BAZEL_BIN")
     fi
     python3 -B "$KMES_ROOT/kmod/vm/vm.py" "$what" --kernel "$kernel" --image "$VM_IMAGE" \
-        ${VM_OPTIONS[@]+"${VM_OPTIONS[@]}"} ${options[@]+"${options[@]}"} "$@"
+        ${VM_OPTIONS[@]+"${VM_OPTIONS[@]}"} ${options[@]+"${options[@]}"} \
+        ${tests[@]+"${tests[@]}"} "$@"
 }

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What of the virtual machine needs no machine: the log's reports, the table, the archive."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import guest_tests
+import initramfs
+import log_scan
+import lot
+import machine
+import planted
+
+
+class LogScan(unittest.TestCase):
+    def test_reports_are_seen_as_what_they_are(self):
+        lines = {
+            "[    3.1] BUG: KASAN: use-after-free in f+0x1/0x2 [kmes]": "kasan",
+            "[    3.1] BUG: KCSAN: data-race in f / g": "kcsan",
+            "[    3.1] BUG: sleeping function called from invalid context at a.c:1": "atomic-sleep",
+            "[    3.1] BUG: scheduling while atomic: insmod/44/0x00000002": "atomic-sleep",
+            "[    3.1] WARNING: suspicious RCU usage": "rcu",
+            "[    3.1] WARNING: possible circular locking dependency detected": "lockdep",
+            "[    3.1] WARNING: inconsistent lock state": "lockdep",
+            "[    3.1] [ BUG: Invalid wait context ]": "lockdep",
+            "[    3.1] kmemleak: 3 new suspected memory leaks": "leak",
+            "[    3.1] unreferenced object 0xffff888003 (size 512):": "leak",
+            "[    3.1] INFO: task a:1 blocked for more than 120 seconds.": "hung",
+            "[    3.1] watchdog: BUG: soft lockup - CPU#0 stuck for 22s!": "hung",
+            "[    3.1] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:": "hung",
+            "[    3.1] Kernel panic - not syncing: Fatal exception": "panic",
+            "[    3.1] BUG: Bad page state in process a  pfn:1": "memory",
+            "[    3.1] refcount_t: underflow; use-after-free.": "memory",
+            "[    3.1] Out of memory: Killed process 1 (a)": "memory",
+            "[    3.1] Oops: 0000 [#1] PREEMPT SMP": "oops",
+            "[    3.1] BUG: kernel NULL pointer dereference, address: 00": "other",
+            "[    3.1] general protection fault, probably for": "oops",
+            "[    3.1][  T12] WARNING: CPU: 0 PID: 1 at a.c:1 f+0x1/0x2": "warning",
+        }
+        for line, kind in lines.items():
+            self.assertEqual(log_scan.kind_of(line), kind, line)
+
+    def test_what_a_sound_kernel_says_is_none(self):
+        for line in ("[    0.1] kasan: KernelAddressSanitizer initialized (generic)",
+                     "[    0.1] kcsan: enabled early",
+                     "[    0.1] rcu: Preemptible hierarchical RCU implementation.",
+                     "[    0.1] kmemleak: Kernel memory leak detector initialized",
+                     "[    0.1] INFO: NMI handler (on_nmi [kmes_load]) took too long to run",
+                     "[    0.1] kmes: loading out-of-tree module taints kernel.",
+                     "[    0.1] Spectre V2 : Mitigation: Retpolines", ""):
+            self.assertIsNone(log_scan.kind_of(line), line)
+
+    def test_a_report_belongs_to_the_test_between_whose_marks_it_is(self):
+        reports = log_scan.scan(["[1] kmes-vm: begin one", "[2] Oops: 0", "[3] kmes-vm: end one",
+                                 "[4] Kernel panic"])
+        self.assertEqual([(r.kind, r.test, r.line_number) for r in reports],
+                         [("oops", "one", 1), ("panic", None, 3)])
+
+    def test_taint_without_a_known_line_is_wrong(self):
+        sound = machine.Ended(0, log_scan.HARMLESS_TAINT, "")
+        self.assertEqual(machine.what_is_wrong(sound, ["[1] hello"]), [])
+        self.assertTrue(machine.what_is_wrong(machine.Ended(0, 512, ""), ["[1] hello"]))
+        self.assertTrue(machine.what_is_wrong(machine.Ended(None, 0, "over"), ["[1] hello"]))
+        self.assertTrue(machine.what_is_wrong(sound, ["[1] Oops: 0"]))
+
+
+class Table(unittest.TestCase):
+    def read(self, *lines):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            return guest_tests.read_table(file.name)
+
+    def test_rows_are_read(self):
+        tests = self.read("# words", "", "one | all | lot | 5 | - | //a:b c/d | x | y",
+                          "two|6.1 kasan|named|7|no|-|z")
+        self.assertEqual(tests[0].command, "x | y")
+        self.assertEqual(tests[0].needs, ("//a:b", "c/d"))
+        self.assertEqual(tests[1].kernels, ("6.1", "kasan"))
+        self.assertEqual(tests[1].limit("kasan", 2), 7 * 2 * guest_tests.SLOW_FACTOR)
+        self.assertEqual([t.name for t in guest_tests.choose(tests, "6.1", [])], ["one"])
+        self.assertEqual([t.name for t in guest_tests.choose(tests, "6.1", ["t*"])], ["two"])
+        for kernel, pattern in (("6.12", "two"), ("6.1", "three")):
+            with self.assertRaises(guest_tests.TableError):
+                guest_tests.choose(tests, kernel, [pattern])
+
+    def test_bad_rows_are_refused(self):
+        good = "one | all | lot | 5 | - | - | x"
+        for bad in ("one | all | lot", good.replace("all", "5.10"), good.replace("lot", "never"),
+                    good.replace("5", "soon"), good.replace("one", "One"), good[:-1]):
+            with self.assertRaises(guest_tests.TableError, msg=bad):
+                self.read(bad)
+        with self.assertRaises(guest_tests.TableError):
+            self.read(good, good)
+
+    def test_the_tables_of_this_repository_can_be_read(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        tests = guest_tests.read_table(os.path.join(here, "tests.txt"))
+        bugs = planted.read_planted(os.path.join(here, "..", "bugs", "planted.txt"))
+        for kernel in guest_tests.KERNELS:
+            self.assertTrue(guest_tests.choose(tests, kernel, []))
+            self.assertTrue([bug for bug in bugs if kernel in bug.kernels])
+
+    def test_every_kind_of_report_is_planted(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        bugs = planted.read_planted(os.path.join(here, "..", "bugs", "planted.txt"))
+        seen_as = {bug.seen_as for bug in bugs}
+        kinds = {kind for kind, _ in log_scan.KINDS}
+        self.assertEqual(kinds - seen_as, {"hung", "panic", "other"})
+
+
+class FakeMachine:
+    """Says what it is told, and has a log."""
+
+    def __init__(self, said, log, ended):
+        self._said, self._log, self._ended = said, log, ended
+
+    def run(self, seconds, on_line):
+        for line in self._said:
+            on_line(line.encode())
+        return self._ended
+
+    def log(self):
+        return self._log
+
+
+class LotOfTests(unittest.TestCase):
+    def run_lot(self, names, *machines):
+        tests = [guest_tests.GuestTest([name, "all", "lot", "5", "-", "-", "x"], "") for name in
+                 names]
+        boots = []
+
+        def boot(rest):
+            boots.append([test.name for test in rest])
+            return machines[len(boots) - 1]
+
+        runner = lot.Lot("6.1", 1, boot, False)
+        passed = runner.run(tests)
+        return passed, runner.passed, runner.failed, boots
+
+    def test_all_pass(self):
+        said = ["@kmes-vm begin a", "words", "@kmes-vm end a 0", "@kmes-vm begin b",
+                "@kmes-vm end b 0"]
+        log = [f"[1] kmes-vm: {mark}" for mark in ("begin a", "end a", "begin b", "end b")]
+        result = self.run_lot(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
+        self.assertEqual(result, (True, 3, 0, [["a", "b"]]))
+
+    def test_status_and_reports_fail_their_test(self):
+        said = ["@kmes-vm begin a", "@kmes-vm end a 1", "@kmes-vm begin b", "@kmes-vm end b 0"]
+        log = ["[1] kmes-vm: begin a", "[1] kmes-vm: end a", "[1] kmes-vm: begin b", "[1] Oops: 0",
+               "[1] kmes-vm: end b"]
+        result = self.run_lot(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
+        self.assertFalse(result[0])
+        self.assertGreaterEqual(result[2], 2)
+
+    def test_what_comes_after_a_dead_machine_runs_in_another(self):
+        dead = FakeMachine(["@kmes-vm begin a"], ["[1] kmes-vm: begin a", "[1] Kernel panic"],
+                           machine.Ended(None, 0, "it stopped"))
+        good = FakeMachine(["@kmes-vm begin b", "@kmes-vm end b 0"],
+                           ["[1] kmes-vm: begin b", "[1] kmes-vm: end b"],
+                           machine.Ended(0, 0, ""))
+        result = self.run_lot(["a", "b"], dead, good)
+        self.assertEqual(result, (False, 2, 1, [["a", "b"], ["b"]]))
+
+    def test_a_machine_that_does_not_boot_is_a_failure(self):
+        dead = FakeMachine([], ["[1] hello"], machine.Ended(None, 0, "it stopped"))
+        self.assertEqual(self.run_lot(["a"], dead)[:3], (False, 0, 1))
+
+
+class Archive(unittest.TestCase):
+    def test_entries_stand_as_newc_says(self):
+        image = initramfs.Initramfs()
+        image.add_bytes("/a/b", b"words", 0o755)
+        image.add_link("/c", "a/b")
+        with tempfile.NamedTemporaryFile() as file:
+            image.write(file.name)
+            archive = initramfs.read_file(file.name)
+        self.assertEqual(archive[:6], b"070701")
+        self.assertEqual(len(archive) % 4, 0)
+        at = archive.index(b"a/b\0") - 110
+        self.assertEqual(int(archive[at + 14:at + 22], 16), 0o100755)
+        self.assertEqual(int(archive[at + 54:at + 62], 16), 5)
+        self.assertIn(b"words\0\0\0", archive)
+        self.assertTrue(archive.index(b"TRAILER!!!") > at)
+
+
+if __name__ == "__main__":
+    unittest.main()
