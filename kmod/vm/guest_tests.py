@@ -10,6 +10,11 @@ SLOW_FACTOR = 4
 COLUMNS = ("name", "kernels", "when", "seconds", "load", "needs", "command")
 
 
+def slowness(kernel):
+    """How much longer anything may take than on Debian's kernels."""
+    return SLOW_FACTOR if kernel in SLOW_KERNELS else 1
+
+
 class TableError(Exception):
     """A line of the table that cannot be understood."""
 
@@ -38,7 +43,7 @@ class GuestTest:
             raise TableError(f"{where}: no command")
 
     def limit(self, kernel, scale):
-        return self.seconds * scale * (SLOW_FACTOR if kernel in SLOW_KERNELS else 1)
+        return self.seconds * scale * slowness(kernel)
 
 
 def read_table(path):

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+import guest_tests
 import log_scan
 import machine
 
@@ -18,6 +19,7 @@ class Lot:
         """boot(tests) is a Machine, ready to run those."""
         self._kernel = kernel
         self._scale = scale
+        self._boot_seconds = BOOT_SECONDS * scale * guest_tests.slowness(kernel)
         self._boot = boot
         self._verbose = verbose
         self.passed = 0
@@ -27,7 +29,7 @@ class Lot:
         while tests:
             run = Run(self, self._boot(tests))
             limit = sum(test.limit(self._kernel, self._scale) + 10 for test in tests)
-            ended = run.vm.run(BOOT_SECONDS * self._scale + limit, run.on_line)
+            ended = run.vm.run(self._boot_seconds + limit, run.on_line)
             run.finish(ended)
             done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
             tests = tests[done + 1:]

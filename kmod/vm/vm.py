@@ -27,7 +27,6 @@ TABLE = os.path.join(HERE, "tests.txt")
 FAILED = 1
 BAD_USAGE = 2
 SET_UP = 3
-BOOT_SECONDS = 90
 
 
 def time_limit_scale():
@@ -82,7 +81,8 @@ def run_command(options, folder):
         sys.stdout.buffer.flush()
 
     vm = make_machine(options, initrd, folder)
-    ended = vm.run((BOOT_SECONDS + options.seconds) * time_limit_scale(), say)
+    limit = (lot.BOOT_SECONDS + options.seconds) * guest_tests.slowness(options.kernel)
+    ended = vm.run(limit * time_limit_scale(), say)
     keep_log(options, folder)
     wrong = machine.what_is_wrong(ended, vm.log())
     for line in wrong:
@@ -99,8 +99,7 @@ def run_lot(options, folder, tests):
         image = base_image(options.modules)
         lot.write_tests(image, rest, options.kernel, scale)
         lot.pack_needs(image, rest, ROOT, options.binaries)
-        factor = scale * (guest_tests.SLOW_FACTOR if
-                          options.kernel in guest_tests.SLOW_KERNELS else 1)
+        factor = scale * guest_tests.slowness(options.kernel)
         image.add_bytes("/kmes/command", f"export KMES_TIMEOUT_SCALE={factor:g}\n"
                         f"export KMES_VM_kernel={options.kernel}\nexec run_tests\n".encode())
         initrd = os.path.join(folder, "initramfs")
@@ -123,7 +122,8 @@ def run_planted(options, folder):
 
     bugs = planted.read_planted(os.path.join(ROOT, "kmod", "bugs", "planted.txt"))
     bugs = planted.choose(bugs, options.kernel, options.test)
-    passed = planted.run_planted(bugs, BOOT_SECONDS * time_limit_scale(), options.kernel, boot)
+    boot_seconds = lot.BOOT_SECONDS * time_limit_scale() * guest_tests.slowness(options.kernel)
+    passed = planted.run_planted(bugs, boot_seconds, options.kernel, boot)
     return 0 if passed else FAILED
 
 
