@@ -26,6 +26,11 @@ module_param_named(buffers_max, kmes_parameters.buffers_max, uint, 0444);
 MODULE_PARM_DESC(buffers_max,
                  "buffers that can exist at a time, retired ones too: 64 .. 1048576 (4096)");
 
+/* What can only be read is said at load, or written to. */
+static int refuse(const char* text, const struct kernel_param* parameter) {
+    return -EPERM;
+}
+
 static int get_pages_live(char* text, const struct kernel_param* parameter) {
     return sysfs_emit(text, "%ld\n", kmes_memory_pages_live());
 }
@@ -34,8 +39,9 @@ static int get_buffers_live(char* text, const struct kernel_param* parameter) {
     return sysfs_emit(text, "%ld\n", kmes_memory_buffers_live());
 }
 
-static const struct kernel_param_ops pages_live_operations = {.get = get_pages_live};
-static const struct kernel_param_ops buffers_live_operations = {.get = get_buffers_live};
+static const struct kernel_param_ops pages_live_operations = {.set = refuse, .get = get_pages_live};
+static const struct kernel_param_ops buffers_live_operations = {.set = refuse,
+                                                                .get = get_buffers_live};
 module_param_cb(pages_live, &pages_live_operations, NULL, 0444);
 MODULE_PARM_DESC(pages_live, "read only: pages that buffers have now");
 module_param_cb(buffers_live, &buffers_live_operations, NULL, 0444);

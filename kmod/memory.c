@@ -32,8 +32,10 @@ int kmes_memory_init(void) {
     metadata_file =
         shmem_file_setup("kmes-metadata", (loff_t)kmes_metadata_file_bytes(), VM_NORESERVE);
     if (IS_ERR(metadata_file)) return PTR_ERR(metadata_file);
-    /* Never swapped out: the producer writes to its pages in any context. */
+    /* Never swapped out, never where memory can be unplugged: the producer writes to its pages in
+     * any context. Shmem charges them itself. */
     mapping_set_unevictable(metadata_file->f_mapping);
+    mapping_set_gfp_mask(metadata_file->f_mapping, KMES_GFP & ~__GFP_ACCOUNT);
     return 0;
 }
 

@@ -65,7 +65,7 @@ void kmes_wake_queue(struct kmes_memory* memory) {
     kmes_memory_get(memory);
     atomic64_inc(&queued);
     llist_add(&memory->wake_node, &queue);
-    irq_work_queue(this_cpu_ptr(&raise_waker));
+    irq_work_queue(raw_cpu_ptr(&raise_waker)); /* any will do */
 }
 
 void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer* buffer) {

@@ -3,6 +3,7 @@
  * A world: its CPUs and their first buffers, attach, statistics. Resize is in configure.c.
  */
 #include <linux/cpu.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -187,8 +188,9 @@ int kmes_world_statistics_locked(struct kmes_world* world,
     struct look look = {};
     u32 cpu = statistics->cpu;
 
-    if (cpu >= world->cpus || !world->cpu[cpu]->memory) return -EINVAL;
-    look.cpu = world->cpu[cpu];
+    if (cpu >= world->cpus) return -EINVAL;
+    look.cpu = world->cpu[array_index_nospec(cpu, world->cpus)];
+    if (!look.cpu->memory) return -EINVAL; /* the world has ended */
     kmes_on_cpu(look.cpu, look_at, &look);
     memset(statistics, 0, sizeof(*statistics));
     statistics->cpu = cpu;
