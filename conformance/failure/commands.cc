@@ -307,6 +307,13 @@ int replay_command(const std::string& path, const ReplayOptions& options,
         ++run;
         if (tools.stop) return say(tools, kExitSuite, "interrupted");
     } while (outcome.verdict == Verdict::pass && run < options.times);
+    if (tools.picture && is_same_failure(loaded.file, outcome)) {
+        // For the picture: once more, with every access told.
+        StageSettings told = loaded.settings;
+        told.record_accesses = true;
+        CaseOutcome again = tools.run_on_stage(*loaded.the_case, told);
+        if (is_same_failure(loaded.file, again)) outcome = std::move(again);
+    }
     print_outcome(tools, loaded.file, outcome, options.verbose);
     if (options.times > 1) tools.out << fmt::format("runs     {}\n", run);
     return done(tools, status_of(outcome.verdict));
