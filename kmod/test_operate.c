@@ -406,6 +406,23 @@ static int operate_on_buffer(const struct operation* at, struct file** file) {
     return error;
 }
 
+/* -- For fuzzers ----------------------------------------------------------------------------- */
+
+/* Found step by step by who follows coverage, and by chance once in 65536 times. */
+static s64 canary(u64 value) {
+    s64 steps = 0;
+
+    if ((value & 15) != 0xb) return steps;
+    WRITE_ONCE(steps, 1);
+    if ((value >> 4 & 15) != 0x1) return steps;
+    WRITE_ONCE(steps, 2);
+    if ((value >> 8 & 15) != 0x7) return steps;
+    WRITE_ONCE(steps, 3);
+    if ((value >> 12 & 15) != 0xd) return steps;
+    WRITE_ONCE(steps, 4);
+    return steps;
+}
+
 /* -- State ----------------------------------------------------------------------------------- */
 
 static int tell_state(const struct operation* at) {
@@ -464,6 +481,9 @@ int kmes_test_operate(struct kmes_test* test, struct kmes_test_operation* wanted
             return 0;
         case KMES_TEST_STATE:
             return tell_state(&at);
+        case KMES_TEST_CANARY:
+            wanted->result = canary(wanted->value);
+            return 0;
         case KMES_TEST_BATCH:
         case KMES_TEST_END:
         case KMES_TEST_COMMIT:

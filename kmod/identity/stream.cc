@@ -183,6 +183,10 @@ bool Reader::drain() {
         const int found = kmes_reader_next(&reader_, room_.data(), room_.size(), &view);
         switches_ = reader_.statistics.switches;
         if (found == KMES_READ_EMPTY) return true;
+        if (found == -EMSGSIZE) {
+            room_.resize(view.event_size);
+            continue;
+        }
         if (found < 0) fail("the reader says " + std::to_string(found));
         if (found == KMES_READ_EVENT) check(view);
     }

@@ -56,6 +56,7 @@ enum kmes_test_verb {
     KMES_TEST_CALL,   /* an event by kmes_call_emit, as KMES_IOC_EMIT does it: fetched, checked */
     KMES_TEST_CALL_BATCH, /* by kmes_call_emit_batch: payload_len entries (struct kmes_emit_entry)
                              at payload_address; out: `value`, how many were emitted */
+    KMES_TEST_CANARY,     /* does nothing. result: how much of `value` a fuzzer has found, 0..4 */
 };
 
 /* Buffers of a world are numbered in the order in which they were made, from 0, all CPUs together.
