@@ -436,6 +436,10 @@ vm_says() {
 test_vm_part() {
     FAKE_UID=1000 FAKE_MISSING=qemu-system-x86 kmes 3 vm
     like "$ERR" 'as root: apt-get install --no-install-recommends qemu-system-x86$'
+    mkdir -p "$CLONE/kmod/packaging"
+    printf '#!/bin/sh\necho words of the packaging; exit ${FAKE_VERDICT:-0}\n' |
+        tee "$CLONE/kmod/packaging/dkms_test.sh" >"$CLONE/kmod/packaging/build_test.sh"
+    chmod +x "$CLONE"/kmod/packaging/*_test.sh
     vm_says 0 <<'E2'
 PASS 6.1 wake 4.1s
     [    3.2] words of the kernel
@@ -447,7 +451,11 @@ E2
     has "$OUT" 'PASS vm planted/kernel-log 0.0s'
     has_not "$OUT" 'words of the kernel'
     has "$CALLS" 'vm --planted'
-    last "$OUT" '4 passed, 0 failed'
+    last "$OUT" '6 passed, 0 failed'
+    FAKE_VERDICT=1 kmes 1 test vm
+    like "$OUT" '^FAIL vm packaging/dkms '
+    has "$OUT" '    words of the packaging'
+    last "$OUT" '4 passed, 2 failed'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
     vm_says 1 <<'E2'
 FAIL 6.1 wake 4.1s
@@ -458,7 +466,7 @@ E2
     kmes 1 test vm
     has "$OUT" 'FAIL vm lot/wake 4.1s'
     has "$OUT" '    [    3.2] words of the kernel'
-    last "$OUT" '2 passed, 2 failed'
+    last "$OUT" '4 passed, 2 failed'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
     # It has died, or was never there.
     vm_says 1 <<<'PASS 6.1 wake 4.1s'
@@ -468,7 +476,7 @@ E2
     vm_says 3 <<<'tools/kmes: vm: no headers'
     kmes 1 test vm
     has "$OUT" '    tools/kmes: vm: no headers'
-    last "$OUT" '0 passed, 2 failed'
+    last "$OUT" '2 passed, 2 failed'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
 }
 

@@ -70,7 +70,8 @@ run_check_part() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# The module in virtual machines with Debian's 6.1: its guest tests, and the planted bugs.
+# The module in virtual machines with Debian's 6.1: its guest tests, and the planted bugs; then its
+# packaging, which needs no machine.
 run_vm_part() {
     local log=$KMES_SCRATCH/vm.log what
     for what in lot planted; do
@@ -78,6 +79,17 @@ run_vm_part() {
         if [ "$what" = lot ]; then vm_command; else vm_command --planted; fi >"$log" 2>&1
         report_vm "$what" "$log" "$?"
     done
+    for what in build dkms; do
+        run_packaging_test "$what"
+    done
+}
+
+# run_packaging_test NAME: one line for all that kmod/packaging/NAME_test.sh looks at.
+run_packaging_test() {
+    local log=$KMES_SCRATCH/packaging.log start=$SECONDS verdict=PASS
+    "$KMES_ROOT/kmod/packaging/$1_test.sh" >"$log" 2>&1 || verdict=FAIL
+    report_test "$verdict" vm "packaging/$1" "$((SECONDS - start))s"
+    [ "$verdict" = PASS ] || show_log "$log"
 }
 
 # report_vm WHAT LOG STATUS: a line for each line of `tools/kmes vm`, with what stands below a
