@@ -75,6 +75,9 @@ struct StageSettings {
     bool shared = false;
     // Seconds of the case `soak` (--soak); 0: it is not run.
     double soak_seconds = 0;
+    // The device of a test build of the kernel module, whose buffers are used (--device); empty:
+    // the runner's own buffers.
+    std::string device;
     // What happens is written down for the picture of a failure. A search that makes thousands of
     // runs turns it off, and plays what failed once more with it.
     bool record_timeline = true;

@@ -310,12 +310,7 @@ class Session {
     }
 
     void serve(BufferIndex index) {
-        const BufferMemory& memory = run_.rings->memory(index);
-        ServedBuffer served;
-        served.metadata_fd = memory.metadata_fd();
-        served.data_fd = memory.data_fd();
-        served.capacity_bytes = memory.capacity_bytes();
-        const BufferId id = tracer_.add_buffer(served);
+        const BufferId id = tracer_.add_buffer(run_.rings->backend().served(index));
         served_[index] = id;
         served_back_[id] = index;
     }

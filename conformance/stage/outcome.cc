@@ -366,6 +366,8 @@ CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {
         } catch (const Stop& again) {
             return CaseOutcome{again.verdict, again.finding.clause, again.finding.message, ""};
         }
+    } catch (const NotStageable& reason) {
+        return CaseOutcome{Verdict::unsupported, std::string(the_case.clause), reason.what(), ""};
     } catch (const std::exception& error) {
         return CaseOutcome{Verdict::suite_error, "", first_line(error.what()), ""};
     }
@@ -431,6 +433,7 @@ std::string check_set_up(const StageSettings& settings) {
     if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
     if (std::string why = why_no_program(settings.testee.front()); !why.empty()) return why;
     if (std::string why = why_not_traceable(); !why.empty()) return why;
+    if (!settings.device.empty()) return why_no_device(settings.device);
     return "";
 }
 

@@ -4,12 +4,7 @@
 #include "conformance/stage/rings.h"
 
 #include <fmt/format.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include "conformance/stage/recorder.h"
@@ -58,46 +53,26 @@ kmes_swap_positions positions_of(PositionRule rule) {
 
 }  // namespace
 
-// One CPU of the core, with the platform that the stage gives it: its clock, and wakes at once.
-struct Rings::Producer {
-    explicit Producer(Rings& owner) : rings(owner) {
-        platform.context = this;
-        platform.clock_ns = [](void* context) -> __u64 {
-            return static_cast<Producer*>(context)->rings.stamp_ns_;
-        };
-        platform.queue_wake = [](void* context, kmes_buffer* buffer) {
-            Rings& rings = static_cast<Producer*>(context)->rings;
-            ++rings.wakes_;
-            const long woken = syscall(SYS_futex, buffer->shared.futex_counter, FUTEX_WAKE, INT_MAX,
-                                       nullptr, nullptr, 0);
-            rings.recorder_->woke(woken > 0 ? static_cast<std::uint64_t>(woken) : 0);
-        };
-    }
-
-    Rings& rings;
-    kmes_platform platform{};
-    kmes_cpu cpu{};
-};
-
-Rings::Rings(const RingsSetup& setup)
+Rings::Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend)
     : capacity_bytes_(setup.capacity_bytes),
       first_futex_counter_(setup.first_futex_counter),
       history_(history_settings(setup)),
+      backend_(backend ? std::move(backend) : make_core_backend()),
       silent_(std::make_unique<Recorder>(false)),
       recorder_(silent_.get()) {
+    BackendSetup first;
+    first.cpus = setup.cpus;
+    first.is_boot = setup.boot_capacity_bytes.has_value();
+    first.capacity_bytes = setup.boot_capacity_bytes.value_or(setup.capacity_bytes);
+    first.last_sequence = setup.first_sequence - 1;
+    first.first_futex_counter = setup.first_futex_counter;
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);
-        const Buffer& buffer = history_.buffer(index);
-        const BufferIndex made =
-            add_memory(buffer.capacity, cpu, buffer.start_position, buffer.generation());
-        if (made != index) throw SuiteError("the history numbers its buffers in another order");
-        // Before anybody can see it: a buffer that has woken often.
-        memories_[index]->buffer()->futex_counter = setup.first_futex_counter;
-        *memories_[index]->futex_word() = setup.first_futex_counter;
-        producers_.push_back(std::make_unique<Producer>(*this));
-        kmes_cpu_init(&producers_[cpu]->cpu, static_cast<__u16>(cpu), memories_[index]->buffer(),
-                      &producers_[cpu]->platform, setup.first_sequence - 1);
+        if (index != cpu) throw SuiteError("the history numbers its buffers in another order");
+        first.start_positions.push_back(history_.buffer(index).start_position);
     }
+    backend_->create(first, [this](std::uint64_t threads) { recorder_->woke(threads); });
+    planted_.resize(setup.cpus);
 }
 
 Rings::~Rings() = default;
@@ -108,22 +83,15 @@ void Rings::set_before_operation(std::function<void()> function) {
 
 void Rings::set_on_buffer(std::function<void(BufferIndex)> function) {
     on_buffer_ = std::move(function);
-    for (BufferIndex index = 0; index < memories_.size(); ++index) on_buffer_(index);
+    for (BufferIndex index = 0; index < backend_->buffers(); ++index) on_buffer_(index);
 }
 
-BufferIndex Rings::add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu,
-                              std::uint64_t start_pos, std::uint64_t generation) {
-    BufferOptions options;
-    options.capacity_bytes = capacity_bytes;
-    options.cpu_id = static_cast<std::uint16_t>(cpu);
-    options.start_position = start_pos;
-    options.generation = generation;
-    options.metadata_file_bytes = kMetadataBytes + 2 * capacity_bytes;
-    options.allocate_pages = false;
-    memories_.push_back(BufferMemory::create(options));
+// The backend has made another buffer, and nobody has attached to it yet.
+void Rings::add_buffer(BufferIndex expected) {
+    if (backend_->buffers() != expected + 1)
+        throw SuiteError("the history numbers its buffers in another order");
     planted_.emplace_back();
-    if (on_buffer_) on_buffer_(memories_.size() - 1);
-    return memories_.size() - 1;
+    if (on_buffer_) on_buffer_(expected);
 }
 
 void Rings::before_operation(std::uint32_t cpu) {
@@ -136,14 +104,7 @@ void Rings::stamp(EventSpec& spec) {
         spec.timestamp = clock_ns_;
         clock_ns_ += kClockStepNs;
     }
-    stamp_ns_ = spec.timestamp;
-}
-
-int Rings::emit_core(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
-    const kmes_event_input input = input_of(spec);
-    kmes_cpu* producer = &producers_.at(cpu)->cpu;
-    return style == EmitStyle::kernel ? kmes_cpu_emit(producer, &input)
-                                      : kmes_cpu_emit_call(producer, &input);
+    backend_->set_clock(spec.timestamp);
 }
 
 // The core said the same as the history, and stands where the history says.
@@ -154,14 +115,14 @@ void Rings::compare(const Emitted& expected, int result, std::uint32_t cpu) cons
             fmt::format("CPU {}: the producer answered {} where the specification "
                         "says {}",
                         cpu, result, right));
-    const kmes_cpu& producer = producers_.at(cpu)->cpu;
-    const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
-    if (producer.buffer->tail != buffer.tail_pos || producer.buffer->published != buffer.write_pos)
+    const BufferIndex index = history_.present_buffer(cpu);
+    const ProducerState state = backend_->state(index);
+    const Buffer& buffer = history_.buffer(index);
+    if (state.tail != buffer.tail_pos || state.published != buffer.write_pos)
         throw SuiteError(
             fmt::format("CPU {}: the producer stands at tail {} and write {}, the "
                         "specification at {} and {}",
-                        cpu, producer.buffer->tail, producer.buffer->published, buffer.tail_pos,
-                        buffer.write_pos));
+                        cpu, state.tail, state.published, buffer.tail_pos, buffer.write_pos));
 }
 
 Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
@@ -169,7 +130,7 @@ Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
     stamp(spec);
     // The history first: once the core has published, the testee may report the event.
     const Emitted expected = history_.emit(cpu, spec, style);
-    compare(expected, emit_core(cpu, spec, style), cpu);
+    compare(expected, backend_->emit(cpu, input_of(spec), style), cpu);
     note_counter(cpu, expected.sequence);
     recorder_->emitted(cpu, expected);
     return expected;
@@ -219,21 +180,18 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     before_operation(cpu);
     const std::uint64_t timestamp = clock_ns_;  // a batch shares one
     clock_ns_ += kClockStepNs;
-    stamp_ns_ = timestamp;
-    kmes_cpu* producer = &producers_.at(cpu)->cpu;
-    kmes_batch batch;
+    backend_->set_clock(timestamp);
     std::vector<Emitted> emitted;
     history_.batch_begin(cpu);
-    kmes_batch_begin(producer, &batch);
+    backend_->batch_begin(cpu);
     for (EventSpec spec : specs) {
         spec.timestamp = timestamp;
         const Emitted expected = history_.batch_add(cpu, spec);
-        const kmes_event_input input = input_of(spec);
-        compare(expected, kmes_batch_emit(producer, &batch, &input), cpu);
+        compare(expected, backend_->batch_add(cpu, input_of(spec)), cpu);
         emitted.push_back(expected);
     }
     history_.batch_end(cpu);
-    kmes_batch_end(producer, &batch);
+    backend_->batch_end(cpu);
     if (!emitted.empty()) note_counter(cpu, emitted.back().sequence);
     recorder_->batched(cpu, emitted);
 }
@@ -241,71 +199,62 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
 void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
     before_operation(cpu);
     stamp(spec);
-    Reserved& reserved = reserved_[cpu];
-    reserved.spec = std::move(spec);
-    const kmes_event_input input = input_of(reserved.spec);
+    const EventSpec& reserved = reserved_[cpu] = std::move(spec);
     // The history first, as always: the testee may see the tail move at once.
-    history_.reserve(cpu, encoded_bytes(reserved.spec));
-    if (kmes_reserve(&producers_.at(cpu)->cpu, &input, &reserved.reservation) != 0)
+    history_.reserve(cpu, encoded_bytes(reserved));
+    if (backend_->reserve(cpu, input_of(reserved)) != 0)
         throw SuiteError("the reservation was refused");
-    recorder_->reserved(cpu, encoded_bytes(reserved.spec));
+    recorder_->reserved(cpu, encoded_bytes(reserved));
 }
 
 void Rings::commit(std::uint32_t cpu) {
     before_operation(cpu);
-    const Reserved reserved = std::move(reserved_.at(cpu));
+    const EventSpec reserved = std::move(reserved_.at(cpu));
     reserved_.erase(cpu);
-    kmes_cpu* producer = &producers_.at(cpu)->cpu;
-    kmes_reservation_fill(producer, &reserved.reservation, 0, reserved.spec.payload.data(),
-                          static_cast<__u32>(reserved.spec.payload.size()));
-    const Emitted expected = history_.emit(cpu, reserved.spec);
-    kmes_commit(producer, &reserved.reservation);
+    const Emitted expected = history_.emit(cpu, reserved);
+    backend_->commit(cpu, reserved.payload);
     compare(expected, 0, cpu);
     note_counter(cpu, expected.sequence);
     recorder_->committed(cpu, expected);
+}
+
+void Rings::move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected) {
+    if (spec.rule == PositionRule::tail_at && spec.position != 0)
+        throw SuiteError("the core can begin a new buffer at 0 only");
+    const std::uint64_t shift_bytes = spec.rule == PositionRule::shift ? spec.position : 0;
+    if (backend_->swap(cpu, spec.capacity_bytes, positions_of(spec.rule), shift_bytes) != 0)
+        throw SuiteError("the swap was refused");
+    add_buffer(expected);
 }
 
 void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
     before_operation(cpu);
     const BufferIndex old_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.swap(cpu, spec);
-    const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
-    if (made != expected) throw SuiteError("the history numbers its buffers in another order");
-    if (spec.rule == PositionRule::tail_at && spec.position != 0)
-        throw SuiteError("the core can begin a new buffer at 0 only");
-    if (kmes_swap_run(&producers_.at(cpu)->cpu, memories_[made]->buffer(), positions_of(spec.rule),
-                      spec.rule == PositionRule::shift ? spec.position : 0) != 0)
-        throw SuiteError("the swap was refused");
+    move(cpu, spec, expected);
     capacity_bytes_ = spec.capacity_bytes;
-    recorder_->swapped(cpu, old_buffer, made);
+    recorder_->swapped(cpu, old_buffer, expected);
 }
 
 void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
     before_operation(cpu);
     const BufferIndex boot_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.hand_over(cpu, spec);
-    const BufferIndex made = add_memory(spec.capacity_bytes, cpu, 0, 0);
-    if (made != expected) throw SuiteError("the history numbers its buffers in another order");
-    if (kmes_swap_run(&producers_.at(cpu)->cpu, memories_[made]->buffer(), positions_of(spec.rule),
-                      spec.position) != 0)
-        throw SuiteError("the hand-over was refused");
-    recorder_->swapped(cpu, boot_buffer, made);
+    move(cpu, spec, expected);
+    recorder_->swapped(cpu, boot_buffer, expected);
 }
 
 void Rings::nudge(BufferIndex buffer) {
     const std::uint32_t cpu = history_.buffer(buffer).cpu;
     before_operation(cpu);
     history_.nudge(buffer);
-    if (kmes_buffer_nudge(&producers_.at(cpu)->cpu, memories_.at(buffer)->buffer()) != 0)
-        throw SuiteError("the nudge was refused");
+    if (backend_->nudge(cpu, buffer) != 0) throw SuiteError("the nudge was refused");
     recorder_->nudged(buffer);
 }
 
 std::uint64_t Rings::spurious_wake(std::uint32_t cpu) {
     before_operation(cpu);
-    const long woken = syscall(SYS_futex, memories_.at(history_.present_buffer(cpu))->futex_word(),
-                               FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-    const std::uint64_t threads = woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
+    const std::uint64_t threads = backend_->wake(history_.present_buffer(cpu));
     recorder_->woken_without_event(cpu, threads);
     return threads;
 }
@@ -313,18 +262,16 @@ std::uint64_t Rings::spurious_wake(std::uint32_t cpu) {
 void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,
                            std::span<const std::uint8_t> bytes) {
     if (offset + bytes.size() > kMetadataBytes) throw SuiteError("beyond the metadata page");
-    auto* page = static_cast<std::uint8_t*>(memories_.at(buffer)->base());
-    std::memcpy(page + offset, bytes.data(), bytes.size());
+    backend_->write(buffer, offset, bytes);
     planted_[buffer].emplace_back(offset, std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
     recorder_->planted(buffer, false, offset, bytes.size());
 }
 
 void Rings::write_data(BufferIndex buffer, std::uint64_t position,
                        std::span<const std::uint8_t> bytes) {
-    BufferMemory& memory = *memories_.at(buffer);
-    if (bytes.size() > memory.capacity_bytes()) throw SuiteError("beyond the data region");
-    auto* data = static_cast<std::uint8_t*>(memory.base()) + kMetadataBytes;
-    std::memcpy(data + (position & (memory.capacity_bytes() - 1)), bytes.data(), bytes.size());
+    const std::uint64_t capacity = history_.buffer(buffer).capacity;
+    if (bytes.size() > capacity) throw SuiteError("beyond the data region");
+    backend_->write(buffer, kMetadataBytes + (position & (capacity - 1)), bytes);
     data_is_planted_ = true;
     recorder_->planted(buffer, true, position, bytes.size());
 }
@@ -347,24 +294,15 @@ EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
     return spec;
 }
 
-std::uint32_t Rings::counter(BufferIndex buffer) const {
-    return memories_.at(buffer)->buffer()->futex_counter;
-}
-
-std::uint64_t Rings::tail(BufferIndex buffer) const {
-    return memories_.at(buffer)->buffer()->tail;
-}
-
 std::uint8_t Rings::need_wake(BufferIndex buffer) const {
-    return __atomic_load_n(memories_.at(buffer)->buffer()->shared.need_wake, __ATOMIC_RELAXED);
+    return __atomic_load_n(backend_->base(buffer) + kNeedWakeOffset, __ATOMIC_RELAXED);
 }
 
 void Rings::put_need_wake(BufferIndex buffer, std::uint8_t value) {
-    __atomic_store_n(memories_.at(buffer)->buffer()->shared.need_wake, value, __ATOMIC_SEQ_CST);
+    __atomic_store_n(backend_->base(buffer) + kNeedWakeOffset, value, __ATOMIC_SEQ_CST);
 }
 
 std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
-    const BufferMemory& memory = *memories_.at(index);
     const Buffer& buffer = history_.buffer(index);
     std::vector<std::uint8_t> right(kMetadataBytes, 0);
     const auto put = [&right](std::uint64_t offset, const void* bytes, std::size_t count) {
@@ -383,11 +321,11 @@ std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
     put(64, &expected.write_pos, 8);
     put(72, &expected.tail_pos, 8);
     // Between reserve and commit the tail is ahead of the history.
-    const std::uint64_t reserved_tail = memories_.at(index)->buffer()->tail;
+    const std::uint64_t reserved_tail = tail(index);
     if (is_reserved(buffer.cpu)) put(72, &reserved_tail, 8);
     put(128, &futex_counter, 4);
     for (const auto& [offset, bytes] : planted_[index]) put(offset, bytes.data(), bytes.size());
-    const auto* page = static_cast<const std::uint8_t*>(memory.base());
+    const std::uint8_t* page = backend_->base(index);
     for (std::uint64_t offset = 0; offset < kMetadataBytes; ++offset) {
         if (offset >= kNeedWakeOffset && offset < kNeedWakeWordEnd) continue;
         // Forged positions stand until the producer publishes again.
@@ -405,10 +343,8 @@ void Rings::verify() const {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);
         if (history_.tolerated(cpu) || data_is_planted_ || !planted_[index].empty()) continue;
-        const BufferMemory& memory = *memories_.at(index);
         const std::string difference = history_.compare_data(
-            index, {static_cast<const std::uint8_t*>(memory.base()) + kMetadataBytes,
-                    memory.capacity_bytes()});
+            index, {backend_->base(index) + kMetadataBytes, history_.buffer(index).capacity});
         if (!difference.empty()) throw SuiteError(fmt::format("CPU {}: {}", cpu, difference));
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The producer's side of a stage: real buffers in shared memory, written by the core, and the
-// oracle's history of the same operations. Every operation is told to both; verify() compares what
-// stands in memory with what the history expects, so that a mistake of the core is an error of the
-// suite and never a verdict on a testee. Knows no testee process.
+// The producer's side of a stage: real buffers in shared memory, written by the core (where that
+// runs is the backend's: ring_backend.h), and the oracle's history of the same operations. Every
+// operation is told to both; verify() compares what stands in memory with what the history expects,
+// so that a mistake of the core is an error of the suite and never a verdict on a testee. Knows no
+// testee process.
 #ifndef KMES_CONFORMANCE_STAGE_RINGS_H_
 #define KMES_CONFORMANCE_STAGE_RINGS_H_
 
@@ -13,24 +14,16 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "conformance/oracle/finding.h"
 #include "conformance/oracle/history.h"
-#include "kmes/ring.h"
-#include "kmes/user/memory.h"
+#include "conformance/stage/ring_backend.h"
 
 namespace kmes::conformance {
 
 class Recorder;
-
-// Something went wrong that is no fault of the testee: ends the case with suite_error.
-class SuiteError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
 
 struct RingsSetup {
     std::uint32_t cpus = 1;
@@ -44,7 +37,8 @@ struct RingsSetup {
 
 class Rings {
   public:
-    explicit Rings(const RingsSetup& setup);
+    // Without a backend the core in this process is it.
+    explicit Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend = nullptr);
     ~Rings();
     Rings(const Rings&) = delete;
     Rings& operator=(const Rings&) = delete;
@@ -56,7 +50,7 @@ class Rings {
 
     // Called before each operation, so that the stage can read the report first.
     void set_before_operation(std::function<void()> function);
-    // Called when a buffer that consumers may attach to has been made, before anybody can see it.
+    // Called when a buffer that consumers may attach to has been made, before anybody attaches.
     void set_on_buffer(std::function<void(BufferIndex)> function);
     // Is told every operation. Never null; outlives the rings.
     void set_recorder(Recorder* recorder) { recorder_ = recorder; }
@@ -104,14 +98,16 @@ class Rings {
     std::uint64_t random();
 
     // -- Looking --
-    const BufferMemory& memory(BufferIndex buffer) const { return *memories_.at(buffer); }
-    std::uint32_t counter(BufferIndex buffer) const;
+    const RingBackend& backend() const { return *backend_; }
+    std::uint32_t counter(BufferIndex buffer) const {
+        return backend_->state(buffer).futex_counter;
+    }
     // The producer's own: between reserve and commit ahead of the history's.
-    std::uint64_t tail(BufferIndex buffer) const;
+    std::uint64_t tail(BufferIndex buffer) const { return backend_->state(buffer).tail; }
     std::uint8_t need_wake(BufferIndex buffer) const;
     // For a store of the testee that is held back and let go: nobody's own write.
     void put_need_wake(BufferIndex buffer, std::uint8_t value);
-    std::uint64_t wakes() const { return wakes_; }
+    std::uint64_t wakes() const { return backend_->wakes(); }
     // Whether futex_counter has moved to `expected` with this event or a later one: a waiter that
     // expects that value has read it behind the event.
     bool is_counted_before(std::uint32_t cpu, std::uint64_t sequence, std::uint32_t expected) const;
@@ -121,21 +117,17 @@ class Rings {
     void verify() const;
 
   private:
-    struct Producer;
-
     void before_operation(std::uint32_t cpu);
     void compare(const Emitted& expected, int result, std::uint32_t cpu) const;
-    int emit_core(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
-    BufferIndex add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu, std::uint64_t start_pos,
-                           std::uint64_t generation);
+    void add_buffer(BufferIndex expected);
+    void move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected);
     void stamp(EventSpec& spec);
     void note_counter(std::uint32_t cpu, std::uint64_t sequence);
 
     std::uint64_t capacity_bytes_;
     std::uint32_t first_futex_counter_;
     History history_;
-    std::vector<std::shared_ptr<BufferMemory>> memories_;  // by BufferIndex
-    std::vector<std::unique_ptr<Producer>> producers_;     // by CPU
+    std::unique_ptr<RingBackend> backend_;
     std::function<void()> before_operation_;
     std::unique_ptr<Recorder> silent_;  // where nobody wants to be told
     Recorder* recorder_;
@@ -143,21 +135,15 @@ class Rings {
     // What a case has put into a page behind the producer's back: no fault of the testee.
     std::vector<std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>>> planted_;
     std::uint64_t clock_ns_ = 1'700'000'000'000'000'000;
-    std::uint64_t stamp_ns_ = 0;
     std::uint64_t random_ = 1;
-    std::uint64_t wakes_ = 0;
     // The last emission of a CPU that moved futex_counter.
     struct Counted {
         BufferIndex buffer = ~BufferIndex{0};
         std::uint32_t counter = 0;
         std::uint64_t sequence = 0;
     };
-    std::vector<Counted> counted_;  // by CPU
-    struct Reserved {
-        EventSpec spec;
-        kmes_reservation reservation;
-    };
-    std::map<std::uint32_t, Reserved> reserved_;  // by CPU
+    std::vector<Counted> counted_;                 // by CPU
+    std::map<std::uint32_t, EventSpec> reserved_;  // by CPU
     bool data_is_planted_ = false;
     bool timestamps_as_given_ = false;
 };

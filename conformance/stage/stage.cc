@@ -75,7 +75,8 @@ RingsSetup Stage::default_setup() const {
 
 void Stage::set_up(const RingsSetup& setup) {
     if (rings_) throw SuiteError("the rings of this case are made already");
-    rings_ = std::make_unique<Rings>(setup);
+    rings_ = std::make_unique<Rings>(
+        setup, settings_.device.empty() ? nullptr : make_device_backend(settings_.device));
     rings_->set_seed(settings_.seed);
     rings_->set_recorder(&recorder_);
     recorder_.watch(*rings_, [this](BufferId id) { return index_of(id); });
@@ -94,6 +95,12 @@ Rings& Stage::rings() {
 
 void Stage::answer_attach_with(std::vector<int> errors) {
     attach_errors_.assign(errors.begin(), errors.end());
+}
+
+void Stage::set_reported_capacity(std::uint64_t bytes) {
+    if (!settings_.device.empty())
+        stop_unsupported("the module says the capacity that its buffers have, and maps no other");
+    reported_capacity_bytes_ = bytes;
 }
 
 void Stage::set_on_mapped(std::function<void(const Mapped&)> function) {
@@ -142,11 +149,7 @@ void Stage::start() {
 }
 
 BufferId Stage::serve(BufferIndex index) {
-    const BufferMemory& memory = rings_->memory(index);
-    ServedBuffer served;
-    served.metadata_fd = memory.metadata_fd();
-    served.data_fd = memory.data_fd();
-    served.capacity_bytes = memory.capacity_bytes();
+    ServedBuffer served = rings_->backend().served(index);
     if (reported_capacity_bytes_)
         served.expected_mapping_bytes = kMetadataBytes + 2 * *reported_capacity_bytes_;
     const BufferId id = tracer_->add_buffer(served);
@@ -162,6 +165,8 @@ AttachAnswer Stage::answer_attach(const AttachRequest&) {
         attach_errors_.pop_front();
         return answer;
     }
+    answer.device = rings_->backend().attach_device();
+    if (answer.device) return answer;
     const History& history = rings_->history();
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);

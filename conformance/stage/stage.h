@@ -62,7 +62,7 @@ class Stage {
     // Answers of the first attach calls: errors, in this order.
     void answer_attach_with(std::vector<int> errors);
     // What *capacity says instead of the truth.
-    void set_reported_capacity(std::uint64_t bytes) { reported_capacity_bytes_ = bytes; }
+    void set_reported_capacity(std::uint64_t bytes);
     // Called at each successful mmap, while the testee stands still behind it.
     void set_on_mapped(std::function<void(const Mapped&)> function);
     // Called at each kmes_attach that was served, while the testee stands still behind it.

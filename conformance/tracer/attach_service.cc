@@ -54,15 +54,21 @@ bool Tracer::Engine::ensure_scratch(Injection& injection, Thread& thread) {
 
 int64_t Tracer::Engine::open_runner_fd(Injection& injection, Thread& thread, int runner_fd,
                                        int flags) {
-    if (!ensure_scratch(injection, thread)) return -ENOMEM;
     const std::string path =
         "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(runner_fd);
+    return open_path(injection, thread, path, flags, flags == O_RDONLY);
+}
+
+// openat in the testee. `is_ours`: the descriptor is closed again before the testee goes on.
+int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const std::string& path,
+                                  int flags, bool is_ours) {
+    if (!ensure_scratch(injection, thread)) return -ENOMEM;
     const uint64_t scratch = process_of(thread).scratch;
     if (!write_memory(thread.tid, scratch, path.c_str(), path.size() + 1)) return -EFAULT;
     const auto at_current = static_cast<uint64_t>(static_cast<int64_t>(AT_FDCWD));
     const auto open_flags = static_cast<uint64_t>(flags | O_CLOEXEC);
     const int64_t fd = injection.call(SYS_openat, at_current, scratch, open_flags, 0);
-    if (fd != -EMFILE || flags != O_RDONLY) return fd;
+    if (fd != -EMFILE || !is_ours) return fd;
     // This descriptor is ours, not the testee's: its limit must not count. It is put back at once.
     rlimit old{};
     if (prlimit(thread.process, RLIMIT_NOFILE, nullptr, &old) != 0) return fd;
@@ -125,6 +131,11 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
         event.request.slots_requested = *slots;
         answer = attach_handler_ ? attach_handler_(event.request) : AttachAnswer{EAGAIN, {}, 0};
     }
+    if (answer.error == 0 && answer.device) {
+        attach_by_device(injection, thread, *answer.device, registers,
+                         is_writable(thread.tid, capacity_at, sizeof(uint64_t)), event);
+        return finish_attach(injection, thread, std::move(event));
+    }
     const auto needed = static_cast<int32_t>(answer.buffers.size());
     if (answer.error == 0 && *slots < needed) {
         // Too few slots, or none: no fd is made, and the number needed is told.
@@ -148,7 +159,11 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
         for (const BufferId id : answer.buffers) files_.at(id).attach_call = attach_calls_;
     }
     event.error = answer.error;
-    injection.finish_call(-static_cast<int64_t>(answer.error));
+    finish_attach(injection, thread, std::move(event));
+}
+
+void Tracer::Engine::finish_attach(Injection& injection, Thread& thread, Attached event) {
+    injection.finish_call(-static_cast<int64_t>(event.error));
     push(thread, std::move(event));
 }
 

@@ -118,7 +118,7 @@ Tracer::Engine::~Engine() {
     kill_all();
     for (const ServedFile& file : files_) {
         close(file.metadata_fd);
-        close(file.data_fd);
+        if (file.data_fd >= 0) close(file.data_fd);
         if (file.view != nullptr) munmap(file.view, kPageBytes + 2 * file.capacity_bytes);
     }
     if (old_processors_) sched_setaffinity(0, sizeof *old_processors_, &*old_processors_);
@@ -142,11 +142,13 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
                                   : kPageBytes + 2 * buffer.capacity_bytes;
     struct stat metadata{};
     struct stat data{};
-    if (fstat(buffer.metadata_fd, &metadata) != 0 || fstat(buffer.data_fd, &data) != 0) {
+    const bool has_data_file = !buffer.is_kernel_buffer;
+    if (fstat(buffer.metadata_fd, &metadata) != 0 ||
+        (has_data_file && fstat(buffer.data_fd, &data) != 0)) {
         throw std::system_error(errno, std::generic_category(), "add_buffer: fstat of its files");
     }
     if (static_cast<uint64_t>(metadata.st_size) < expected ||
-        static_cast<uint64_t>(data.st_size) < buffer.capacity_bytes) {
+        (has_data_file && static_cast<uint64_t>(data.st_size) < buffer.capacity_bytes)) {
         throw std::invalid_argument("add_buffer: metadata_fd must be at least " +
                                     std::to_string(expected) + " bytes long and data_fd " +
                                     std::to_string(buffer.capacity_bytes));
@@ -157,7 +159,7 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
     file.identity = {metadata.st_dev, metadata.st_ino};
     file.metadata_fd = duplicate(buffer.metadata_fd);
     try {
-        file.data_fd = duplicate(buffer.data_fd);
+        if (has_data_file) file.data_fd = duplicate(buffer.data_fd);
     } catch (...) {
         close(file.metadata_fd);
         throw;

@@ -7,6 +7,7 @@
 //   stops.cc           a stop arrives: what it is, who handles it
 //   injection.cc       system calls executed in a stopped thread
 //   attach_service.cc  kmes_attach          map_service.cc   mmap of a served fd
+//   device_service.cc  both, where the buffers are the kernel module's
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   look.cc            what the next instruction touches
 //   stepper.cc         that instruction done: emulated, redirected or with the guards open
@@ -165,13 +166,20 @@ struct Process {
 
 struct ServedFile {
     int metadata_fd = -1;
-    int data_fd = -1;
+    int data_fd = -1;  // -1: a buffer of the kernel, of which metadata_fd is the whole
     uint64_t capacity_bytes = 0;
     uint64_t expected_mapping_bytes = 0;
     FileIdentity identity;
     uint32_t attach_call = 0;  // the last that handed it out
     // The runner's own mapping: metadata page, data, data again (read-only); null: none yet.
     uint8_t* view = nullptr;
+};
+
+// What a device is asked, and answers (<linux/kmes.h>).
+struct AttachQuestion {
+    uint64_t fds_address = 0;
+    uint32_t count = 0;
+    uint64_t capacity = 0;
 };
 
 struct LiveMapping {
@@ -276,10 +284,22 @@ class Tracer::Engine {
 
     // --- attach_service.cc
     void serve_attach(Thread& thread, const user_regs_struct& registers);
+    void finish_attach(Injection& injection, Thread& thread, Attached event);
     int give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
                  std::vector<int>& fds);
     bool ensure_scratch(Injection& injection, Thread& thread);
     int64_t open_runner_fd(Injection& injection, Thread& thread, int runner_fd, int flags);
+    int64_t open_path(Injection& injection, Thread& thread, const std::string& path, int flags,
+                      bool is_ours);
+
+    // --- device_service.cc
+    int64_t ask_device(Injection& injection, Thread& thread, const AttachDevice& device,
+                       AttachQuestion& question, std::string& trouble);
+    void attach_by_device(Injection& injection, Thread& thread, const AttachDevice& device,
+                          const user_regs_struct& registers, bool can_tell_capacity,
+                          Attached& event);
+    int64_t map_kernel_buffer(Injection& injection, const ServedFile& file,
+                              const MapRequest& request);
 
     // --- map_service.cc
     bool serve_map(Thread& thread, const user_regs_struct& registers);

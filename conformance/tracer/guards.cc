@@ -77,13 +77,18 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
                                            LiveMapping& live) {
     if (live.hidden != 0) return true;
     const ServedFile& file = files_[live.mapping.buffer];
-    const int64_t metadata_fd = open_runner_fd(injection, thread, file.metadata_fd, O_RDWR);
-    if (metadata_fd < 0) return false;
     MapRequest request;
     request.length_bytes = live.mapping.length_bytes;
     request.protection = live.mapping.protection;
     request.flags = live.mapping.shared ? MAP_SHARED : MAP_PRIVATE;
     request.offset_bytes = live.mapping.offset_bytes;
+    if (file.data_fd < 0) {
+        const int64_t whole = map_kernel_buffer(injection, file, request);
+        if (whole >= 0) live.hidden = static_cast<uint64_t>(whole);
+        return whole >= 0;
+    }
+    const int64_t metadata_fd = open_runner_fd(injection, thread, file.metadata_fd, O_RDWR);
+    if (metadata_fd < 0) return false;
     const int64_t address =
         injection.call(SYS_mmap, 0, request.length_bytes, request.protection, request.flags,
                        static_cast<uint64_t>(metadata_fd), request.offset_bytes);
@@ -260,7 +265,12 @@ bool Tracer::Engine::ask_about(Thread& thread) {
 bool Tracer::Engine::report_write_fault(Thread& thread) {
     const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
     const LiveMapping* live = mapping_at(address);
-    if (thread.signal_info.si_code != SEGV_ACCERR || live == nullptr) return false;
+    if (live == nullptr) return false;
+    // The module answers a write to its data pages with SIGBUS.
+    const bool is_refused = thread.signal_info.si_signo == SIGSEGV
+                                ? thread.signal_info.si_code == SEGV_ACCERR
+                                : files_[live->mapping.buffer].data_fd < 0;
+    if (!is_refused) return false;
     WriteFault fault;
     fault.tid = thread.tid;
     fault.address = address;

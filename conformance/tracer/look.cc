@@ -27,6 +27,12 @@ uint8_t* Tracer::Engine::view_of(BufferId id) {
     ServedFile& file = files_[id];
     if (file.view != nullptr) return file.view;
     const uint64_t length = kPageBytes + 2 * file.capacity_bytes;
+    if (file.data_fd < 0) {
+        void* kernels =
+            mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.metadata_fd, 0);
+        if (kernels != MAP_FAILED) file.view = static_cast<uint8_t*>(kernels);
+        return file.view;
+    }
     void* whole =
         mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (whole == MAP_FAILED) return nullptr;

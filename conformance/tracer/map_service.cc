@@ -106,11 +106,13 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     Injection injection(*this, thread);
     // Filling it in advance would allocate the part of the metadata's file that is only there to be
     // long.
-    const uint64_t flags = request.flags & ~uint64_t{MAP_POPULATE | MAP_LOCKED};
+    const bool is_kernel_buffer = file.data_fd < 0;
+    const uint64_t flags =
+        is_kernel_buffer ? request.flags : request.flags & ~uint64_t{MAP_POPULATE | MAP_LOCKED};
     int64_t address = injection.call(SYS_mmap, request.address, request.length_bytes,
                                      request.protection, flags, registers.r8, request.offset_bytes);
     if (!injection.usable()) return true;
-    if (address >= 0) {
+    if (address >= 0 && !is_kernel_buffer) {
         const int64_t overlaid =
             overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
         if (overlaid < 0) {

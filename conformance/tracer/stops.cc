@@ -208,6 +208,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
         if (report_guard_hit(thread)) return;
         report_write_fault(thread);
     }
+    if (signal_number == SIGBUS && is_testee(thread)) report_write_fault(thread);
     if (is_fatal_synchronous(signal_number) && (is_testee(thread) || testee_ == 0)) {
         last_fault_ = describe_fault(thread);
     }

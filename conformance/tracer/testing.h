@@ -64,7 +64,7 @@ class TestBuffer {
     TestBuffer(const TestBuffer&) = delete;
     TestBuffer& operator=(const TestBuffer&) = delete;
 
-    ServedBuffer served() const { return {metadata_fd_, data_fd_, capacity_bytes_, 0}; }
+    ServedBuffer served() const { return {metadata_fd_, data_fd_, false, capacity_bytes_, 0}; }
     uint8_t* metadata() const { return metadata_; }
     uint8_t* data() const { return data_; }
     uint32_t* word() const { return reinterpret_cast<uint32_t*>(metadata_ + kFutexWordOffset); }

@@ -46,6 +46,8 @@ struct ServedBuffer {
     // A memfd of `capacity_bytes`: the data. It is placed twice behind the metadata page,
     // read-only.
     int data_fd = -1;
+    // A buffer of the kernel module: one mmap of metadata_fd gives all of 5.1.5; data_fd is none.
+    bool is_kernel_buffer = false;
     // The distance of the two copies; a multiple of 4096. (What attach reports may differ:
     // AttachAnswer.)
     uint64_t capacity_bytes = 0;
@@ -63,6 +65,13 @@ struct AttachRequest {
     int32_t slots_requested = 0;  // `*count` on entry, as it stood there
 };
 
+// A device of the kernel module that answers kmes_attach: the testee is made to open it, to join
+// the world (KMES_TEST_IOC_JOIN), and to ask there (KMES_IOC_ATTACH).
+struct AttachDevice {
+    std::string path;
+    uint32_t world = 0;
+};
+
 // What the runner answers. `error` 0: the fds of `buffers` in this order and `capacity_bytes` in
 // `*capacity`. The tracer itself turns that into ERANGE when there are too few slots (with `*count`
 // = the number needed) and into EFAULT when a pointer is bad. Any other `error` (EAGAIN, EPERM,
@@ -71,6 +80,9 @@ struct AttachAnswer {
     int error = 0;
     std::vector<BufferId> buffers;
     uint64_t capacity_bytes = 0;
+    // Where `error` is 0: the answer is this one's, and nothing of the above counts. Its buffers
+    // must all be known to the tracer (add_buffer).
+    std::optional<AttachDevice> device = std::nullopt;
 };
 
 using AttachHandler = std::function<AttachAnswer(const AttachRequest&)>;

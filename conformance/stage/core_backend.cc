@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+//
+// Buffers in memory files of this process, written by the core as it is compiled into the suite.
+// See ring_backend.h.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "conformance/stage/ring_backend.h"
+#include "kmes/user/memory.h"
+
+namespace kmes::conformance {
+namespace {
+
+// Wakes whoever waits on the word, at once.
+std::uint64_t wake_all(const void* word) {
+    const long woken = syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    return woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
+}
+
+class CoreBackend : public RingBackend {
+  public:
+    void create(const BackendSetup& setup, OnWake on_wake) override;
+
+    void set_clock(std::uint64_t ns) override { clock_ns_ = ns; }
+    int emit(std::uint32_t cpu, const kmes_event_input& input, EmitStyle style) override {
+        return style == EmitStyle::kernel ? kmes_cpu_emit(core(cpu), &input)
+                                          : kmes_cpu_emit_call(core(cpu), &input);
+    }
+    void batch_begin(std::uint32_t cpu) override {
+        kmes_batch_begin(core(cpu), &producers_[cpu]->batch);
+    }
+    int batch_add(std::uint32_t cpu, const kmes_event_input& input) override {
+        return kmes_batch_emit(core(cpu), &producers_[cpu]->batch, &input);
+    }
+    void batch_end(std::uint32_t cpu) override {
+        kmes_batch_end(core(cpu), &producers_[cpu]->batch);
+    }
+    int reserve(std::uint32_t cpu, const kmes_event_input& input) override {
+        return kmes_reserve(core(cpu), &input, &producers_[cpu]->reservation);
+    }
+    void commit(std::uint32_t cpu, std::string_view payload) override;
+    int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
+             std::uint64_t shift_bytes) override {
+        BufferMemory& memory = add_memory(capacity_bytes, cpu, 0, 0);
+        return kmes_swap_run(core(cpu), memory.buffer(), positions, shift_bytes);
+    }
+    int nudge(std::uint32_t cpu, BufferIndex buffer) override {
+        return kmes_buffer_nudge(core(cpu), memories_.at(buffer)->buffer());
+    }
+    std::uint64_t wake(BufferIndex buffer) override {
+        return wake_all(memories_.at(buffer)->futex_word());
+    }
+    void write(BufferIndex buffer, std::uint64_t offset,
+               std::span<const std::uint8_t> bytes) override {
+        std::memcpy(base(buffer) + offset, bytes.data(), bytes.size());
+    }
+
+    std::uint64_t buffers() const override { return memories_.size(); }
+    std::uint8_t* base(BufferIndex buffer) const override {
+        return static_cast<std::uint8_t*>(memories_.at(buffer)->base());
+    }
+    ProducerState state(BufferIndex buffer) const override;
+    std::uint64_t wakes() const override { return wakes_; }
+    ServedBuffer served(BufferIndex buffer) const override;
+
+  private:
+    // One CPU of the core, with the platform that it gets here: the clock, and wakes at once.
+    struct Producer {
+        explicit Producer(CoreBackend& backend);
+
+        CoreBackend& owner;
+        kmes_platform platform{};
+        kmes_cpu cpu{};
+        kmes_batch batch{};
+        kmes_reservation reservation{};
+    };
+
+    kmes_cpu* core(std::uint32_t cpu) { return &producers_.at(cpu)->cpu; }
+    BufferMemory& add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu,
+                             std::uint64_t start_position, std::uint64_t generation);
+
+    std::vector<std::shared_ptr<BufferMemory>> memories_;
+    std::vector<std::unique_ptr<Producer>> producers_;
+    OnWake on_wake_;
+    std::uint64_t clock_ns_ = 0;
+    std::uint64_t wakes_ = 0;
+};
+
+CoreBackend::Producer::Producer(CoreBackend& backend) : owner(backend) {
+    platform.context = this;
+    platform.clock_ns = [](void* context) -> __u64 {
+        return static_cast<Producer*>(context)->owner.clock_ns_;
+    };
+    platform.queue_wake = [](void* context, kmes_buffer* buffer) {
+        CoreBackend& backend = static_cast<Producer*>(context)->owner;
+        ++backend.wakes_;
+        backend.on_wake_(wake_all(buffer->shared.futex_counter));
+    };
+}
+
+BufferMemory& CoreBackend::add_memory(std::uint64_t capacity_bytes, std::uint32_t cpu,
+                                      std::uint64_t start_position, std::uint64_t generation) {
+    BufferOptions options;
+    options.capacity_bytes = capacity_bytes;
+    options.cpu_id = static_cast<std::uint16_t>(cpu);
+    options.start_position = start_position;
+    options.generation = generation;
+    options.metadata_file_bytes = kMetadataBytes + 2 * capacity_bytes;
+    options.allocate_pages = false;
+    memories_.push_back(BufferMemory::create(options));
+    return *memories_.back();
+}
+
+void CoreBackend::create(const BackendSetup& setup, OnWake on_wake) {
+    on_wake_ = std::move(on_wake);
+    for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
+        BufferMemory& memory = add_memory(setup.capacity_bytes, cpu, setup.start_positions.at(cpu),
+                                          setup.is_boot ? 0 : 1);
+        // Before anybody can see it: a buffer that has woken often.
+        memory.buffer()->futex_counter = setup.first_futex_counter;
+        *memory.futex_word() = setup.first_futex_counter;
+        producers_.push_back(std::make_unique<Producer>(*this));
+        kmes_cpu_init(core(cpu), static_cast<__u16>(cpu), memory.buffer(),
+                      &producers_[cpu]->platform, setup.last_sequence);
+    }
+}
+
+void CoreBackend::commit(std::uint32_t cpu, std::string_view payload) {
+    const kmes_reservation& reservation = producers_.at(cpu)->reservation;
+    kmes_reservation_fill(core(cpu), &reservation, 0, payload.data(),
+                          static_cast<__u32>(payload.size()));
+    kmes_commit(core(cpu), &reservation);
+}
+
+ProducerState CoreBackend::state(BufferIndex index) const {
+    const kmes_buffer& buffer = *memories_.at(index)->buffer();
+    return {buffer.tail, buffer.published, buffer.futex_counter};
+}
+
+ServedBuffer CoreBackend::served(BufferIndex buffer) const {
+    const BufferMemory& memory = *memories_.at(buffer);
+    ServedBuffer served;
+    served.metadata_fd = memory.metadata_fd();
+    served.data_fd = memory.data_fd();
+    served.capacity_bytes = memory.capacity_bytes();
+    return served;
+}
+
+}  // namespace
+
+std::unique_ptr<RingBackend> make_core_backend() {
+    return std::make_unique<CoreBackend>();
+}
+
+}  // namespace kmes::conformance
