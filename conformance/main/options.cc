@@ -162,6 +162,18 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("SECONDS");
 }
 
+// Where it runs, and what is known of that.
+void declare_surroundings(CLI::App& app, Options& options) {
+    app.add_option("--device", options.device,
+                   "the buffers of a test build of the kernel module, by its device (/dev/kmes), "
+                   "in the place of the runner's own")
+        ->type_name("PATH");
+    app.add_option("--expect-unsupported", options.expect_unsupported,
+                   "fail unless exactly the cases that FILE lists (of those that run) are "
+                   "unsupported")
+        ->type_name("FILE");
+}
+
 std::string footer(const std::vector<std::string>& commands) {
     std::string text;
     for (const std::string& command : commands) text += (text.empty() ? "" : ", ") + command;
@@ -204,6 +216,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explain", raw.explain, "say what a case does and expects, and end")
         ->type_name("CASE");
     declare_deeper(app, raw, options);
+    declare_surroundings(app, options);
     app.add_flag("--fail-fast", options.fail_fast, "end at the first case that fails");
     app.add_flag("-v", options.verbose, "show the details of every case");
 }
@@ -220,7 +233,9 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
     for (const auto& [option, value, right] :
          {std::tuple("--explain", &raw.explain, "the id of a case"),
           std::tuple("--debug", &raw.debug, "the id of a case"),
-          std::tuple("--save", &raw.save, "a folder")}) {
+          std::tuple("--save", &raw.save, "a folder"),
+          std::tuple("--device", &options.device, "the path of a device"),
+          std::tuple("--expect-unsupported", &options.expect_unsupported, "a file")}) {
         if (app.count(option) > 0 && value->empty()) return wrong_value(option, "", right);
     }
     if (app.count("--debug") > 0 && app.count("--filter") > 0) {

@@ -40,6 +40,8 @@ TEST(Options, HaveDefaults) {
     EXPECT_EQ(options.timeout_scale, 1.0);
     EXPECT_EQ(options.report, ReportFormat::console);
     EXPECT_EQ(options.report_file, std::nullopt);
+    EXPECT_EQ(options.device, "");
+    EXPECT_EQ(options.expect_unsupported, "");
     EXPECT_FALSE(options.fail_fast);
     EXPECT_FALSE(options.verbose);
     EXPECT_THAT(options.testee, ElementsAre("./consumer"));
@@ -117,6 +119,15 @@ TEST(Options, TakeWhatGoesDeeper) {
         const std::string name(stepper_name(stepper));
         EXPECT_EQ(right({"--stepper", name, "--", "p"}).stepper, stepper);
     }
+}
+
+TEST(Options, TakeWhereItRuns) {
+    const Options options =
+        right({"--device", "/dev/kmes", "--expect-unsupported", "list", "--", "p"});
+    EXPECT_EQ(options.device, "/dev/kmes");
+    EXPECT_EQ(options.expect_unsupported, "list");
+    EXPECT_THAT(wrong({"--device", "", "--", "p"}), HasSubstr("the path of a device is right"));
+    EXPECT_THAT(wrong({"--expect-unsupported", "", "--", "p"}), HasSubstr("a file is right"));
 }
 
 TEST(Options, SayWhatGoesDeeperShouldBe) {

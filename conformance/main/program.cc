@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "conformance/failure/failure_file.h"
+#include "conformance/main/expected.h"
 #include "conformance/main/options.h"
 #include "conformance/main/pictures.h"
 #include "conformance/main/selection.h"
@@ -84,6 +85,7 @@ StageSettings settings_of(const Options& options, const Surroundings& around) {
     settings.stepper = options.stepper;
     settings.shared = options.shared;
     settings.soak_seconds = options.soak_seconds;
+    settings.device = options.device;
     settings.debug = !options.debug.empty();
     if (settings.debug) {
         settings.debugger = around.debugger;
@@ -121,18 +123,32 @@ class Run {
             const std::string error = save_folder_.open(*options_.save_folder);
             if (!error.empty()) return say(around_, kExitUsage, error);
         }
+        CaseList expected;
+        if (!options_.expect_unsupported.empty()) {
+            expected = read_case_list(options_.expect_unsupported, around_.cases);
+            if (!expected.error.empty()) return say(around_, kExitUsage, expected.error);
+        }
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
         if (around_.describe_stepper) report_.stepper = around_.describe_stepper(settings_);
         run_cases();
         if (report_.interrupted) return end_interrupted();
         if (!write_reports() || save_failed_) return kExitSuite;
-        return exit_status(report_);
+        const int status = exit_status(report_);
+        return options_.expect_unsupported.empty() ? status : compare(expected, status);
     }
 
   private:
     bool prints_console() const {
         return options_.report == ReportFormat::console || options_.report_file;
+    }
+
+    // --expect-unsupported. A difference is a failure; one that outranks it stays.
+    int compare(const CaseList& expected, int status) const {
+        const std::vector<std::string> lines = differences(report_, expected.ids);
+        const int worse = status == kExitSuite ? status : kExitFailed;
+        for (const std::string& line : lines) say(around_, worse, line);
+        return lines.empty() ? status : worse;
     }
 
     void run_cases() {
@@ -240,6 +256,7 @@ class Run {
         } else if (demand == Demand::soak) {
             words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
         }
+        if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
         if (options_.stepper != Stepper::automatic) {
             words.insert(words.end(), {"--stepper", std::string(stepper_name(options_.stepper))});
         }

@@ -154,6 +154,51 @@ TEST(Program, HandsWhatGoesDeeperToTheStage) {
     EXPECT_FALSE(shell.last_settings.explore.on);
 }
 
+TEST(Program, HandsTheDeviceToTheStageAndToTheNextRun) {
+    Shell shell;
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_EQ(shell.last_settings.device, "");
+    shell.fail_case("5.1.5/maps");
+    EXPECT_EQ(shell.test({"--device", "/dev/kmes"}), 1);
+    EXPECT_EQ(shell.last_settings.device, "/dev/kmes");
+    EXPECT_THAT(shell.out.str(), HasSubstr("--device /dev/kmes"));
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+}
+
+TEST(Program, FailsWhereAnotherCaseIsUnsupportedThanExpected) {
+    const Folder folder;
+    const std::string list = folder.file("list");
+    Shell shell;
+    shell.fail_case("5.1.8.3/checks", Verdict::unsupported);
+    write_file(list, "# why\n\n5.1.8.3/checks it cannot be had\nE7/torn-size not run\n");
+    EXPECT_EQ(shell.test({"--expect-unsupported", list}), 0);
+    EXPECT_EQ(shell.error.str(), "");
+    write_file(list, "# none\n");
+    EXPECT_EQ(shell.test({"--expect-unsupported", list}), 1);
+    EXPECT_THAT(shell.error.str(), HasSubstr("5.1.8.3/checks is unsupported, and not expected"));
+    write_file(list, "5.1.8.3/checks\nE21/twice\n");
+    EXPECT_EQ(shell.test({"--expect-unsupported", list}), 1);
+    EXPECT_THAT(shell.error.str(),
+                HasSubstr("E21/twice is expected to be unsupported, and was not: pass"));
+    // A verdict that outranks it stays.
+    shell.fail_case("E21/twice", Verdict::suite_error);
+    EXPECT_EQ(shell.test({"--expect-unsupported", list}), 3);
+}
+
+TEST(Program, RefusesAListThatIsNone) {
+    const Folder folder;
+    Shell shell;
+    EXPECT_EQ(shell.test({"--expect-unsupported", folder.file("none")}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("cannot be read"));
+    write_file(folder.file("list"), "5.1.5/maps\nE99/other\n");
+    EXPECT_EQ(shell.test({"--expect-unsupported", folder.file("list")}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("there is no case \"E99/other\""));
+    EXPECT_THAT(shell.ran, IsEmpty());
+}
+
 TEST(Program, LeavesOutWhatIsNotAskedFor) {
     Shell shell;
     shell.cases[0].demand = Demand::explored;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// See expected.h.
+#include "conformance/main/expected.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+
+CaseList read_case_list(const std::string& path, const std::vector<Case>& cases) {
+    CaseList list;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+        if (line.empty() || line.front() == '#') continue;
+        const std::string id = line.substr(0, line.find(' '));
+        const bool is_known = std::any_of(cases.begin(), cases.end(),
+                                          [&id](const Case& each) { return each.id == id; });
+        if (!is_known) {
+            list.error = fmt::format("{}: there is no case \"{}\"", printable(path), printable(id));
+            return list;
+        }
+        list.ids.insert(id);
+    }
+    // A folder opens and cannot be read.
+    if (!in.eof()) list.error = printable(path) + ": cannot be read";
+    return list;
+}
+
+std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed) {
+    std::vector<std::string> lines;
+    for (const CaseResult& result : report.results) {
+        const bool is_unsupported = result.verdict == Verdict::unsupported;
+        if (is_unsupported == listed.contains(result.id)) continue;
+        lines.push_back(is_unsupported
+                            ? fmt::format("{} is unsupported, and not expected to be: {}",
+                                          result.id, printable(result.message))
+                            : fmt::format("{} is expected to be unsupported, and was not: {}",
+                                          result.id, verdict_name(result.verdict)));
+    }
+    return lines;
+}
+
+}  // namespace kmes::conformance
