@@ -19,7 +19,7 @@ class Lot:
         """boot(tests) is a Machine, ready to run those."""
         self._kernel = kernel
         self._scale = scale
-        self._boot_seconds = BOOT_SECONDS * scale * guest_tests.slowness(kernel)
+        self.boot_seconds = BOOT_SECONDS * scale * guest_tests.slowness(kernel)
         self._boot = boot
         self._verbose = verbose
         self.passed = 0
@@ -27,9 +27,9 @@ class Lot:
 
     def run(self, tests):
         while tests:
-            run = Run(self, self._boot(tests))
-            limit = sum(test.limit(self._kernel, self._scale) + 10 for test in tests)
-            ended = run.vm.run(self._boot_seconds + limit, run.on_line)
+            limits = {test.name: test.limit(self._kernel, self._scale) for test in tests}
+            run = Run(self, self._boot(tests), limits)
+            ended = run.vm.run(self.boot_seconds, run.on_line)
             run.finish(ended)
             done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
             tests = tests[done + 1:]
@@ -51,8 +51,9 @@ class Lot:
 class Run:
     """One boot: what its lines say, test by test."""
 
-    def __init__(self, lot, vm):
+    def __init__(self, lot, vm, limits):
         self._lot = lot
+        self._limits = limits
         self.vm = vm
         self.last = None  # the test that was begun last
         self._open = False
@@ -66,8 +67,11 @@ class Run:
         if words[:2] == ["@kmes-vm", "begin"]:
             self.last, self._open, self._output = words[2], True, []
             self._begun = time.monotonic()
+            # The guest watches over the limit itself, while it can.
+            self.vm.allow(self._limits[self.last] + self._lot.boot_seconds)
         elif words[:2] == ["@kmes-vm", "end"]:
             self._end(int(words[3]))
+            self.vm.allow(self._lot.boot_seconds)
         elif self._open:
             self._output.append(text)
         else:

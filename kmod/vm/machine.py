@@ -32,6 +32,7 @@ class Machine:
         self.log_path = os.path.join(folder, "kernel.log")
         self._end_word = "end-" + secrets.token_hex(8)
         self._folder = folder
+        self._allowed = self._deadline = 0.0
         topology = f"{cpus}" if acpi else f"{cpus},sockets={cpus}"
         self._command = [
             "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
@@ -44,23 +45,30 @@ class Machine:
 
     def run(self, seconds, on_line):
         """Boots, calls on_line(bytes) for each line of the command's output, and returns an Ended
-        when the machine is off, at the latest after so many seconds."""
+        when the machine is off, at the latest after so many seconds. on_line may call allow()."""
         open(self.log_path, "wb").close()
         with open(os.path.join(self._folder, "qemu.log"), "wb") as errors:
             process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=errors)
+        self.allow(seconds)
         try:
-            return self._follow(process, time.monotonic() + seconds, seconds, on_line)
+            return self._follow(process, on_line)
         finally:
             process.kill()
             process.wait()
             process.stdout.close()
 
-    def _follow(self, process, deadline, seconds, on_line):
+    def allow(self, seconds):
+        """From now on the machine has so many seconds left."""
+        self._allowed = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def _follow(self, process, on_line):
         ended = None
-        for line in lines_until(process.stdout, deadline):
+        for line in lines_until(process.stdout, lambda: self._deadline - time.monotonic()):
             if line is None:
-                return ended or Ended(None, 0, f"the time limit of {seconds:.0f} s is over")
+                words = f"the time limit of {self._allowed:.0f} s is over"
+                return ended or Ended(None, 0, words)
             at = line.find(self._end_word.encode())
             if at < 0:
                 on_line(line)
@@ -81,13 +89,14 @@ class Machine:
             return [line.rstrip("\r\n") for line in file]
 
 
-def lines_until(stream, deadline):
-    """The lines of a pipe, as bytes without their end; None, and then no more, at the deadline."""
+def lines_until(stream, seconds_left):
+    """The lines of a pipe, as bytes without their end; None, and then no more, when seconds_left()
+    says that the time is over."""
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
         while True:
-            left = deadline - time.monotonic()
+            left = seconds_left()
             if left <= 0 or not selector.select(left):
                 yield None
                 return

@@ -11,6 +11,7 @@
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,9 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
+    # As after an interrupt from the keyboard: no machine and no folder stay behind.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *unused: sys.exit(FAILED))
     try:
         if options.what == "list":
             return list_tests()

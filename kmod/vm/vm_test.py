@@ -124,6 +124,9 @@ class FakeMachine:
             on_line(line.encode())
         return self._ended
 
+    def allow(self, seconds):
+        pass
+
     def log(self):
         return self._log
 

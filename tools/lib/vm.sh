@@ -69,7 +69,8 @@ vm_debian_image() {
         if ! vm_fetch "$part" "linux-image-$release=$version" >"$KMES_SCRATCH/apt.log" 2>&1; then
             cat -- "$KMES_SCRATCH/apt.log" >&2
             rm -rf -- "$part"
-            say_error "vm: the package linux-image-$release $version could not be fetched"
+            say_error "vm: linux-image-$release $version could not be fetched (it has the version" \
+                "of the headers: are they the newest?)"
             return "$STATUS_SETUP"
         fi
         mv -T -- "$part" "$folder" 2>/dev/null || rm -rf -- "$part"
