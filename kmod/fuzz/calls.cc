@@ -125,8 +125,9 @@ std::uint64_t Player::text(Bytes& bytes) {
 
 std::uint64_t Player::capacity(Bytes& bytes) {
     const std::uint8_t kind = bytes.byte();
-    if (kind < 200) return 4096ull << kind % 6;
-    if (kind < 210) return 256ull << 20;
+    if (kind < 200) return 4096ull << kind % 3;
+    if (kind < 220) return 4096ull << kind % 8;
+    if (kind < 222) return 256ull << 20;
     return bytes.number();
 }
 
@@ -205,12 +206,14 @@ void Player::emit_batch(Bytes& bytes) {
     call(bytes, device(bytes), KMES_IOC_EMIT_BATCH, &batch);
 }
 
-// Of the real rings: not so large that the machine runs out.
+// Of the real rings: not so large that the machine runs out, and not often, since making them takes
+// longer than everything else together.
 void Player::configure(Bytes& bytes) {
+    if (bytes.below(8)) return ask(bytes);
     kmes_ioctl_configure configure{};
     const std::uint8_t kind = bytes.byte();
-    configure.buffer_capacity = kind < 200 ? 65536ull << kind % 5 : bytes.number();
-    if (configure.buffer_capacity > 4u << 20 && configure.buffer_capacity <= 256u << 20)
+    configure.buffer_capacity = kind < 200 ? 65536ull << kind % 2 : bytes.number();
+    if (configure.buffer_capacity > 1u << 20 && configure.buffer_capacity <= 256u << 20)
         configure.buffer_capacity += 1;
     configure.max_event_size = bytes.byte() < 128 ? 0 : bytes.number();
     call(bytes, device(bytes), kind % 7 == 6 ? KMES_IOC_REGISTRY_AVAILABLE : KMES_IOC_CONFIGURE,

@@ -2,7 +2,9 @@
 //
 // Hostile consumers, in a world of a test build and on the real rings (siege.h).
 //
-//   hostile [SEED [EVENTS [TIMES]]]   events of each CPU, and how often each attack, at least
+//   hostile [SEED [EVENTS [TIMES [PLANT]]]]   events of each CPU, and how often each attack, at
+//                                             least; PLANT is a CPU of the world, of which one byte
+//                                             of data is changed: the run must fail
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -24,6 +26,7 @@ int main(int count, char** words) {
     if (count > 1) options.seed = std::strtoull(words[1], nullptr, 0);
     if (count > 2) options.events = static_cast<unsigned>(std::strtoul(words[2], nullptr, 0));
     if (count > 3) options.times = std::strtoull(words[3], nullptr, 0);
+    if (count > 4) options.planted_cpu = std::atoi(words[4]);
     try {
         const bool is_good = kmes::hostile::play_world(options);
         return kmes::hostile::play_real(options) && is_good ? 0 : 1;

@@ -18,6 +18,7 @@ struct Options {
     std::uint64_t seed = 1;
     unsigned events = 3000;    // of each CPU, at least
     std::uint64_t times = 30;  // each kind of attack, at least
+    int planted_cpu = -1;      // of the world: one byte of its data is changed, which must be seen
 };
 
 // What went wrong, from any thread; printed at once.

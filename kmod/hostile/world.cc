@@ -62,6 +62,22 @@ class Lane {
         if (events_ % kChecksEach == 0) check();
     }
 
+    // Changes the last byte of the present buffer's data.
+    void plant() {
+        const std::span<std::uint8_t> mapping = module_.mapping(cpu_, buffers_ - 1);
+        const std::uint8_t other = mapping.back() ^ 1;
+        kmes_test_operation operation{};
+        operation.verb = KMES_TEST_WRITE;
+        operation.cpu = cpu_;
+        operation.buffer = static_cast<__u32>(buffers_ - 1);
+        operation.offset = mapping.size() - 1;
+        operation.payload_address = address_of(&other);
+        operation.bytes = 1;
+        module_.operate(operation);
+    }
+
+    unsigned cpu() const { return cpu_; }
+
     void check() {
         check_state();
         for (std::size_t buffer = 0; buffer < buffers_; buffer++) check_bytes(buffer);
@@ -159,6 +175,8 @@ void emit(Lane& lane, const Crowd& crowd, const Options& options, Failures& fail
         while (failures.is_empty() &&
                (lane.events() < options.events || !crowd.has_tried_all(options.times)))
             lane.emit();
+        if (static_cast<int>(lane.cpu()) == options.planted_cpu) lane.plant();
+        lane.check();
     } catch (const std::exception& error) {
         failures.add(error.what());
     }
