@@ -19,6 +19,7 @@
 namespace kmes::conformance {
 namespace {
 
+constexpr std::uint64_t kClockStepNs = 1000;
 constexpr std::uint64_t kLargestEventBytes = std::uint64_t{4} << 20;
 
 std::uint64_t address_of(const void* pointer) {
@@ -80,7 +81,8 @@ class DeviceBackend : public RingBackend {
     OnWake on_wake_;
     std::vector<KernelBuffer> buffers_;
     std::vector<std::uint64_t> asked_for_;  // by CPU: wakes that its emissions have asked for
-    std::optional<std::uint64_t> clock_ns_;
+    // What the next look at the clock gives, where that is known.
+    std::optional<std::uint64_t> next_clock_ns_;
     std::uint64_t wakes_ = 0;
     std::uint64_t threads_woken_ = 0;
 };
@@ -204,18 +206,24 @@ void DeviceBackend::settle() {
     on_wake_(state.threads_woken - std::exchange(threads_woken_, state.threads_woken));
 }
 
+// Set once, the clock of the world moves on with each event as the stage's does.
 void DeviceBackend::set_clock(std::uint64_t ns) {
-    if (clock_ns_ == ns) return;
-    kmes_test_operation clock = operation(KMES_TEST_CLOCK, 0);
-    clock.value = ns;
-    perform(clock);
-    clock_ns_ = ns;
+    if (next_clock_ns_ != ns) {
+        kmes_test_operation clock = operation(KMES_TEST_CLOCK, 0);
+        clock.value = ns;
+        clock.offset = kClockStepNs;
+        perform(clock);
+    }
+    next_clock_ns_ = ns + kClockStepNs;
 }
 
 int DeviceBackend::emit(std::uint32_t cpu, const kmes_event_input& input, EmitStyle style) {
     kmes_test_operation event = event_operation(KMES_TEST_EMIT, cpu, input);
     event.style = style == EmitStyle::kernel ? 0 : 1;
-    return act(event);
+    const int result = act(event);
+    // Who knows whether one that is turned away has looked at the clock.
+    if (result != 0) next_clock_ns_.reset();
+    return result;
 }
 
 int DeviceBackend::batch_add(std::uint32_t cpu, const kmes_event_input& input) {
