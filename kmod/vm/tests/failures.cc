@@ -23,16 +23,6 @@ constexpr char NTH[] = "/proc/thread-self/fail-nth";
 constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
 constexpr int MOST_ALLOCATIONS = 5000;
 
-void prepare_injection() {
-    const std::string debug = "/sys/kernel/debug/";
-    for (const char* what : {"failslab", "fail_page_alloc"}) {
-        EXPECT(write_file(debug + what + "/ignore-gfp-wait", "N"));
-        EXPECT(write_file(debug + what + "/verbose", "0"));
-    }
-    EXPECT(write_file(debug + "fail_page_alloc/min-order", "0"));
-    EXPECT(write_file(debug + "fail_page_alloc/ignore-gfp-highmem", "N"));
-}
-
 long open_fds() {
     using std::filesystem::directory_iterator;
     return std::distance(directory_iterator("/proc/self/fd"), directory_iterator());
@@ -169,7 +159,7 @@ void fail_emit(const Device& device) {
 }  // namespace
 
 void test_failures(const Arguments&) {
-    prepare_injection();
+    prepare_failures();
     const Device device;
     fail_open(device);
     fail_emit(device);

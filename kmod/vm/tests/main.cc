@@ -18,6 +18,7 @@ int main(int count, char** words) {
         {"resize", test_resize},
         {"hotplug", test_hotplug},
         {"failures", test_failures},
+        {"failing-loads", test_failing_loads},
     };
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const auto test = tests.find(count > 1 ? words[1] : "");

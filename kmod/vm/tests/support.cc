@@ -167,4 +167,14 @@ void Buffer::close_fd() {
     fd_ = -1;
 }
 
+void prepare_failures() {
+    const std::string debug = "/sys/kernel/debug/";
+    for (const char* what : {"failslab", "fail_page_alloc"}) {
+        EXPECT(write_file(debug + what + "/ignore-gfp-wait", "N"));
+        EXPECT(write_file(debug + what + "/verbose", "0"));
+    }
+    EXPECT(write_file(debug + "fail_page_alloc/min-order", "0"));
+    EXPECT(write_file(debug + "fail_page_alloc/ignore-gfp-highmem", "N"));
+}
+
 }  // namespace kmes::guest

@@ -45,6 +45,9 @@ std::int64_t read_number(const std::string& path);
 // Status of a command of the guest's shell.
 int run(const std::string& command);
 
+// Lets the kernel fail allocations of any kind (fail-nth), without a word in its log.
+void prepare_failures();
+
 // An ioctl: 0, or errno.
 int ioctl_error(int fd, unsigned long request, void* argument);
 
@@ -103,6 +106,7 @@ void test_load(const Arguments& arguments);
 void test_resize(const Arguments& arguments);
 void test_hotplug(const Arguments& arguments);
 void test_failures(const Arguments& arguments);
+void test_failing_loads(const Arguments& arguments);
 
 }  // namespace kmes::guest
 
