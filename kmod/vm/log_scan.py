@@ -37,6 +37,11 @@ _MARK = re.compile(r"kmes-vm: (begin|end) (\S+)")
 HARMLESS_TAINT = 1 << 12 | 1 << 13
 
 
+# A report of KCSAN: two stacks at most, and a line of these at its end.
+RACE_END = "=" * 40
+RACE_LINES = 80
+
+
 class Report:
     """One report: its kind, the test during which it came (None: outside of all), its lines."""
 
@@ -55,6 +60,18 @@ def kind_of(line):
     return None
 
 
+def is_foreign_race(lines, number):
+    """Whether the KCSAN report that begins in this line is of the kernel's own code alone: strict
+    KCSAN finds races there, also before any module is loaded. A report that has a function of a
+    module of ours in either stack is none of those."""
+    for line in lines[number:number + RACE_LINES]:
+        if "[kmes" in line:
+            return False
+        if RACE_END in line:
+            return True
+    return True
+
+
 def scan(lines):
     """All reports in a log. A line that a report has besides its first (a trace, "cut here") counts
     as a report too: one too many is no harm, one too few is."""
@@ -66,6 +83,8 @@ def scan(lines):
             test = mark.group(2) if mark.group(1) == "begin" else None
             continue
         kind = kind_of(line)
+        if kind == "kcsan" and is_foreign_race(lines, number):
+            continue
         if kind:
             reports.append(Report(kind, test, number))
     return reports

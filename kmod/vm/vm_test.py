@@ -60,6 +60,14 @@ class LogScan(unittest.TestCase):
         self.assertEqual([(r.kind, r.test, r.line_number) for r in reports],
                          [("oops", "one", 1), ("panic", None, 3)])
 
+    def test_races_of_the_kernel_alone_are_its_own(self):
+        end = "[1] " + "=" * 66
+        own = ["[1] BUG: KCSAN: data-race in tick_a / tick_b", "[1]  tick_a+0x1/0x2", end]
+        ours = ["[1] BUG: KCSAN: data-race in memcpy / memcpy", "[1]  memcpy+0x1/0x2",
+                "[1]  emit+0x1/0x2 [kmes]", end]
+        self.assertEqual(log_scan.scan(own), [])
+        self.assertEqual([r.line_number for r in log_scan.scan(own + ours)], [len(own)])
+
     def test_taint_without_a_known_line_is_wrong(self):
         sound = machine.Ended(0, log_scan.HARMLESS_TAINT, "")
         self.assertEqual(machine.what_is_wrong(sound, ["[1] hello"]), [])
