@@ -40,6 +40,7 @@ HARMLESS_TAINT = 1 << 12 | 1 << 13
 # A report of KCSAN: two stacks at most, and a line of these at its end.
 RACE_END = "=" * 40
 RACE_LINES = 80
+INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
 
 
 class Report:
@@ -63,12 +64,18 @@ def kind_of(line):
 def is_foreign_race(lines, number):
     """Whether the KCSAN report that begins in this line is of the kernel's own code alone: strict
     KCSAN finds races there, also before any module is loaded. A report that has a function of a
-    module of ours in either stack is none of those."""
+    module of ours in either stack is none of those; but what an interrupt has only interrupted,
+    below its entry, has no part in it."""
+    is_interrupted = False
     for line in lines[number:number + RACE_LINES]:
-        if "[kmes" in line:
-            return False
         if RACE_END in line:
             return True
+        if " bytes by " in line:
+            is_interrupted = False
+        elif INTERRUPT_ENTRY.search(line):
+            is_interrupted = True
+        elif "[kmes" in line and not is_interrupted:
+            return False
     return True
 
 

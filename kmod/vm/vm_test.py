@@ -66,6 +66,11 @@ class LogScan(unittest.TestCase):
         ours = ["[1] BUG: KCSAN: data-race in memcpy / memcpy", "[1]  memcpy+0x1/0x2",
                 "[1]  emit+0x1/0x2 [kmes]", end]
         self.assertEqual(log_scan.scan(own), [])
+        interrupted = ["[1] BUG: KCSAN: data-race in a / b", "[1] write to 0x1 of 8 bytes by x",
+                       "[1]  a+0x1/0x2", "[1]  asm_sysvec_apic_timer_interrupt+0x1b/0x20",
+                       "[1]  emit+0x1/0x2 [kmes]", "[1] read to 0x1 of 8 bytes by y"]
+        self.assertEqual(log_scan.scan(interrupted + own[1:]), [])
+        self.assertEqual(len(log_scan.scan(interrupted + ours[1:])), 1)
         self.assertEqual([r.line_number for r in log_scan.scan(own + ours)], [len(own)])
 
     def test_taint_without_a_known_line_is_wrong(self):
