@@ -46,7 +46,7 @@ void emit(Run& run, unsigned number, bool stays) {
             const unsigned step = static_cast<unsigned>(emitter.emitted() % 7);
             step == 6 ? emitter.emit_batch(20) : emitter.emit();
             // Readers are to see most of it, and many of the resizes.
-            if (step == 6) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+            if (step == 6) std::this_thread::sleep_for(std::chrono::milliseconds(15));
         }
         run.emitted += emitter.emitted();
     } catch (const std::exception& error) {
