@@ -261,8 +261,9 @@ class Drawing {
         const std::vector<std::size_t> distance = distances(items);
         std::vector<std::size_t> order(items.size());
         for (std::size_t i = 0; i < items.size(); ++i) order[i] = i;
-        std::stable_sort(order.begin(), order.end(),
-                         [&](auto a, auto b) { return distance[a] < distance[b]; });
+        std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+            return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
+        });
         std::size_t lines = kHeadLines;
         for (std::size_t i = 0; i < items.size(); ++i) {
             const bool is_last = i + 1 == items.size();

@@ -49,8 +49,10 @@ std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps
     }
     std::vector<std::int32_t> threads;
     for (const auto& [thread, weight] : weights) threads.push_back(thread);
-    std::stable_sort(threads.begin(), threads.end(),
-                     [&](auto a, auto b) { return weights[a] > weights[b]; });
+    // (std::stable_sort of libstdc++ 12 uses what clang calls deprecated.)
+    std::sort(threads.begin(), threads.end(), [&](auto a, auto b) {
+        return weights[a] != weights[b] ? weights[a] > weights[b] : a < b;
+    });
     if (threads.size() > columns) threads.resize(columns);
     std::sort(threads.begin(), threads.end());
     return threads;

@@ -71,10 +71,14 @@ class ReportCheck {
     std::vector<LineProblem> run() {
         for (const Line& line : lines_) check_line(line);
         for (std::uint32_t cpu = 0; cpu < history_.cpus(); ++cpu) find_missing(cpu);
-        std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) {
-            return a.line != 0 && (b.line == 0 || a.line < b.line);
-        });
-        return std::move(problems_);
+        // By line, those without one last; of one line as they were found.
+        std::multimap<std::uint64_t, LineProblem> by_line;
+        for (LineProblem& problem : problems_)
+            by_line.emplace(problem.line != 0 ? problem.line : ~std::uint64_t{0},
+                            std::move(problem));
+        std::vector<LineProblem> sorted;
+        for (auto& [line, problem] : by_line) sorted.push_back(std::move(problem));
+        return sorted;
     }
 
   private:
