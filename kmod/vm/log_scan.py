@@ -66,8 +66,8 @@ def is_foreign_race(lines, number):
     """Whether the KCSAN report that begins in this line is of the kernel's own code alone: strict
     KCSAN finds races there, also before any module is loaded. A report that has a function of a
     module of ours in either stack is none of those; but what an interrupt has only interrupted,
-    below its entry, has no part in it, nor who called vm_insert_pages, in which the kernel reads and
-    counts its own struct page for two processes that map one buffer."""
+    below its entry, has no part in it, nor who called vm_insert_pages, in which the kernel reads
+    and counts its own struct page for two processes that map one buffer."""
     is_interrupted = False
     for line in lines[number:number + RACE_LINES]:
         if RACE_END in line:
