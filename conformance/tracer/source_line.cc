@@ -4,6 +4,7 @@
 
 #include "conformance/tracer/source_line.h"
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -44,17 +45,32 @@ class DebugFile {
         GElf_Addr bias = 0;
         Elf* elf = dwfl_module_getelf(module_, &bias);
         const auto address = elf == nullptr ? std::nullopt : loaded_at(elf, file_offset);
-        Dwfl_Line* line = address ? dwfl_module_getsrc(module_, *address + bias) : nullptr;
+        if (!address) return "";
         int number = 0;
-        const char* name = line == nullptr
-                               ? nullptr
-                               : dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+        const char* name = nullptr;
+        if (Dwfl_Line* line = dwfl_module_getsrc(module_, *address + bias))
+            name = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+        if (name == nullptr) name = search_units(*address + bias, number);
         if (name == nullptr || number == 0) return "";
         const std::string file = name;
         return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), number);
     }
 
   private:
+    // Unit by unit: clang and rustc write no table of the addresses that each of them has
+    // (.debug_aranges), by which libdw finds the right one.
+    const char* search_units(GElf_Addr address, int& number) const {
+        GElf_Addr bias = 0;
+        for (Dwarf_Die* unit = dwfl_module_nextcu(module_, nullptr, &bias); unit != nullptr;
+             unit = dwfl_module_nextcu(module_, unit, &bias)) {
+            if (dwarf_haspc(unit, address - bias) <= 0) continue;
+            Dwarf_Line* line = dwarf_getsrc_die(unit, address - bias);
+            if (line == nullptr || dwarf_lineno(line, &number) != 0) continue;
+            return dwarf_linesrc(line, nullptr, nullptr);
+        }
+        return nullptr;
+    }
+
     static std::optional<uint64_t> loaded_at(Elf* elf, uint64_t file_offset) {
         size_t count = 0;
         if (elf_getphdrnum(elf, &count) != 0) return std::nullopt;
