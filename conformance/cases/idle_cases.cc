@@ -58,9 +58,11 @@ class Burner {
 };
 
 // All threads of the testee, beside one that never rests. A spinner uses as much; a wait of a
-// millisecond in an interpreter, traced, uses a tenth of a processor.
+// millisecond in an interpreter, traced, uses a tenth of a processor. One quiet sample is enough; a
+// spinner that had bad luck with the processor in one is judged by all of them.
 CaseOutcome idle_burns_no_cpu(Stage& stage) {
     constexpr double kMost = 0.6;
+    constexpr double kQuiet = 0.25;
     set_up_one_cpu(stage);
     emit_some(stage, 0, 3, 100);
     stage.start();
@@ -68,21 +70,25 @@ CaseOutcome idle_burns_no_cpu(Stage& stage) {
     clockid_t testee{};
     if (clock_getcpuclockid(stage.tracer().testee_pid(), &testee) != 0)
         stop_unsupported("the processor time of a process cannot be read here");
+    double used = 0;
+    double burnt = 0;
     double best = 1e9;
-    for (int i = 0; i < kSamples && best > kMost; ++i) {
+    for (int i = 0; i < kSamples && best > kQuiet; ++i) {
         const Burner burner;
         const double burner_before = burner.seconds();
         const double testee_before = seconds_of(testee);
         stage.let_run(kStretchMs);
-        const double used = seconds_of(testee) - testee_before;
-        const double burnt = burner.seconds() - burner_before;
-        if (burnt > 0) best = std::min(best, used / burnt);
+        const double more_used = seconds_of(testee) - testee_before;
+        const double more_burnt = burner.seconds() - burner_before;
+        if (more_burnt > 0) best = std::min(best, more_used / more_burnt);
+        used += more_used;
+        burnt += more_burnt;
     }
-    if (best > kMost) {
+    if (best > kQuiet && used > kMost * burnt) {
         Finding finding = contract_finding(
             fmt::format("with nothing to do it uses {:.2f} times the processor of a thread that "
-                        "never rests (the least of {} samples; {} is the most)",
-                        best, kSamples, kMost));
+                        "never rests (in {} samples; {} is the most)",
+                        used / burnt, kSamples, kMost));
         finding.clause = "5.1.8.2";
         stage.blame(finding);
     }

@@ -41,7 +41,10 @@ HARMLESS_TAINT = 1 << 12 | 1 << 13
 RACE_END = "=" * 40
 RACE_LINES = 80
 INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
-INSERTS_PAGES = re.compile(r"\bvm_insert_pages\+")
+# What these do is the kernel's own affair, whoever has called them: they count struct page, also
+# when two processes map one buffer; and the fast readers of the clock see its writer at work, and
+# read again.
+OWN_AFFAIRS = re.compile(r"\b(?:vm_insert_pages|ktime_get_(?:real|mono)_fast_ns)\+")
 
 
 class Report:
@@ -66,15 +69,14 @@ def is_foreign_race(lines, number):
     """Whether the KCSAN report that begins in this line is of the kernel's own code alone: strict
     KCSAN finds races there, also before any module is loaded. A report that has a function of a
     module of ours in either stack is none of those; but what an interrupt has only interrupted,
-    below its entry, has no part in it, nor who called vm_insert_pages, in which the kernel reads
-    and counts its own struct page for two processes that map one buffer."""
+    below its entry, has no part in it, nor who has called OWN_AFFAIRS."""
     is_interrupted = False
     for line in lines[number:number + RACE_LINES]:
         if RACE_END in line:
             return True
         if " bytes by " in line:
             is_interrupted = False
-        elif INTERRUPT_ENTRY.search(line) or INSERTS_PAGES.search(line):
+        elif INTERRUPT_ENTRY.search(line) or OWN_AFFAIRS.search(line):
             is_interrupted = True
         elif "[kmes" in line and not is_interrupted:
             return False
