@@ -40,7 +40,9 @@ class BufferFiles {
     BufferFiles(const BufferFiles&) = delete;
     BufferFiles& operator=(const BufferFiles&) = delete;
     bool is_good() const { return is_good_; }
-    ServedBuffer served() const { return {metadata_, data_, kCapacityBytes, 0}; }
+    ServedBuffer served() const {
+        return {.metadata_fd = metadata_, .data_fd = data_, .capacity_bytes = kCapacityBytes};
+    }
 
   private:
     int metadata_ = -1;
