@@ -344,6 +344,7 @@ void Tracer::Engine::resume(Thread& thread) {
     if (steps) request = thread.leaves_for_kernel ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
     thread.is_stepping = request == PTRACE_SINGLESTEP;
+    if (thread.is_stepping) thread.was_stepped = true;
     const int signal_number = thread.deliver_signal;
     // Given to another kind of stop than its own, a signal comes back in a stop of its own, with
     // its information lost.

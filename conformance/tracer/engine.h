@@ -131,6 +131,7 @@ struct Thread {
     siginfo_t signal_info = {};      // received == kSignal
     int64_t call_result = 0;         // received == kExit
     bool is_stepping = false;        // it was let go for one instruction
+    bool was_stepped = false;        // once, at least
     bool leaves_for_kernel = false;  // its next instruction is a system call, or it is in one
     bool late_guard_fault = false;   // its SIGSEGV of a guard was pending when the guard went
     bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received

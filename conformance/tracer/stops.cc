@@ -42,7 +42,10 @@ bool is_fatal_synchronous(int signal_number) {
 // thousand comes without the word that it is of a step. int3 says something else.)
 bool is_own_step(const Thread& thread) {
     const siginfo_t& info = thread.signal_info;
-    return thread.is_stepping && info.si_signo == SIGTRAP &&
+    if (info.si_signo != SIGTRAP) return false;
+    // It waits behind an interrupt, and is told when the thread has been let go without a step.
+    if (thread.was_stepped && info.si_code == TRAP_TRACE) return true;
+    return thread.is_stepping &&
            (info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT || info.si_code == SIGTRAP);
 }
 
