@@ -4,7 +4,6 @@
 // events copied at once, events read ahead, one thread for all CPUs, positions in pieces, positions
 // that fit a new buffer by chance.
 
-#include <algorithm>
 #include <array>
 #include <string>
 

@@ -316,8 +316,10 @@ void Stage::on(const GuardHit& event) {
 // write_pos (E2).
 void Stage::note_look(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
+        // Most accesses of a play are to events; they are not looked up.
+        if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
-        if (!buffer || !access.is_read) continue;
+        if (!buffer) continue;
         const auto touches = [&](std::uint64_t offset) {
             return access.place.offset_bytes <= offset &&
                    offset < access.place.offset_bytes + access.size_bytes;

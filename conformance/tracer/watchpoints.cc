@@ -53,7 +53,7 @@ uint64_t Tracer::Engine::watched_page() const {
 
 // Watchpoints belong to a thread, and its children do not inherit them.
 void Tracer::Engine::arm_watchpoints(Thread& thread) {
-    const uint64_t page = any_guards() ? watched_page() : 0;
+    const uint64_t page = watched_page();
     if (!checks_by_watchpoints_ || thread.watched_page == page) return;
     uint64_t control = 0;
     bool all = set_debug_register(thread.tid, kControlRegister, 0);
