@@ -144,6 +144,11 @@ void Stage::start() {
             return GuardAnswer::kStep;
         });
     }
+    if (on_report_write_) {
+        tracer_->set_report_write_handler([this](const ReportWrite& write) {
+            if (on_report_write_ && on_report_write_(write)) tracer_->hold(write.tid);
+        });
+    }
     last_change_ = Clock::now();
     tracer_->start(settings_.testee);
 }
@@ -262,6 +267,7 @@ std::uint32_t Stage::cpu_of(BufferIndex buffer) const {
 
 void Stage::on(const FutexWait& event) {
     wait_log_.push_back(event);
+    sleep_clock_.enter(event);
     recorder_.wait_begins(event);
     // A wait with a limit comes round for ever, and says nothing of progress.
     if (event.limit == TimeLimit::kNone) last_change_ = Clock::now();
@@ -275,6 +281,7 @@ void Stage::on(const FutexWait& event) {
 }
 
 void Stage::on(const FutexWaitEnd& event) {
+    sleep_clock_.leave(event);
     const auto found = waiting_.find(event.tid);
     if (found == waiting_.end()) return;
     const bool has_limit = found->second.wait.limit != TimeLimit::kNone;

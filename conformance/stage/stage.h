@@ -26,6 +26,7 @@
 #include "conformance/oracle/record.h"
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
+#include "conformance/stage/sleep_clock.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -67,6 +68,11 @@ class Stage {
     void set_on_mapped(std::function<void(const Mapped&)> function);
     // Called at each kmes_attach that was served, while the testee stands still behind it.
     void set_on_attached(std::function<void(const Attached&)> function);
+    // Asked at each write to the report, while the thread stands before it, in every wait; true: it
+    // is held there, to be given to hold_while. Each system call stops then: before start().
+    void set_on_report_write(std::function<bool(const ReportWrite&)> function) {
+        on_report_write_ = std::move(function);
+    }
     // Throws where the processor's watchpoints contradict the stepper (--stepper watchpoints).
     void check_watchpoints() const;
     void start();
@@ -148,8 +154,9 @@ class Stage {
     // after it. For AtGuard::done.
     void step_torn(const GuardHit& hit, std::uint32_t split_bytes,
                    const std::function<void()>& between);
-    // Keeps a thread that stands at a guard still, while the others run until `condition`, or until
-    // none of them gets any further, or for a short while: no verdict hangs on it.
+    // Keeps a thread that stands at a guard, or is held, still while the others run until
+    // `condition`, or until none of them gets any further, or for a short while: no verdict hangs
+    // on it.
     void hold_while(pid_t tid, const std::function<bool()>& condition);
     // The buffer that a hit of a guard is in; nothing: none of this stage's.
     std::optional<BufferIndex> buffer_at(const BufferPlace& place) const {
@@ -170,6 +177,8 @@ class Stage {
     const std::vector<Attached>& attaches() const { return attaches_; }
     const std::vector<Mapped>& maps() const { return maps_; }
     std::uint64_t sleeps(std::uint32_t cpu) const { return sleeps_.at(cpu); }
+    // What its threads have slept on ring words, as far as they asked for it.
+    const SleepClock& sleep_clock() const { return sleep_clock_; }
     // Waits that it entered, in order.
     const std::vector<FutexWait>& waits() const { return wait_log_; }
     Tracer& tracer() { return *tracer_; }
@@ -286,6 +295,7 @@ class Stage {
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
+    std::function<bool(const ReportWrite&)> on_report_write_;
     std::set<BufferIndex> counter_read_last_;
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
@@ -294,6 +304,7 @@ class Stage {
     std::vector<Attached> attaches_;
     std::vector<Mapped> maps_;
     std::vector<FutexWait> wait_log_;
+    SleepClock sleep_clock_;
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
     std::optional<Ended> ended_;
