@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Resize, and the end of the boot phase (5.1.2, 5.1.8.4; event-model.md, Configuration). All new
- * buffers are there before the first CPU is swapped; from then on nothing can fail. A CPU is
- * swapped by a worker on its own processor, in pieces with interrupts off that are bounded (E18),
- * between which emission goes on.
+ * buffers are there before the first CPU is swapped; from then on nothing can fail. They are made
+ * without world->lock, which an attach waits for: it then has all the old ones. A CPU is swapped by
+ * a worker on its own processor, in pieces with interrupts off that are bounded (E18), between
+ * which emission goes on.
  */
 #include <linux/slab.h>
 
@@ -80,9 +81,11 @@ void kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh) {
     kmes_memory_put(old);
 }
 
-static void swap_all(struct kmes_world* world, struct kmes_memory** fresh) {
+/* Attach sees all CPUs before it or all behind it (E14). */
+static void swap_all(struct kmes_world* world, struct kmes_memory** fresh, u64 capacity) {
     u32 i;
 
+    mutex_lock(&world->lock);
     for (i = 0; i < world->cpus; i++) {
         struct swap_work work = {.cpu = world->cpu[i], .fresh = fresh[i]};
 
@@ -93,6 +96,9 @@ static void swap_all(struct kmes_world* world, struct kmes_memory** fresh) {
         }
         kmes_world_swapped(world->cpu[i], fresh[i]);
     }
+    world->capacity = capacity;
+    world->is_boot = false;
+    mutex_unlock(&world->lock);
 }
 
 static int resize(struct kmes_world* world, u64 capacity) {
@@ -105,9 +111,8 @@ static int resize(struct kmes_world* world, u64 capacity) {
         kfree(fresh);
         return -ENOMEM;
     }
-    swap_all(world, fresh);
+    swap_all(world, fresh, capacity);
     kfree(fresh);
-    world->capacity = capacity;
     return 0;
 }
 
@@ -116,19 +121,26 @@ static void set_max_event_size(struct kmes_world* world,
     if (wanted->max_event_size) WRITE_ONCE(world->max_event_bytes, wanted->max_event_size);
 }
 
+/* Of the rings to come. */
+static void set_boot_capacity(struct kmes_world* world, u64 capacity) {
+    mutex_lock(&world->lock);
+    world->capacity = capacity;
+    mutex_unlock(&world->lock);
+}
+
 int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
     int error;
 
-    mutex_lock(&world->lock);
+    mutex_lock(&world->configuration_lock);
     error = check(world, wanted);
     if (!error && wanted->buffer_capacity) {
         if (world->is_boot)
-            world->capacity = wanted->buffer_capacity; /* of the rings to come */
+            set_boot_capacity(world, wanted->buffer_capacity);
         else
             error = resize(world, wanted->buffer_capacity);
     }
     if (!error) set_max_event_size(world, wanted);
-    mutex_unlock(&world->lock);
+    mutex_unlock(&world->configuration_lock);
     return error;
 }
 
@@ -136,14 +148,11 @@ int kmes_world_registry_available(struct kmes_world* world,
                                   const struct kmes_ioctl_configure* wanted) {
     int error;
 
-    mutex_lock(&world->lock);
+    mutex_lock(&world->configuration_lock);
     error = world->is_boot ? check(world, wanted) : -EALREADY;
     if (!error)
         error = resize(world, wanted->buffer_capacity ? wanted->buffer_capacity : world->capacity);
-    if (!error) {
-        world->is_boot = false;
-        set_max_event_size(world, wanted);
-    }
-    mutex_unlock(&world->lock);
+    if (!error) set_max_event_size(world, wanted);
+    mutex_unlock(&world->configuration_lock);
     return error;
 }

@@ -63,6 +63,7 @@ static int make_cpu(struct kmes_world* world, const struct kmes_world_setup* how
 
 static void init_world(struct kmes_world* world, const struct kmes_world_setup* setup) {
     kref_init(&world->holders);
+    mutex_init(&world->configuration_lock);
     mutex_init(&world->lock);
     spin_lock_init(&world->list_lock);
     INIT_LIST_HEAD(&world->buffers);

@@ -12,9 +12,9 @@
  * its mappings); a queued wake (E16); whoever called kmes_memory_get. The last one frees it. Each
  * memory holds its world. All but kmes_memory_get may sleep in kmes_memory_put.
  *
- * Locks, outermost first: the mmap lock of a process; world->lock; the CPU hotplug lock;
- * world->list_lock, memory->users_lock (spin locks, process context only). The path of an emission
- * takes none of them.
+ * Locks, outermost first: the mmap lock of a process; world->configuration_lock; world->lock; the
+ * CPU hotplug lock; world->list_lock, memory->users_lock (spin locks, process context only). The
+ * path of an emission takes none of them.
  */
 #ifndef KMES_KMOD_WORLD_H
 #define KMES_KMOD_WORLD_H
@@ -83,10 +83,11 @@ struct kmes_world {
     u32 cpus;
     u16 first_cpu_id;
 
-    struct mutex lock;   /* attach, resize and all else that is not emission (E14) */
-    bool is_boot;        /* under the lock; 5.1.2: there are no rings */
-    u64 capacity;        /* under the lock: of the rings; in the boot phase, of those to come */
-    u64 max_event_bytes; /* of the emit calls: READ_ONCE, written under the lock */
+    struct mutex configuration_lock; /* one change of the configuration at a time */
+    struct mutex lock;               /* attach, swaps and all else that is not emission (E14) */
+    bool is_boot;        /* 5.1.2: there are no rings. This and `capacity` are changed under both */
+    u64 capacity;        /* of the rings; in the boot phase, of those to come */
+    u64 max_event_bytes; /* of the emit calls: READ_ONCE, written under configuration_lock */
 
     spinlock_t list_lock;
     struct list_head buffers; /* of struct kmes_memory: all that exist */
