@@ -320,6 +320,8 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
         text += fmt::format("also {} {}: {}\n", findings[i].clause, finding_name(findings[i].code),
                             findings[i].message);
     for (const std::string& line : notes_) text += line + "\n";
+    if (const std::uint64_t lost = tracer_ ? tracer_->lost_stops() : 0; lost > 0)
+        text += fmt::format("threads that this machine did not let go, found again: {}\n", lost);
     outcome.details = text;
     if (findings.empty()) return outcome;
     recorder_.finish(findings.front());
@@ -377,7 +379,7 @@ namespace {
 
 // Why `path` cannot be started; empty if it can, as far as one can see from outside.
 std::string why_not_startable(const std::string& path) {
-    struct stat status{};
+    struct stat status {};
     if (stat(path.c_str(), &status) != 0) return strerror(errno);
     if (S_ISDIR(status.st_mode)) return "it is a folder";
     if (access(path.c_str(), X_OK) != 0) return "it is not executable (chmod +x)";

@@ -256,6 +256,7 @@ std::optional<Tracer::Engine::Received> Tracer::Engine::receive(TimePoint deadli
     const auto received = timer_.wait(deadline);
     nothing_to_wait_for_ = received && received->first < 0 && received->second == ECHILD;
     if (!received || received->first < 0) return std::nullopt;
+    next_revival_ = Clock::now() + kLostAfter;
     return Received{received->first, received->second};
 }
 
@@ -343,6 +344,7 @@ void Tracer::Engine::resume(Thread& thread) {
     int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;
     if (steps) request = thread.leaves_for_kernel ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
+    thread.is_in_group_stop = request == PTRACE_LISTEN;
     thread.is_stepping = request == PTRACE_SINGLESTEP;
     if (thread.is_stepping) thread.was_stepped = true;
     const int signal_number = thread.deliver_signal;
@@ -353,6 +355,7 @@ void Tracer::Engine::resume(Thread& thread) {
     thread.now = StopKind::kNone;
     thread.deliver_signal = 0;
     thread.pending.reset();
+    if (++resumes_ == options_.simulate_lost_resume) return;
     // ESRCH: it has been killed, and its end will be received.
     ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
 }
@@ -386,6 +389,8 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
             check_output_limits();
         }
         if (!received) {
+            revive_lost_threads();
+            if (handle_backlog()) continue;
             if (events_.empty() && Clock::now() >= deadline) return TimedOut{};
             continue;
         }

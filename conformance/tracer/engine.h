@@ -132,6 +132,7 @@ struct Thread {
     int64_t call_result = 0;         // received == kExit
     bool is_stepping = false;        // it was let go for one instruction
     bool was_stepped = false;        // once, at least
+    bool is_in_group_stop = false;   // let go to wait for SIGCONT
     bool leaves_for_kernel = false;  // its next instruction is a system call, or it is in one
     bool late_guard_fault = false;   // its SIGSEGV of a guard was pending when the guard went
     bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received
@@ -145,7 +146,6 @@ struct Thread {
 
     bool entry_handled = false;  // the seccomp stop that follows says nothing new
     bool reissued = false;       // the next entry repeats a call that has been reported
-    bool leaves_group_stop = false;
     bool signal_is_new = false;  // came up in an injection: to be handled when it comes back
     std::optional<siginfo_t>
         replay;  // the signal that comes back after an injection, with its first information
@@ -236,6 +236,7 @@ class Tracer::Engine {
     std::string stepping_reason_;
     bool checks_by_watchpoints_ = false;
     WatchCheck watch_check_;
+    uint64_t lost_stops_ = 0;
     pid_t testee_ = 0;
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
@@ -397,6 +398,12 @@ class Tracer::Engine {
     bool rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer, size_t count,
                         size_t stride, size_t address_offset);
 
+    // --- revive.cc
+    // A stop is handled within microseconds; a busy machine takes its time.
+    static constexpr auto kLostAfter = std::chrono::milliseconds(500);
+    static bool stands_in_a_stop(pid_t tid);
+    void revive_lost_threads();
+
     // --- inspect.cc
     ThreadState state_of(const Thread& thread, const ThreadStatus& status);
     void describe_blocked(ThreadState& state, const Thread& thread);
@@ -432,6 +439,8 @@ class Tracer::Engine {
     pid_t last_event_thread_ = 0;
     bool limit_sent_[3] = {};
     TimePoint next_output_check_ = {};
+    TimePoint next_revival_ = {};
+    uint64_t resumes_ = 0;
     sigset_t old_mask_ = {};
     struct sigaction old_action_ = {};
 };

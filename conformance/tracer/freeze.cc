@@ -33,6 +33,7 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         const auto received = receive(std::min(deadline, Clock::now() + kStep));
         if (!received) {
             find_zombies();
+            revive_lost_threads();
             if (Clock::now() < deadline && !nothing_to_wait_for_) continue;
             frozen_ = false;
             resume_frozen();

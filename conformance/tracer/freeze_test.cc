@@ -52,6 +52,26 @@ TEST_P(FreezeTest, EightThreads200Times) {
     EXPECT_EQ(ended.exit_status, 0);
 }
 
+// Whatever it was that the thread was let go from, it is let go again.
+TEST_P(FreezeTest, AThreadThatWasNotLetGoIsFoundAgain) {
+    uint64_t found = 0;
+    for (const uint64_t nth : {1, 2, 3, 5, 8, 20, 50}) {
+        TracerOptions options = options_for(GetParam());
+        options.simulate_lost_resume = nth;
+        TestRun run(options);
+        run.start("thread-churn");
+        const auto mapped = run.next<Mapped>();
+        ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        run.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
+        *run.buffers[0]->word() = 1;
+        const Ended ended = run.finish();
+        EXPECT_EQ(ended.kind, EndKind::kExited) << nth << ": " << ended.text;
+        EXPECT_EQ(ended.exit_status, 0) << nth;
+        found += run.tracer.lost_stops();
+    }
+    EXPECT_GE(found, 3u) << "the first ones are reached by every run";
+}
+
 // Threads that are being born and are ending while they are stopped.
 TEST_P(FreezeTest, ThreadsComeAndGo) {
     TestRun run(options_for(GetParam()));

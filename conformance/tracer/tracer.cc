@@ -107,6 +107,9 @@ std::string Tracer::stepping_reason() const {
     return engine_->stepping_reason_;
 }
 
+uint64_t Tracer::lost_stops() const {
+    return engine_->lost_stops_;
+}
 WatchCheck Tracer::watch_check() const {
     return engine_->watch_check_;
 }

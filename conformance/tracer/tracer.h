@@ -107,6 +107,8 @@ struct TracerOptions {
     Stepping stepping = Stepping::kAutomatic;
     // kWatchpoints: what the stepper has seen counts as not seen. For tests.
     bool simulate_blind_stepper = false;
+    // The so manieth time that a thread is let go, it is not; 0: never. For tests.
+    uint64_t simulate_lost_resume = 0;
     // The testee's memory is at the same addresses in every run.
     bool fixed_addresses = false;
 };
@@ -295,6 +297,8 @@ class Tracer {
     Stepping stepping() const;
     std::string stepping_reason() const;
     WatchCheck watch_check() const;
+    // How many threads stood still although nobody held them, and were let go again.
+    uint64_t lost_stops() const;
 
     class Engine;  // for the files of this folder
 

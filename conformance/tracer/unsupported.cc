@@ -94,6 +94,9 @@ Stepping Tracer::stepping() const {
 std::string Tracer::stepping_reason() const {
     return kReason;
 }
+uint64_t Tracer::lost_stops() const {
+    return 0;
+}
 WatchCheck Tracer::watch_check() const {
     return {};
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// A thread that stands still although nobody holds it: its stop was lost, between this tracer and
+// the kernel, or it was let go and did not go. It was seen once in some ten thousand runs, on a
+// virtual machine under load. It would look as if the testee hung; so it is let go again, and where
+// that cannot be, the suite says that the trouble is its own. Knows the threads' records, not what
+// threads do.
+
+#include <sys/wait.h>
+
+#include "conformance/tracer/engine.h"
+
+namespace kmes::conformance {
+
+bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
+    const auto status = read_status(tid);
+    return status && status->state == 't';
+}
+
+// When nothing has been received for a while: looks at every thread, again and again.
+void Tracer::Engine::revive_lost_threads() {
+    if (ended_ || Clock::now() < next_revival_) return;
+    next_revival_ = Clock::now() + kLostAfter;
+    for (auto& [tid, thread] : threads_) {
+        if (thread.is_zombie || thread.is_in_group_stop || !stands_in_a_stop(tid)) continue;
+        if (thread.stopped) {
+            const bool is_meant = thread.held || (frozen_ && is_testee(thread)) || may_run(thread);
+            if (is_meant) continue;
+            push(TracerTrouble{
+                tid, "a stop of the testee is not told: " + std::to_string(thread.queued_events) +
+                         " events, " + (thread.in_backlog ? "in the backlog" : "handled")});
+            continue;
+        }
+        // It may have stopped just now.
+        int status = 0;
+        if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {
+            const Received received{tid, status};
+            record(received).in_backlog = true;
+            backlog_.push_back(received);
+            return;
+        }
+        ++lost_stops_;
+        thread.stopped = true;
+        resume(thread);
+    }
+}
+
+}  // namespace kmes::conformance
