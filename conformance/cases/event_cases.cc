@@ -100,7 +100,12 @@ CaseOutcome types(Stage& stage) {
                                  "\xc3\xbc",
                                  "\xe2\x82\xac uro",
                                  "\xf0\x9f\x90\x8d",
-                                 std::string("zero\0inside", 11)};
+                                 std::string("zero\0inside", 11),
+                                 std::string("zero\0", 5),
+                                 " between spaces ",
+                                 "\tline\r\n",
+                                 "\n",
+                                 "Upper.and.lower"};
     for (const std::size_t length : {16, 31, 63, 64, 65, 127, 128, 255, 256, 257, 4096})
         all.emplace_back(length, 'k');
     all.emplace_back(std::min<std::uint64_t>(half - 60, 32000), 'L');

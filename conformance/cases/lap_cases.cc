@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <set>
 
 #include "conformance/cases/play.h"
 
@@ -109,6 +110,78 @@ CaseOutcome tear_to_mixed_sizes(Stage& stage) {
                     std::memcpy(payload.data() + start + 4, &torn.header_size, 4);
                     std::memcpy(payload.data() + start + 27, &torn.type_len, 2);
                 });
+}
+
+// One look at the data of an event.
+struct Look {
+    std::uint64_t instruction = 0;
+    std::uint64_t offset_bytes = 0;
+
+    bool operator==(const Look&) const = default;
+};
+
+// Emits one event at the start of the ring, whose type is most of it, and calls `at` before each
+// look at its page until that returns true.
+void watch_an_event(Stage& stage, const std::function<bool(const Look&)>& at) {
+    constexpr std::size_t kTypeBytes = 60;
+    constexpr std::size_t kPayloadBytes = 50;
+    fill_up_to(stage, 0, 0);
+    stage.wait_asleep(0);
+    if (stage.has_ended(0)) return;
+    stage.guard(0, 1, 1, [&](const GuardHit& hit) {
+        return at({hit.code.instruction_pointer, hit.place.offset_bytes}) ? Stage::AtGuard::release
+                                                                          : Stage::AtGuard::step;
+    });
+    EventSpec event = stage.rings().make(kHeaderBytesBeforeType + kTypeBytes + kPayloadBytes);
+    event.type = std::string(kTypeBytes, 'n');
+    event.payload.resize(kPayloadBytes, 'p');
+    stage.rings().emit(0, event);
+    stage.wait_asleep(0);
+    stage.release_guards();
+}
+
+// Which of the looks are worth a lap: all of a few; of many, the first and the last of each
+// instruction, and some between.
+std::vector<std::size_t> choose_looks(const std::vector<Look>& looks) {
+    constexpr std::size_t kAllOf = 40;
+    constexpr std::size_t kEvenly = 16;
+    constexpr std::size_t kMost = 80;
+    std::set<std::size_t> chosen;
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+        const auto same = [&](const Look& look) {
+            return look.instruction == looks[i].instruction;
+        };
+        const auto next = looks.begin() + static_cast<std::ptrdiff_t>(i);
+        if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 ||
+            std::none_of(looks.begin(), next, same) || std::none_of(next + 1, looks.end(), same))
+            chosen.insert(i);
+    }
+    std::vector<std::size_t> all(chosen.begin(), chosen.end());
+    // The last are those behind the last look at tail_pos, if there are such.
+    if (all.size() > kMost) all.erase(all.begin(), all.end() - kMost);
+    return all;
+}
+
+// The event is overwritten before each look at it in turn. One that reads it again after it has
+// looked at tail_pos for the last time delivers what came later.
+CaseOutcome lap_at_every_look(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    std::vector<Look> looks;
+    watch_an_event(stage, [&looks](const Look& look) {
+        looks.push_back(look);
+        return false;
+    });
+    for (const std::size_t chosen : choose_looks(looks)) {
+        if (stage.has_ended(0)) break;
+        std::size_t left = chosen;
+        watch_an_event(stage, [&](const Look&) {
+            if (left-- > 0) return false;
+            lap(stage, 0, 3000);
+            return true;
+        });
+    }
+    return stage.finish();
 }
 
 // The event before is overwritten while its reader is between two accesses to the metadata page.
@@ -283,6 +356,12 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "As before, at its first access to the last page of the event.",
                      "It discards the event.",
                      [](Stage& stage) { return tear(stage, 3, '\xa5'); }});
+    cases.push_back({"5.1.8.1-5/lapped-at-every-look", Level::must, "5.1.8.1-5",
+                     "overwritten before each look at an event",
+                     "The testee is stopped before each of its looks at the data of a small event "
+                     "in turn, and the ring is lapped there.",
+                     "Nothing of an event is read behind the last look at tail_pos.",
+                     lap_at_every_look});
     cases.push_back({"E7/torn-header-of-large-sizes", Level::erratum, "E7",
                      "the header is torn to huge sizes",
                      "The testee is stopped before it reads the header; the ring is lapped so that "

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace kmes::conformance {
 
@@ -23,7 +24,8 @@ void SleepClock::enter(const FutexWait& wait) {
 void SleepClock::leave(const FutexWaitEnd& end) {
     const auto found = sleeps_.find(end.tid);
     if (found == sleeps_.end()) return;
-    slept_ += time_in(found->second);
+    const bool has_slept = end.result >= 0 || end.result == -ETIMEDOUT || end.result == -EINTR;
+    if (has_slept) slept_ += time_in(found->second);
     sleeps_.erase(found);
 }
 

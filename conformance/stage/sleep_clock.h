@@ -18,8 +18,8 @@ std::optional<Clock::duration> limit_of(const FutexWait& wait);
 
 class SleepClock {
   public:
-    // At the entry into a wait, and at its end with the result of the call: one that timed out
-    // counts as its limit.
+    // At the entry into a wait, and at its end with the result of the call: one that was refused,
+    // or found another value, is no sleep; one with a limit counts up to that.
     void enter(const FutexWait& wait);
     void leave(const FutexWaitEnd& end);
     // All sleeps of all threads, those that go on included.

@@ -45,7 +45,7 @@ BROKEN = [
         name = "waitv-relative-timeout",
         wrong = "Gives futex_waitv, whose limit is a time of day, 50 ms: it never sleeps.",
         clause = "5.1.8.2-5",
-        case = "- half of its time is the tracer's; on a busy machine it looks like a polite one",
+        case = "5.1.8.2/idle-burns-no-cpu",
         language = "c",
     ),
     dict(
@@ -143,7 +143,7 @@ BROKEN = [
         wrong = "Two threads take events of one CPU out of the queue and write them: the order " +
                 "is luck.",
         clause = "5.1.8.1-6",
-        case = "- a race between two threads that write records: seen at most runs, not at all",
+        case = "contract-3/records-before-it-sleeps",
         language = "c++",
     ),
     dict(
@@ -285,7 +285,7 @@ BROKEN = [
         name = "inplace-write-pos-kept-after-lap",
         wrong = "Goes on with the write_pos that it had after it has moved to tail_pos.",
         clause = "E20",
-        case = "- its spin is let go before the tail reaches write_pos",
+        case = "E20/lapped-at-every-step",
         language = "rust",
     ),
     dict(
@@ -335,7 +335,7 @@ BROKEN = [
         name = "inplace-deadline-is-relative",
         wrong = "Gives FUTEX_WAIT_BITSET, whose limit is a time of day, 100 ms: it never sleeps.",
         clause = "5.1.8.2-5",
-        case = "- burns the processor while idle: whether the ratio shows it is a matter of load",
+        case = "5.1.8.2/idle-burns-no-cpu",
         language = "rust",
     ),
     dict(
@@ -343,7 +343,7 @@ BROKEN = [
         wrong = "Waits with a bitset that is 0 on the first CPU, which the kernel refuses: it " +
                 "never sleeps there.",
         clause = "5.1.8.2-5",
-        case = "- burns the processor while idle; nothing that is delivered shows it",
+        case = "5.1.8.2/idle-burns-no-cpu",
         language = "rust",
     ),
     dict(
@@ -430,7 +430,7 @@ BROKEN = [
         name = "pooled-keeps-smaller-mappings",
         wrong = "Does not unmap the old buffer where the new one is larger.",
         clause = "5.1.8.3-6",
-        case = "- no case counts the mappings after many resizes that grow and shrink",
+        case = "5.1.8.3-6/two-hundred-resizes",
         language = "go",
     ),
     dict(
@@ -452,7 +452,7 @@ BROKEN = [
         name = "pooled-type-read-in-the-ring",
         wrong = "Copies the event, but reads its type in the ring after the look at tail_pos.",
         clause = "E6",
-        case = "- only a lap at an access to the data behind the last look at tail_pos shows it",
+        case = "5.1.8.1-5/lapped-at-every-look",
         language = "go",
     ),
     dict(
@@ -516,7 +516,7 @@ BROKEN = [
         name = "round-strips-the-type",
         wrong = "Strips white space off the type.",
         clause = "event-model",
-        case = "- no case has a type that begins or ends with white space",
+        case = "event-model/types",
         language = "python",
     ),
     dict(
@@ -544,7 +544,7 @@ BROKEN = [
         name = "round-limit-of-five-seconds",
         wrong = "One thread for all CPUs that waits for five seconds on the first of them.",
         clause = "contract",
-        case = "- late for all CPUs but the first; all is delivered",
+        case = "5.1.8.2/delivers-on-any-cpu",
         language = "python",
     ),
 ]
