@@ -4,6 +4,7 @@
 #include "conformance/cases/forge.h"
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
@@ -11,11 +12,6 @@ namespace {
 
 constexpr std::uint32_t kSoundCpus = 2;
 constexpr std::uint64_t kStartPosition = (1ull << 40) + 1000;
-// Of an event, and of the metadata page: event model, 5.1.6.2.
-constexpr std::uint64_t kSequenceOffset = 16;
-constexpr std::uint64_t kTypeLenOffset = 27;
-constexpr std::uint64_t kWritePosOffset = 64;
-constexpr std::uint64_t kTailPosOffset = 72;
 
 BufferIndex present(Stage& stage, std::uint32_t cpu) {
     return stage.rings().history().present_buffer(cpu);
@@ -28,12 +24,12 @@ void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
     Rings& rings = stage.rings();
     rings.write_data(present(stage, cpu), position, bytes_of(forged.event_size));
     rings.write_data(present(stage, cpu), position + 4, bytes_of(forged.header_size));
-    rings.write_data(present(stage, cpu), position + kTypeLenOffset, bytes_of(forged.type_len));
+    rings.write_data(present(stage, cpu), position + kTypeLengthAt, bytes_of(forged.type_len));
 }
 
 void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                     std::uint64_t sequence) {
-    stage.rings().write_data(present(stage, cpu), position + kSequenceOffset, bytes_of(sequence));
+    stage.rings().write_data(present(stage, cpu), position + kSequenceAt, bytes_of(sequence));
 }
 
 void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
@@ -169,7 +170,6 @@ class SleepWatch {
     std::uint64_t accesses() const { return accesses_; }
 
   private:
-    static constexpr std::uint64_t kWritePosOffset = 64;
     static constexpr std::uint64_t kAccessesAtMost = 200;
 
     // With two that look, one may sleep while the other is still at work.

@@ -76,7 +76,7 @@ class ManyFiles {
 
 // Grows by more than `least` in each stretch between two looks: something is never given back. One
 // that grows once, or frees late, does not.
-bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::*figure,
+bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
            std::uint64_t least) {
     for (std::size_t i = 1; i < looks.size(); ++i) {
         if (looks[i].*figure <= looks[i - 1].*figure + least) return false;
@@ -106,7 +106,7 @@ CaseOutcome two_hundred_resizes(Stage& stage) {
         stage.wait_asleep();
         if (i % kStretch == 0) looks.push_back(look_at(stage));
     }
-    const auto blame = [&](std::uint64_t Holdings::*figure, std::string_view what) {
+    const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what) {
         std::string text = fmt::format("after 50, 100, 150 and 200 resizes it has");
         for (const Holdings& look : looks) text += fmt::format(" {}", look.*figure);
         Finding finding = contract_finding(fmt::format("{} {}", text, what));

@@ -16,24 +16,18 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kWritePosOffset = 64;
-constexpr std::uint64_t kNeedWakeOffset = 132;
 constexpr int kRounds = 4;
 // While the store can be held back at all. A spin of more looks lasts longer than a store is held.
 constexpr int kLooksAtMost = 16;
 // From the store to the load it takes a compiled consumer some ten instructions, an interpreter
 // thousands. Beyond this the store is let go: nothing is shown then.
 constexpr int kInstructionsAtMost = 20000;
-
-bool touches(const BufferAccess& access, std::uint64_t offset, std::uint64_t bytes) {
-    return access.place.offset_bytes < offset + bytes &&
-           offset < access.place.offset_bytes + access.size_bytes;
-}
 
 // One testee, one CPU: what became of its stores to need_wake.
 class StoreBuffer {
@@ -97,7 +91,7 @@ class StoreBuffer {
 
     static bool touches_any(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes) {
         for (const BufferAccess& access : hit.accesses) {
-            if (touches(access, offset, bytes)) return true;
+            if (access.touches(offset, bytes)) return true;
         }
         return false;
     }

@@ -13,15 +13,13 @@
 #include <vector>
 
 #include "conformance/explorer/player.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 constexpr std::uint32_t kAllOnes = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kEventSizeAt = 0;
-constexpr std::uint64_t kHeaderSizeAt = 4;
-constexpr std::uint64_t kTypeLengthAt = 27;
 
 }  // namespace
 
@@ -121,24 +119,11 @@ std::string describe(Action action) {
 
 namespace {
 
-struct Field {
-    std::uint64_t offset;
-    std::uint32_t size;
-    std::string_view name;
-};
-// 5.1.6.
-constexpr Field kFields[] = {
-    {0, 8, "magic"},           {8, 4, "version"},     {12, 2, "cpu_id"},    {16, 8, "capacity"},
-    {24, 8, "data_offset"},    {32, 8, "generation"}, {64, 8, "write_pos"}, {72, 8, "tail_pos"},
-    {128, 4, "futex_counter"}, {132, 1, "need_wake"},
-};
-
 std::string place_text(const AccessPoint& point) {
     if (point.offset_bytes >= kMetadataBytes)
         return fmt::format("the data at offset {}", point.offset_bytes - kMetadataBytes);
-    for (const Field& field : kFields) {
-        if (point.offset_bytes >= field.offset && point.offset_bytes < field.offset + field.size)
-            return std::string(field.name);
+    for (const Field& field : kMetadataFields) {
+        if (field.holds(point.offset_bytes)) return std::string(field.name);
     }
     return fmt::format("the metadata page at offset {}", point.offset_bytes);
 }

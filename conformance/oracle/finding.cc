@@ -3,13 +3,12 @@
 // Messages of what the driver finds. Knows no process: it is told.
 #include "conformance/oracle/finding.h"
 
+#include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 
 namespace kmes::conformance {
 namespace {
 
-constexpr std::uint64_t kFutexCounterOffset = 128;
-constexpr std::uint64_t kNeedWakeOffset = 132;
 constexpr std::uint64_t kDataOffset = 4096;
 
 Finding make(FindingCode code, std::string clause, std::string message) {

@@ -379,7 +379,7 @@ namespace {
 
 // Why `path` cannot be started; empty if it can, as far as one can see from outside.
 std::string why_not_startable(const std::string& path) {
-    struct stat status {};
+    struct stat status{};
     if (stat(path.c_str(), &status) != 0) return strerror(errno);
     if (S_ISDIR(status.st_mode)) return "it is a folder";
     if (access(path.c_str(), X_OK) != 0) return "it is not executable (chmod +x)";

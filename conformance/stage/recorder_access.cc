@@ -7,38 +7,13 @@
 #include <algorithm>
 #include <array>
 
+#include "conformance/oracle/layout.h"
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
 
 namespace {
-
-struct Field {
-    std::uint64_t offset;
-    std::uint64_t bytes;
-    std::string_view name;
-};
-
-// 5.1.6.1 to 5.1.6.3.
-constexpr std::array kMetadataFields{
-    Field{0, 8, "magic"},       Field{8, 4, "version"},      Field{12, 2, "cpu_id"},
-    Field{14, 2, "reserved0"},  Field{16, 8, "capacity"},    Field{24, 8, "data_offset"},
-    Field{32, 8, "generation"}, Field{40, 24, "reserved1"},  Field{64, 8, "write_pos"},
-    Field{72, 8, "tail_pos"},   Field{80, 48, "reserved2"},  Field{128, 4, "futex_counter"},
-    Field{132, 1, "need_wake"}, Field{133, 59, "reserved3"}, Field{192, 3904, "unused bytes"},
-};
-constexpr std::uint64_t kGenerationOffset = 32;
-constexpr std::uint64_t kWritePosOffset = 64;
-constexpr std::uint64_t kTailPosOffset = 72;
-constexpr std::uint64_t kNeedWakeOffset = 132;
-
-// Event model, "Event header".
-constexpr std::array kHeaderFields{
-    Field{0, 4, "event_size"}, Field{4, 4, "header_size"}, Field{8, 8, "timestamp"},
-    Field{16, 8, "sequence"},  Field{24, 2, "cpu_id"},     Field{26, 1, "origin_class"},
-    Field{27, 2, "type_len"},
-};
 
 template <std::size_t Count>
 std::string names_of(const std::array<Field, Count>& fields, std::uint64_t offset,
@@ -120,9 +95,7 @@ std::string Recorder::metadata_clause(const BufferAccess& access, Reader& reader
     const bool had_data = std::exchange(reader.has_data, false);
     reader.event = Placement{};
     const std::uint64_t offset = access.place.offset_bytes;
-    const auto touches = [&](std::uint64_t field) {
-        return offset <= field && field < offset + std::max<std::uint64_t>(access.size_bytes, 1);
-    };
+    const auto touches = [&](std::uint64_t field) { return access.touches(field); };
     if (access.is_write) {
         if (!touches(kNeedWakeOffset)) return "contract";
         const bool sets = (value >> (8 * (kNeedWakeOffset - offset)) & 0xff) != 0;

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "conformance/oracle/layout.h"
 #include "conformance/stage/recorder.h"
 
 namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kNeedWakeOffset = 132;
 constexpr std::uint64_t kNeedWakeWordEnd = 136;  // a 32-bit store is right too (contract)
 constexpr std::uint64_t kClockStepNs = 1000;
 

@@ -11,13 +11,12 @@
 #include <chrono>
 #include <utility>
 
+#include "conformance/oracle/layout.h"
 #include "conformance/stage/debugger.h"
 
 namespace kmes::conformance {
 
 namespace {
-
-constexpr std::uint64_t kWritePosOffset = 64;
 
 using std::chrono::milliseconds;
 
@@ -33,11 +32,6 @@ constexpr unsigned kLooks = 100;
 constexpr milliseconds kFirstNudge{200};
 // Longer than the longest limit of a wait that the contract allows.
 constexpr milliseconds kDoze{400};
-constexpr milliseconds kPoll{3};
-// How long a process that is going may take to be gone.
-constexpr milliseconds kGoing{2000};
-// A short while, after which a case goes on; no verdict hangs on it.
-constexpr milliseconds kStuck{60};
 constexpr unsigned kNudgesOfOneBuffer = 8;
 // Of a flood, the file of the failure has the beginning.
 constexpr std::size_t kReportBytesKept = std::size_t{16} << 20;
@@ -327,13 +321,9 @@ void Stage::note_look(const GuardHit& hit) {
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
         if (!buffer) continue;
-        const auto touches = [&](std::uint64_t offset) {
-            return access.place.offset_bytes <= offset &&
-                   offset < access.place.offset_bytes + access.size_bytes;
-        };
-        if (touches(kWritePosOffset)) counter_read_last_.erase(*buffer);
-        if (touches(kFutexWordOffset) && !touches(kWritePosOffset))
-            counter_read_last_.insert(*buffer);
+        const bool is_of_position = access.touches(kWritePosOffset);
+        if (is_of_position) counter_read_last_.erase(*buffer);
+        if (access.touches(kFutexWordOffset) && !is_of_position) counter_read_last_.insert(*buffer);
     }
 }
 
@@ -659,108 +649,6 @@ void Stage::wait_asleep() {
 void Stage::let_run(std::uint64_t milliseconds_to_run) {
     const TimePoint end = Clock::now() + milliseconds(milliseconds_to_run);
     while (!ended_ && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
-}
-
-// -- Holding ---------------------------------------------------------------------------------
-
-void Stage::freeze() {
-    if (!tracer_->freeze_all(limit())) {
-        stop_if_it_has_ended();
-        stop_inconclusive("some thread of the testee could not be stopped in time");
-    }
-    frozen_ = true;
-    read_report();
-    recorder_.scheduled("the suite stops all threads of the testee");
-}
-
-// What could not be done to a thread may have failed because its process is going: that is the
-// testee's doing, and its end says more.
-void Stage::stop_if_it_has_ended() {
-    const TimePoint end = Clock::now() + kGoing;
-    while (!ended_ && Clock::now() < end) {
-        const TracerEvent event = tracer_->wait(std::min(end, Clock::now() + kPoll));
-        if (const auto* ended = std::get_if<Ended>(&event)) on(*ended);
-    }
-    read_report();
-    if (ended_) stop_ended();
-}
-
-void Stage::thaw() {
-    frozen_ = false;
-    last_change_ = Clock::now();
-    recorder_.scheduled("the suite lets all threads go on");
-    tracer_->thaw_all();
-}
-
-void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
-                  GuardFunction function, SteppedFunction stepped) {
-    const auto found = mapped_.find(rings_->history().present_buffer(cpu));
-    if (found == mapped_.end()) throw SuiteError("the testee has not mapped this buffer yet");
-    on_guard_ = std::move(function);
-    on_stepped_ = std::move(stepped);
-    if (!tracer_->guard_pages(found->second, first_page, pages)) {
-        stop_if_it_has_ended();
-        stop_inconclusive("the pages of the testee could not be guarded");
-    }
-    guarded_.push_back({found->second, first_page, pages});
-}
-
-void Stage::guard_data() {
-    for (const Mapping& mapping : tracer_->mappings()) {
-        const std::uint64_t pages = mapping.length_bytes / kPageBytes;
-        for (GuardedPages& each : guarded_) {
-            if (each.mapping != mapping.id || mapping.offset_bytes != 0 || pages < 2) continue;
-            each = {each.mapping, 0, pages};
-            if (!is_recording()) tracer_->guard_pages(mapping.id, 1, pages - 1);
-        }
-    }
-}
-
-void Stage::release_data_guards() {
-    for (GuardedPages& each : guarded_) {
-        each = {each.mapping, 0, 1};
-        // What has been unmapped meanwhile needs no guard.
-        if (!is_recording() && tracer_->release_guards(each.mapping))
-            tracer_->guard_pages(each.mapping, 0, 1);
-    }
-}
-
-void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
-    const MappingId id = mapped.mapping.id;
-    const std::uint64_t pages = what == Guarded::all ? mapped.mapping.length_bytes / kPageBytes : 1;
-    const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
-    if (!tracer_->guard_pages(id, first_page, pages)) {
-        stop_if_it_has_ended();
-        stop_inconclusive("the pages of the testee could not be guarded");
-    }
-    guarded_.push_back({id, first_page, pages});
-}
-
-void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
-                      const std::function<void()>& between) {
-    tracer_->step_guarded_torn(hit.tid, split_bytes, between);
-}
-
-void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {
-    const TimePoint end = Clock::now() + kStuck;
-    recorder_.scheduled("the suite holds this thread", tid);
-    tracer_->hold(tid);
-    while (!ended_ && condition() && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
-    tracer_->release(tid);
-    recorder_.scheduled("the suite lets this thread go on", tid);
-    last_change_ = Clock::now();
-    if (ended_) stop_ended();
-}
-
-void Stage::release_guards() {
-    counter_read_last_.clear();
-    for (const GuardedPages& each : guarded_) {
-        // The recorder's guards stay, and are asked for no longer.
-        if (!is_recording()) tracer_->release_guards(each.mapping);
-    }
-    guarded_.clear();
-    on_guard_ = nullptr;
-    on_stepped_ = nullptr;
 }
 
 void Stage::resize(std::uint64_t capacity_bytes, PositionRule rule, std::uint64_t position) {

@@ -10,6 +10,7 @@
 #ifndef KMES_CONFORMANCE_STAGE_STAGE_H_
 #define KMES_CONFORMANCE_STAGE_STAGE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -215,6 +216,11 @@ class Stage {
         std::uint64_t begun_operation = 0;
     };
     enum class Quiet { no, settling, for_good };
+
+    // From one look to the next, in a wait.
+    static constexpr std::chrono::milliseconds kPoll{3};
+    // A short while, after which a case goes on; no verdict hangs on it.
+    static constexpr std::chrono::milliseconds kStuck{60};
 
     void pump(TimePoint deadline);
     void stop_if_it_has_ended();

@@ -173,6 +173,13 @@ struct BufferAccess {
     bool is_write = false;
     // In a GuardHit: what stands there before the access, its first 8 bytes at most.
     uint64_t value = 0;
+
+    // One of these bytes of the buffer's layout is part of it. (Of an access of unknown size the
+    // first is.)
+    bool touches(uint64_t offset_bytes, uint64_t bytes = 1) const {
+        return place.offset_bytes < offset_bytes + bytes &&
+               offset_bytes < place.offset_bytes + (size_bytes == 0 ? 1 : size_bytes);
+    }
 };
 
 }  // namespace kmes::conformance

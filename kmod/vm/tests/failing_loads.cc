@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // guest_test failing-loads N: loads the module with each of the last N allocations of a load failed
-// in turn (the kernel's fail-nth). The first of all are the kernel's own; of one, kmemleak complains
-// where the console must not be written to (guest/log_later). A load that fails leaves no module,
-// and says ENOMEM or the like.
+// in turn (the kernel's fail-nth). The first of all are the kernel's own; of one, kmemleak
+// complains where the console must not be written to (guest/log_later). A load that fails leaves no
+// module, and says ENOMEM or the like.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
