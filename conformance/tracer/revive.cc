@@ -22,15 +22,15 @@ void Tracer::Engine::revive_lost_threads() {
     if (ended_ || Clock::now() < next_revival_) return;
     next_revival_ = Clock::now() + kLostAfter;
     for (auto& [tid, thread] : threads_) {
-        if (thread.is_zombie || thread.is_in_group_stop || !stands_in_a_stop(tid)) continue;
+        if (thread.is_zombie || thread.is_in_group_stop) continue;
         if (thread.stopped) {
-            const bool is_meant = thread.held || (frozen_ && is_testee(thread)) || may_run(thread);
-            if (is_meant) continue;
+            if (frozen_ || thread.held || may_run(thread)) continue;
             push(TracerTrouble{
                 tid, "a stop of the testee is not told: " + std::to_string(thread.queued_events) +
                          " events, " + (thread.in_backlog ? "in the backlog" : "handled")});
             continue;
         }
+        if (!stands_in_a_stop(tid)) continue;
         // It may have stopped just now.
         int status = 0;
         if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {
