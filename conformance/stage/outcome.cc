@@ -70,6 +70,14 @@ void Stage::stop_with(Finding finding) {
     throw Stop{Verdict::fail, std::move(finding)};
 }
 
+// A line that nobody can read may be the very record that is waited for.
+void Stage::stop_at_malformed() const {
+    if (parser_.malformed().empty()) return;
+    Finding finding = contract_finding(parser_.malformed().front().message);
+    finding.code = FindingCode::malformed_record;
+    throw Stop{Verdict::fail, std::move(finding)};
+}
+
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
 static WaitDescription describe_wait(
@@ -346,13 +354,16 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     parser_.finish();
     JudgeOptions options;
     options.cut_short = true;
-    std::vector<Finding> all{stop.finding};
+    // The judge says it of a malformed line, first of all.
+    const bool is_judged = stop.finding.code == FindingCode::malformed_record;
+    std::vector<Finding> all;
+    if (!is_judged) all.push_back(stop.finding);
     all.insert(all.end(), findings_.begin(), findings_.end());
     const std::vector<Finding> by_driver = all;
     const std::vector<Finding> judged = judge(rings_->history(), parser_, options);
     // One that has ended, or refused, every CPU exits: what it did before says more than that.
     const bool exit_follows = stop.finding.code == FindingCode::ended_too_early && all_ended();
-    all.insert(exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
+    all.insert(is_judged || exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
     return make_outcome(all, by_driver, options);
 }
 

@@ -532,6 +532,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         if (ended_) stop_ended();
         pump(std::min(end, Clock::now() + kPoll));
         if (!pending()) break;
+        if (owing()) stop_at_malformed();
         // It is stopped at every access: the time counts from the last one on. (Who guards pages
         // lets go of one that spins.)
         if (std::exchange(hits, guard_hits_) != guard_hits_) end = limit();

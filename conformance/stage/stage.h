@@ -256,6 +256,7 @@ class Stage {
     bool nudge_retired();
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
+    void stop_at_malformed() const;
     [[noreturn]] void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
