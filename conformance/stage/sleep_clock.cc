@@ -24,6 +24,7 @@ void SleepClock::enter(const FutexWait& wait) {
 void SleepClock::leave(const FutexWaitEnd& end) {
     const auto found = sleeps_.find(end.tid);
     if (found == sleeps_.end()) return;
+    ++waits_;
     const bool has_slept = end.result >= 0 || end.result == -ETIMEDOUT || end.result == -EINTR;
     if (has_slept) slept_ += time_in(found->second);
     sleeps_.erase(found);

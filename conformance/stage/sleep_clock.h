@@ -5,6 +5,7 @@
 #ifndef KMES_CONFORMANCE_STAGE_SLEEP_CLOCK_H_
 #define KMES_CONFORMANCE_STAGE_SLEEP_CLOCK_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -24,6 +25,9 @@ class SleepClock {
     void leave(const FutexWaitEnd& end);
     // All sleeps of all threads, those that go on included.
     Clock::duration slept() const;
+    // The waits that have ended, those that were no sleep included, and the sleep in them.
+    std::uint64_t waits_ended() const { return waits_; }
+    Clock::duration slept_in_ended() const { return slept_; }
 
   private:
     struct Sleep {
@@ -34,6 +38,7 @@ class SleepClock {
 
     std::map<pid_t, Sleep> sleeps_;  // the present ones
     Clock::duration slept_{};
+    std::uint64_t waits_ = 0;
 };
 
 }  // namespace kmes::conformance
