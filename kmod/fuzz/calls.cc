@@ -133,14 +133,16 @@ std::uint64_t Player::capacity(Bytes& bytes) {
 
 template <typename Structure>
 long Player::call(Bytes& bytes, int fd, unsigned long command, Structure* structure) {
-    std::uint64_t at = address(bytes, structure);
-    if (bytes.byte() >= 248) {
-        // Its end is not there.
-        std::uint8_t* const half = arena_ + kAbsent - (1 + bytes.byte() % sizeof(Structure));
-        std::memcpy(half, structure, static_cast<std::size_t>(arena_ + kAbsent - half));
-        at = address_of(half);
-    }
-    return count(ioctl(fd, command, at));
+    const std::uint64_t at = address(bytes, structure);
+    if (bytes.byte() < 248) return count(ioctl(fd, command, at));
+    // Its end is not there; or all of it is, just so, and what is answered stands there, too: a
+    // descriptor, for instance, that is to be closed.
+    const std::size_t there = 1 + bytes.byte() % sizeof(Structure);
+    std::uint8_t* const end = arena_ + kAbsent;
+    std::memcpy(end - there, structure, there);
+    const long result = count(ioctl(fd, command, address_of(end - there)));
+    std::memcpy(static_cast<void*>(structure), end - there, there);
+    return result;
 }
 
 void Player::open_or_close(Bytes& bytes) {
