@@ -256,7 +256,6 @@ std::optional<Tracer::Engine::Received> Tracer::Engine::receive(TimePoint deadli
     const auto received = timer_.wait(deadline);
     nothing_to_wait_for_ = received && received->first < 0 && received->second == ECHILD;
     if (!received || received->first < 0) return std::nullopt;
-    next_revival_ = Clock::now() + kLostAfter;
     return Received{received->first, received->second};
 }
 
@@ -378,6 +377,9 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
         }
         if (ended_) return *ended_;
         if (handle_backlog()) continue;
+        // (Here all that was received is in the threads' records.)
+        revive_lost_threads();
+        if (!events_.empty() || handle_backlog()) continue;
         const auto received = receive(std::min(deadline, Clock::now() + kTick));
         if (nothing_to_wait_for_) {
             refuse_start(EndKind::kKilled, ECHILD,
@@ -389,8 +391,6 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
             check_output_limits();
         }
         if (!received) {
-            revive_lost_threads();
-            if (handle_backlog()) continue;
             if (events_.empty() && Clock::now() >= deadline) return TimedOut{};
             continue;
         }

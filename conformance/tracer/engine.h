@@ -399,7 +399,7 @@ class Tracer::Engine {
                         size_t stride, size_t address_offset);
 
     // --- revive.cc
-    // A stop is handled within microseconds; a busy machine takes its time.
+    // From one look for lost threads to the next.
     static constexpr auto kLostAfter = std::chrono::milliseconds(500);
     static bool stands_in_a_stop(pid_t tid);
     void revive_lost_threads();

@@ -17,7 +17,8 @@ bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
     return status && status->state == 't';
 }
 
-// When nothing has been received for a while: looks at every thread, again and again.
+// Looks at every thread, now and then. Everything that was received must have been recorded: what
+// stands in a stop, has none to be received, and is believed to run, was lost.
 void Tracer::Engine::revive_lost_threads() {
     if (ended_ || Clock::now() < next_revival_) return;
     next_revival_ = Clock::now() + kLostAfter;
