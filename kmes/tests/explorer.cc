@@ -7,10 +7,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace kmes::tests {
 namespace {
@@ -87,6 +90,66 @@ class PinnedToOneProcessor {
     cpu_set_t before_;
 };
 
+/* A second thread for one script after another: a thread for each would be thousands in a second.
+ */
+class SecondThread {
+  public:
+    SecondThread() : thread_([this] { work(); }) {}
+    ~SecondThread() {
+        run({});
+        thread_.join();
+    }
+    SecondThread(const SecondThread&) = delete;
+    SecondThread& operator=(const SecondThread&) = delete;
+
+    /* `script` begins; wait() comes before the next one. No script: the thread ends. */
+    void run(std::function<void()> script) {
+        std::unique_lock lock(mutex_);
+        script_ = std::move(script);
+        is_busy_ = true;
+        changed_.notify_all();
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !is_busy_; });
+    }
+
+  private:
+    void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [&] { return is_busy_; });
+            if (!script_) return;
+            lock.unlock();
+            script_();
+            lock.lock();
+            is_busy_ = false;
+            changed_.notify_all();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::function<void()> script_;
+    bool is_busy_ = false;
+    std::thread thread_;
+};
+
+/* Two threads that hand over to each other on one processor never leave it idle, and some
+ * schedulers (Linux 6.18 with autogroup) then keep it from everybody else, for seconds. */
+class Politeness {
+  public:
+    void make_room() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        last_ = std::chrono::steady_clock::now();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point last_;
+};
+
 thread_local Actor this_actor = kConsumer;
 
 void consume(Run& run, Consumer& consumer) {
@@ -104,7 +167,8 @@ struct Outcome {
 };
 
 Outcome run_schedule(const Scenario& scenario, const ConsumerFactory& make_consumer,
-                     std::uint64_t consumer_stop, std::uint64_t producer_stop, Actor first) {
+                     SecondThread& second, std::uint64_t consumer_stop, std::uint64_t producer_stop,
+                     Actor first) {
     Run run(scenario);
     if (scenario.before) scenario.before(run);
     std::unique_ptr<Consumer> consumer = make_consumer(run);
@@ -118,7 +182,7 @@ Outcome run_schedule(const Scenario& scenario, const ConsumerFactory& make_consu
         scenario.prologue(run);
     }
     ScopedHook hook([&](const kmes_order_access&) { baton.access(this_actor); });
-    std::thread producer([&] {
+    second.run([&] {
         this_actor = kProducer;
         baton.wait_for_turn(kProducer);
         scenario.script(run);
@@ -129,7 +193,7 @@ Outcome run_schedule(const Scenario& scenario, const ConsumerFactory& make_consu
     if (opens_inside && consumer->open(run) != 0) run.fault("open failed");
     consume(run, *consumer);
     baton.let_end(kProducer);
-    producer.join();
+    second.wait();
     return {run.verdict(), baton.accesses(kConsumer), baton.accesses(kProducer)};
 }
 
@@ -144,16 +208,18 @@ void note(Exploration& exploration, const Outcome& outcome, std::uint64_t consum
                                   (first == kConsumer ? "consumer" : "producer") + " first)";
 }
 
-void explore_order(const Scenario& scenario, const ConsumerFactory& make_consumer, Actor first,
-                   Until until, Exploration& exploration) {
+void explore_order(const Scenario& scenario, const ConsumerFactory& make_consumer,
+                   SecondThread& second, Actor first, Until until, Exploration& exploration) {
+    Politeness politeness;
     for (std::uint64_t outer = 0;; outer++) {
         bool outer_was_reached = false;
         for (std::uint64_t inner = 0;; inner++) {
             const std::uint64_t consumer_stop = first == kConsumer ? outer : inner;
             const std::uint64_t producer_stop = first == kConsumer ? inner : outer;
             const Outcome outcome =
-                run_schedule(scenario, make_consumer, consumer_stop, producer_stop, first);
+                run_schedule(scenario, make_consumer, second, consumer_stop, producer_stop, first);
             note(exploration, outcome, consumer_stop, producer_stop, first);
+            politeness.make_room();
             if (exploration.failed && until == Until::kFirstFault) return;
             const std::uint64_t outer_accesses =
                 first == kConsumer ? outcome.consumer_accesses : outcome.producer_accesses;
@@ -279,10 +345,11 @@ std::optional<std::string> Run::verdict() {
 
 Exploration explore(const Scenario& scenario, const ConsumerFactory& make_consumer, Until until) {
     const PinnedToOneProcessor pinned;
+    SecondThread second;
     Exploration exploration;
-    explore_order(scenario, make_consumer, kConsumer, until, exploration);
+    explore_order(scenario, make_consumer, second, kConsumer, until, exploration);
     if (exploration.failed && until == Until::kFirstFault) return exploration;
-    explore_order(scenario, make_consumer, kProducer, until, exploration);
+    explore_order(scenario, make_consumer, second, kProducer, until, exploration);
     return exploration;
 }
 
