@@ -13,6 +13,7 @@
 #include <set>
 
 #include "conformance/oracle/record.h"
+#include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -155,9 +156,7 @@ class Session {
 
     // False: it does not come, and why is among the problems; or the testee has ended.
     bool until(const std::function<bool()>& condition, const std::string& what) {
-        const TimePoint begin = Clock::now();
-        quiet_looks_ = 0;
-        last_change_ = begin;
+        changed();
         while (!ended_) {
             if (condition()) return true;
             pump();
@@ -189,18 +188,20 @@ class Session {
     }
 
     void changed() {
-        last_change_ = Clock::now();
+        patience_.restart();
         quiet_looks_ = 0;
+    }
+
+    milliseconds patience_ms() const {
+        return milliseconds(static_cast<std::int64_t>(static_cast<double>(kPatience.count()) *
+                                                      settings_.timeout_scale));
     }
 
     // Why nothing more will come; empty: something may.
     std::string why_hopeless() {
         const TimePoint now = Clock::now();
-        const auto patience = milliseconds(static_cast<std::int64_t>(
-            static_cast<double>(kPatience.count()) * settings_.timeout_scale));
-        if (now - last_change_ > patience) {
-            return fmt::format("nothing new came in {} ms", patience.count());
-        }
+        if (patience_.is_over(tracer_.testee_threads()))
+            return fmt::format("nothing new came in {} ms", patience_ms().count());
         if (now - last_look_ < kLookEvery) return {};
         last_look_ = now;
         const Inspection inspection = tracer_.inspect();
@@ -385,7 +386,7 @@ class Session {
     bool waiting_for_exit_ = false;
     std::string stuck_;
     std::size_t stuck_at_ = 0;
-    TimePoint last_change_;
+    Patience patience_{patience_ms()};
     TimePoint last_look_;
     std::optional<Ended> ended_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "conformance/stage/stage.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 
@@ -18,7 +19,7 @@ constexpr std::chrono::milliseconds kGoing{2000};
 }  // namespace
 
 void Stage::freeze() {
-    if (!tracer_->freeze_all(limit())) {
+    if (!tracer_->freeze_all(Clock::now() + limit())) {
         stop_if_it_has_ended();
         stop_inconclusive("some thread of the testee could not be stopped in time");
     }
@@ -30,9 +31,9 @@ void Stage::freeze() {
 // What could not be done to a thread may have failed because its process is going: that is the
 // testee's doing, and its end says more.
 void Stage::stop_if_it_has_ended() {
-    const TimePoint end = Clock::now() + kGoing;
-    while (!ended_ && Clock::now() < end) {
-        const TracerEvent event = tracer_->wait(std::min(end, Clock::now() + kPoll));
+    Patience patience(kGoing);
+    while (!ended_ && !patience.is_over(tracer_->testee_threads())) {
+        const TracerEvent event = tracer_->wait(Clock::now() + kPoll);
         if (const auto* ended = std::get_if<Ended>(&event)) on(*ended);
     }
     read_report();

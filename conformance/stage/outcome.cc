@@ -70,6 +70,12 @@ void Stage::stop_with(Finding finding) {
     throw Stop{Verdict::fail, std::move(finding)};
 }
 
+void Stage::blame(std::string_view clause, const std::string& message) {
+    Finding finding = contract_finding(message);
+    finding.clause = clause;
+    blame(std::move(finding));
+}
+
 // A line that nobody can read may be the very record that is waited for.
 void Stage::stop_at_malformed() const {
     if (parser_.malformed().empty()) return;

@@ -13,6 +13,7 @@
 
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/debugger.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 
@@ -25,6 +26,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
+// Of a wait of the runner's own: then somebody else had the processor, or the machine stood still.
+constexpr milliseconds kLate{500};
 // Before a look at the threads: no verdict, only a saving of looks.
 constexpr milliseconds kLookEvery{15};
 constexpr unsigned kLooks = 100;
@@ -197,6 +200,9 @@ void Stage::read_report() {
 void Stage::pump(TimePoint deadline) {
     if (settings_.stop->load()) throw SuiteError("interrupted");
     const TracerEvent event = tracer_->wait(deadline);
+    // Time that the runner did not get is none in which the testee did nothing.
+    const Clock::duration late = Clock::now() - deadline;
+    if (late > kLate) last_change_ += late;
     // What was written before the event comes before it in the timeline, too.
     if (recorder_.on()) read_report();
     handle(event);
@@ -469,9 +475,9 @@ std::uint64_t Stage::settle_ms() const {
     return static_cast<std::uint64_t>(scaled(kSettle, settings_.timeout_scale).count());
 }
 
-TimePoint Stage::limit() const {
-    if (settings_.debug) return Clock::now() + kDebugLimit;
-    return Clock::now() + scaled(kLimit, settings_.timeout_scale);
+Clock::duration Stage::limit() const {
+    if (settings_.debug) return kDebugLimit;
+    return scaled(kLimit, settings_.timeout_scale);
 }
 
 bool Stage::owes_nothing() const {
@@ -524,18 +530,18 @@ bool Stage::nudge_retired() {
 
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
-    TimePoint end = limit();
+    Patience patience(limit());
     std::uint64_t hits = guard_hits_;
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
         if (ended_) stop_ended();
-        pump(std::min(end, Clock::now() + kPoll));
+        pump(Clock::now() + kPoll);
         if (!pending()) break;
         if (owing()) stop_at_malformed();
         // It is stopped at every access: the time counts from the last one on. (Who guards pages
         // lets go of one that spins.)
-        if (std::exchange(hits, guard_hits_) != guard_hits_) end = limit();
+        if (std::exchange(hits, guard_hits_) != guard_hits_) patience.restart();
         if (on_round_ && on_round_(false)) continue;
         const Quiet quiet = look_for_quiet();
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
@@ -548,7 +554,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
             interval *= 2;
             next_nudge = Clock::now() + interval;
         }
-        if (Clock::now() >= end) stop_hung(what, Quiet::no);
+        if (patience.is_over(tracer_->testee_threads())) stop_hung(what, Quiet::no);
     }
     check_pages();
 }

@@ -187,6 +187,7 @@ class Stage {
     Recorder& recorder() { return recorder_; }
     // Adds a finding of the case's own.
     void blame(Finding finding) { findings_.push_back(std::move(finding)); }
+    void blame(std::string_view clause, const std::string& message);
     void note(std::string line) { notes_.push_back(std::move(line)); }
 
     // -- The end --
@@ -242,7 +243,7 @@ class Stage {
 
     AttachAnswer answer_attach(const AttachRequest& request);
     BufferId serve(BufferIndex buffer);
-    TimePoint limit() const;
+    Clock::duration limit() const;
     std::uint64_t limit_ms() const;
     std::uint64_t settle_ms() const;
     void check_pages();

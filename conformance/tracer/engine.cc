@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "conformance/tracer/interest.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 namespace {
@@ -286,11 +287,14 @@ std::optional<int> Tracer::Engine::wait_for_thread(pid_t tid) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return std::nullopt;
         if (got == tid && WIFSTOPPED(status)) return status;
-        const Received received{got, status};
-        record(received).in_backlog = true;
-        backlog_.push_back(received);
+        put_off(record({got, status}), status);
         if (got == tid) return std::nullopt;
     }
+}
+
+void Tracer::Engine::put_off(Thread& thread, int status) {
+    thread.in_backlog = true;
+    backlog_.push_back({thread.tid, status});
 }
 
 bool Tracer::Engine::drop_from_backlog(pid_t tid) {
@@ -396,8 +400,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
         }
         Thread& thread = record(*received);
         if (frozen_ && is_testee(thread) && thread.stopped && WIFSTOPPED(received->status)) {
-            thread.in_backlog = true;
-            backlog_.push_back(*received);
+            put_off(thread, received->status);
         } else {
             handle(received->tid, received->status);
         }
@@ -445,10 +448,10 @@ void Tracer::Engine::kill_all() {
         ended.text = "killed by the runner";
         ended_ = ended;
     }
-    const TimePoint limit = Clock::now() + kKillLimit;
+    Patience patience(kKillLimit);
     frozen_ = false;
     bool must_kill = true;
-    while (!threads_.empty() && Clock::now() < limit) {
+    while (!threads_.empty() && !patience.is_over(all_threads())) {
         for (const auto& [tid, thread] : threads_) {
             if (must_kill) kill(thread.process, SIGKILL);
         }
@@ -465,6 +468,12 @@ void Tracer::Engine::kill_all() {
     backlog_.clear();
     events_.clear();
     testee_ = 0;
+}
+
+std::vector<pid_t> Tracer::Engine::all_threads() const {
+    std::vector<pid_t> tids;
+    for (const auto& [tid, thread] : threads_) tids.push_back(tid);
+    return tids;
 }
 
 std::vector<pid_t> Tracer::Engine::testee_threads() const {

@@ -15,6 +15,7 @@
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
+//   patience.cc        limits that count only time that could be used
 //   report_watch.cc    writes to the report  detach.cc       the run let go
 //   places.cc          addresses, instructions and faults, told for people
 //
@@ -254,6 +255,7 @@ class Tracer::Engine {
     std::optional<Received> receive(TimePoint deadline);  // from the kernel
     Thread& record(const Received& received);             // into the thread's record
     std::optional<int> wait_for_thread(pid_t tid);        // other threads' stops go to the backlog
+    void put_off(Thread& thread, int status);             // its stop or end is handled later
     bool handle_backlog();
     bool drop_from_backlog(pid_t tid);  // true if something was there
     void resume_ready();
@@ -266,6 +268,7 @@ class Tracer::Engine {
     void push(TracerEvent event) { events_.emplace_back(0, std::move(event)); }
     void check_output_limits();
     void pin();
+    std::vector<pid_t> all_threads() const;
     void refuse_start(EndKind kind, int error, std::string text);
 
     // --- stops.cc
@@ -400,7 +403,7 @@ class Tracer::Engine {
 
     // --- revive.cc
     // From one look for lost threads to the next.
-    static constexpr auto kLostAfter = std::chrono::milliseconds(500);
+    static constexpr auto kRevivalInterval = std::chrono::milliseconds(500);
     static bool stands_in_a_stop(pid_t tid);
     void revive_lost_threads();
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "conformance/tracer/engine.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 namespace {
@@ -29,12 +30,13 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         if (is_testee(thread) && !thread.stopped) ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     }
     frozen_ = true;
+    Patience patience(deadline - Clock::now());
     while (std::any_of(threads_.begin(), threads_.end(), runs)) {
-        const auto received = receive(std::min(deadline, Clock::now() + kStep));
+        const auto received = receive(Clock::now() + kStep);
         if (!received) {
             find_zombies();
             revive_lost_threads();
-            if (Clock::now() < deadline && !nothing_to_wait_for_) continue;
+            if (!patience.is_over(testee_threads()) && !nothing_to_wait_for_) continue;
             frozen_ = false;
             resume_frozen();
             return false;
@@ -46,8 +48,7 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         }
         if (thread.received == StopKind::kInterrupt) continue;  // asked for; nothing to tell
         if (thread.received == StopKind::kKernelEvent) note_new_thread(thread);
-        thread.in_backlog = true;
-        backlog_.push_back(*received);
+        put_off(thread, received->status);
     }
     return !ended_;
 }

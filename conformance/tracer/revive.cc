@@ -21,7 +21,7 @@ bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
 // stands in a stop, has none to be received, and is believed to run, was lost.
 void Tracer::Engine::revive_lost_threads() {
     if (ended_ || Clock::now() < next_revival_) return;
-    next_revival_ = Clock::now() + kLostAfter;
+    next_revival_ = Clock::now() + kRevivalInterval;
     for (auto& [tid, thread] : threads_) {
         if (thread.is_zombie || thread.is_in_group_stop) continue;
         if (thread.stopped) {
@@ -35,9 +35,7 @@ void Tracer::Engine::revive_lost_threads() {
         // It may have stopped just now.
         int status = 0;
         if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {
-            const Received received{tid, status};
-            record(received).in_backlog = true;
-            backlog_.push_back(received);
+            put_off(record({tid, status}), status);
             return;
         }
         ++lost_stops_;

@@ -154,11 +154,8 @@ bool Tracer::Engine::step_over(pid_t tid) {
         return false;
     thread->pending.reset();
     const GuardStep::Outcome outcome = step_once(*thread);
-    if (outcome == GuardStep::Outcome::kOtherFault) {
-        // To be handled by the next wait(), where a handler may be asked.
-        thread->in_backlog = true;
-        backlog_.push_back({tid, thread->status});
-    }
+    // To be handled by the next wait(), where a handler may be asked.
+    if (outcome == GuardStep::Outcome::kOtherFault) put_off(*thread, thread->status);
     return outcome == GuardStep::Outcome::kDone;
 }
 

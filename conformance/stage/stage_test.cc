@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// The limits of a stage on a machine that takes its time: what the runner did not get of it is not
+// laid at the testee's door, and a testee that does nothing is still found out.
+#include "conformance/stage/stage.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace kmes::conformance {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Of a limit that is 30 s by default.
+constexpr double kShort = 0.05;
+constexpr milliseconds kLongerThanThat{4000};
+
+class StageLimits : public testing::Test {
+  protected:
+    StageLimits() {
+        settings_.stop = &stop_;
+        settings_.timeout_scale = kShort;
+        settings_.testee = {"conformance/testees/c_consumer"};
+    }
+
+    std::atomic<bool> stop_{false};
+    StageSettings settings_;
+    Case case_{"5.1.5/attach-and-map", Level::must, "5.1.5", "", "", "", nullptr, Demand::explored};
+};
+
+TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
+    bool has_slept = false;
+    case_.run = [&](Stage& stage) {
+        stage.set_on_mapped([&](const Mapped&) {
+            if (!has_slept) std::this_thread::sleep_for(kLongerThanThat);
+            has_slept = true;
+        });
+        stage.start();
+        stage.wait_mapped();
+        return stage.finish();
+    };
+    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    EXPECT_TRUE(has_slept);
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+}
+
+TEST_F(StageLimits, WhatNeverComesIsMissed) {
+    case_.run = [&](Stage& stage) {
+        stage.start();
+        stage.wait_mapped();
+        stage.wait_until([] { return false; }, "what no consumer does");
+        return stage.finish();
+    };
+    settings_.testee = {"conformance/testees/broken_spins"};
+    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    EXPECT_EQ(outcome.verdict, Verdict::fail);
+    EXPECT_NE(outcome.message.find("what no consumer does"), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find("ms were given"), std::string::npos) << outcome.message;
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// See patience.h.
+
+#include "conformance/tracer/patience.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+
+#include "conformance/tracer/proc.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr auto kLongestTurn = std::chrono::milliseconds(500);
+// The looks of a wait that lasts: so many in its limit.
+constexpr int kLooks = 10;
+// So that there is an end, whatever the machine does.
+constexpr int kMostLimits = 10;
+
+}  // namespace
+
+void Patience::restart() {
+    begin_ = asked_ = Clock::now();
+    next_look_ = begin_ + limit_ / kLooks;
+    lost_ = {};
+    times_.clear();
+}
+
+// The second number of schedstat grows when a thread gets the processor that it waited for. Where
+// the kernel keeps no count there are zeros, or no file.
+Patience::ProcessorTime Patience::processor_time_of(pid_t tid) {
+    const auto content = tracing::read_small_file("/proc/" + std::to_string(tid) + "/schedstat");
+    uint64_t had = 0;
+    uint64_t waited_for = 0;
+    if (!content || sscanf(content->c_str(), "%" SCNu64 " %" SCNu64, &had, &waited_for) != 2)
+        return {};
+    return {std::chrono::nanoseconds(had), std::chrono::nanoseconds(waited_for)};
+}
+
+bool Patience::look_at(const std::vector<pid_t>& tids) {
+    Clock::duration most{};
+    bool is_starving = false;
+    for (const pid_t tid : tids) {
+        const auto before = times_.find(tid);
+        const ProcessorTime now = processor_time_of(tid);
+        if (before != times_.end()) {
+            most = std::max(most, now.waited_for - before->second.waited_for);
+            const auto status = tracing::read_status(tid);
+            is_starving =
+                is_starving || (status && status->state == 'R' && now.had == before->second.had);
+        }
+        times_[tid] = now;
+    }
+    lost_ += most;
+    return is_starving;
+}
+
+bool Patience::is_over(const std::vector<pid_t>& tids) {
+    const TimePoint now = Clock::now();
+    if (now - asked_ > kLongestTurn) lost_ += now - asked_ - kLongestTurn;
+    asked_ = now;
+    if (now < next_look_) return false;
+    next_look_ = now + limit_ / kLooks;
+    const bool is_starving = look_at(tids);
+    if (now - begin_ >= kMostLimits * limit_) return true;
+    return !is_starving && now - begin_ - lost_ >= limit_;
+}
+
+}  // namespace kmes::conformance
