@@ -23,7 +23,7 @@ void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged) {
     Rings& rings = stage.rings();
     rings.write_data(present(stage, cpu), position, bytes_of(forged.event_size));
-    rings.write_data(present(stage, cpu), position + 4, bytes_of(forged.header_size));
+    rings.write_data(present(stage, cpu), position + kHeaderSizeAt, bytes_of(forged.header_size));
     rings.write_data(present(stage, cpu), position + kTypeLengthAt, bytes_of(forged.type_len));
 }
 

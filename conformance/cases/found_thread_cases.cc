@@ -177,9 +177,7 @@ class SleepWatch {
         if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
         if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
         blamed_ = true;
-        Finding finding = contract_finding(std::string(message_));
-        finding.clause = clause_;
-        stage_.blame(finding);
+        stage_.blame(clause_, std::string(message_));
     }
 
     Stage& stage_;

@@ -2,8 +2,8 @@
 //
 // Idle honesty (level should): a consumer with nothing to do uses no processor, and one that is
 // woken delivers. Both are ratios to something that is measured in the same run on the same
-// machine, and the best of several samples counts: load makes all of it slower alike, and a correct
-// consumer that spins a little, waits with limits, or is interpreted stays far from the bounds.
+// machine, and several samples count: load makes all of it slower alike, and a correct consumer
+// that spins a little, waits with limits, or is interpreted stays far from the bounds.
 #include <fmt/format.h>
 #include <pthread.h>
 #include <time.h>
@@ -27,6 +27,10 @@ double seconds_of(clockid_t clock) {
     if (clock_gettime(clock, &time) != 0)
         stop_unsupported("the processor time of a process cannot be read here");
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double seconds_of(Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
 }
 
 // A thread of the runner that does nothing but use the processor, for as long as it lives: what
@@ -90,16 +94,13 @@ struct Idle {
 };
 
 Idle look_at(Stage& stage, clockid_t testee, const Burner& burner) {
-    const auto seconds = [](Clock::duration time) {
-        return std::chrono::duration<double>(time).count();
-    };
     const SleepClock& clock = stage.sleep_clock();
     return {seconds_of(testee),
             burner.seconds(),
-            seconds(clock.slept()),
+            seconds_of(clock.slept()),
             static_cast<double>(clock.waits_ended()),
-            seconds(clock.slept_in_ended()),
-            seconds(Clock::now().time_since_epoch())};
+            seconds_of(clock.slept_in_ended()),
+            seconds_of(Clock::now().time_since_epoch())};
 }
 
 Idle watch_idle(Stage& stage, clockid_t testee) {
@@ -147,13 +148,12 @@ CaseOutcome idle_burns_no_cpu(Stage& stage) {
     const bool hardly_sleeps =
         all.used > kMost * (all.used + all.slept) && all.used > kLeastOfBurner * all.burnt;
     if (all.waits_without_sleep() || (quiet < kQuietSamples && (burns || hardly_sleeps))) {
-        Finding finding = contract_finding(fmt::format(
+        const std::string message = fmt::format(
             "with nothing to do it uses {:.2f} times the processor of a thread that never rests, "
             "and is awake for {:.0f} of 100 ms of its own time (in {} waits; {} times or {:.0f} ms "
             "are the most)",
-            all.share_of_burner(), 100 * all.share_awake(), all.waits_ended, kMost, 100 * kMost));
-        finding.clause = "5.1.8.2";
-        stage.blame(finding);
+            all.share_of_burner(), 100 * all.share_awake(), all.waits_ended, kMost, 100 * kMost);
+        stage.blame("5.1.8.2", message);
     }
     return stage.finish();
 }
@@ -169,20 +169,17 @@ struct Delivery {
 };
 
 Delivery time_deliveries(Stage& stage, std::uint32_t cpu, int tries, double most) {
-    const auto seconds_since = [](TimePoint from) {
-        return std::chrono::duration<double>(Clock::now() - from).count();
-    };
     Delivery delivery;
     for (int i = 0; i < tries && (i == 0 || delivery.is_slow(most)); ++i) {
         const TimePoint wait_begun = Clock::now();
         stage.let_run(kLongestWaitMs);
-        delivery.wait = std::max(delivery.wait, seconds_since(wait_begun));
+        delivery.wait = std::max(delivery.wait, seconds_of(Clock::now() - wait_begun));
         // One thread for all may sleep on the first CPU only.
         stage.wait_asleep_or_stuck(0);
         const TimePoint emitted = Clock::now();
         emit_some(stage, cpu, 1, 100);
         stage.wait_delivered(cpu);
-        delivery.best = std::min(delivery.best, seconds_since(emitted));
+        delivery.best = std::min(delivery.best, seconds_of(Clock::now() - emitted));
     }
     return delivery;
 }
@@ -195,12 +192,11 @@ CaseOutcome delivers_when_woken(Stage& stage) {
     stage.wait_asleep();
     const Delivery delivery = time_deliveries(stage, 0, kSamples, kMost);
     if (delivery.is_slow(kMost)) {
-        Finding finding = contract_finding(
+        stage.blame(
+            "5.1.8.2-6",
             fmt::format("from a wake to the record it took {:.1f} times as long as a consumer that "
                         "looks every {} ms (the least of {} samples; {} is the most)",
                         delivery.ratio(), kLongestWaitMs, kSamples, kMost));
-        finding.clause = "5.1.8.2-6";
-        stage.blame(finding);
     }
     return stage.finish();
 }
@@ -218,12 +214,11 @@ CaseOutcome delivers_on_any_cpu(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
         const Delivery delivery = time_deliveries(stage, cpu, kTries, kMost);
         if (!delivery.is_slow(kMost)) continue;
-        Finding finding = contract_finding(
+        stage.blame(
+            "5.1.8.2-6",
             fmt::format("CPU {}: from an event to the record it took {:.1f} times as long as a "
                         "wait of {} ms (the least of {}; {} for {} CPUs is the most)",
                         cpu, delivery.ratio(), kLongestWaitMs, kTries, kMost, kCpus));
-        finding.clause = "5.1.8.2-6";
-        stage.blame(finding);
         break;
     }
     return stage.finish();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <set>
 
 #include "conformance/cases/play.h"
 
@@ -112,54 +111,40 @@ CaseOutcome tear_to_mixed_sizes(Stage& stage) {
                 });
 }
 
-// One look at the data of an event.
-struct Look {
-    std::uint64_t instruction = 0;
-    std::uint64_t offset_bytes = 0;
-
-    bool operator==(const Look&) const = default;
-};
-
-// Emits one event at the start of the ring, whose type is most of it, and calls `at` before each
-// look at its page until that returns true.
-void watch_an_event(Stage& stage, const std::function<bool(const Look&)>& at) {
+// Emits one event at the start of the ring, whose type is most of it, and calls `at`, with the
+// address of the instruction, before each look at its page until that returns true.
+void watch_an_event(Stage& stage, const std::function<bool(std::uint64_t instruction)>& at) {
     constexpr std::size_t kTypeBytes = 60;
     constexpr std::size_t kPayloadBytes = 50;
     fill_up_to(stage, 0, 0);
     stage.wait_asleep(0);
     if (stage.has_ended(0)) return;
     stage.guard(0, 1, 1, [&](const GuardHit& hit) {
-        return at({hit.code.instruction_pointer, hit.place.offset_bytes}) ? Stage::AtGuard::release
-                                                                          : Stage::AtGuard::step;
+        return at(hit.code.instruction_pointer) ? Stage::AtGuard::release : Stage::AtGuard::step;
     });
-    EventSpec event = stage.rings().make(kHeaderBytesBeforeType + kTypeBytes + kPayloadBytes);
-    event.type = std::string(kTypeBytes, 'n');
-    event.payload.resize(kPayloadBytes, 'p');
-    stage.rings().emit(0, event);
+    stage.rings().emit(0, stage.rings().make(kHeaderBytesBeforeType + kTypeBytes + kPayloadBytes,
+                                             std::string(kTypeBytes, 'n')));
     stage.wait_asleep(0);
     stage.release_guards();
 }
 
-// Which of the looks are worth a lap: all of a few; of many, the first and the last of each
-// instruction, and some between.
-std::vector<std::size_t> choose_looks(const std::vector<Look>& looks) {
+// Which of the looks, told by their instructions, are worth a lap: all of a few; of many, the first
+// and the last of each instruction, and some between.
+std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
     constexpr std::size_t kAllOf = 40;
     constexpr std::size_t kEvenly = 16;
     constexpr std::size_t kMost = 80;
-    std::set<std::size_t> chosen;
+    std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < looks.size(); ++i) {
-        const auto same = [&](const Look& look) {
-            return look.instruction == looks[i].instruction;
-        };
-        const auto next = looks.begin() + static_cast<std::ptrdiff_t>(i);
-        if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 ||
-            std::none_of(looks.begin(), next, same) || std::none_of(next + 1, looks.end(), same))
-            chosen.insert(i);
+        const auto here = looks.begin() + static_cast<std::ptrdiff_t>(i);
+        const bool is_first = std::find(looks.begin(), here, *here) == here;
+        const bool is_last = std::find(here + 1, looks.end(), *here) == looks.end();
+        if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 || is_first || is_last)
+            chosen.push_back(i);
     }
-    std::vector<std::size_t> all(chosen.begin(), chosen.end());
     // The last are those behind the last look at tail_pos, if there are such.
-    if (all.size() > kMost) all.erase(all.begin(), all.end() - kMost);
-    return all;
+    if (chosen.size() > kMost) chosen.erase(chosen.begin(), chosen.end() - kMost);
+    return chosen;
 }
 
 // The event is overwritten before each look at it in turn. One that reads it again after it has
@@ -167,15 +152,15 @@ std::vector<std::size_t> choose_looks(const std::vector<Look>& looks) {
 CaseOutcome lap_at_every_look(Stage& stage) {
     set_up_one_cpu(stage);
     stage.start();
-    std::vector<Look> looks;
-    watch_an_event(stage, [&looks](const Look& look) {
-        looks.push_back(look);
+    std::vector<std::uint64_t> looks;
+    watch_an_event(stage, [&looks](std::uint64_t instruction) {
+        looks.push_back(instruction);
         return false;
     });
     for (const std::size_t chosen : choose_looks(looks)) {
         if (stage.has_ended(0)) break;
         std::size_t left = chosen;
-        watch_an_event(stage, [&](const Look&) {
+        watch_an_event(stage, [&](std::uint64_t) {
             if (left-- > 0) return false;
             lap(stage, 0, 3000);
             return true;

@@ -213,11 +213,10 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     // One buffer a CPU is in use; a consumer may let go late, but not of everything ever.
     const std::size_t most = 4 * static_cast<std::size_t>(stage.cpus());
     if (fds > most || mappings > most) {
-        Finding finding = contract_finding(
+        stage.blame(
+            "5.1.8.3-6",
             fmt::format("after {} resizes it has {} fds and {} mappings of buffers of {} CPUs",
                         kSwaps, fds, mappings, stage.cpus()));
-        finding.clause = "5.1.8.3-6";
-        stage.blame(finding);
     }
     return stage.finish();
 }

@@ -109,9 +109,7 @@ CaseOutcome two_hundred_resizes(Stage& stage) {
     const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what) {
         std::string text = fmt::format("after 50, 100, 150 and 200 resizes it has");
         for (const Holdings& look : looks) text += fmt::format(" {}", look.*figure);
-        Finding finding = contract_finding(fmt::format("{} {}", text, what));
-        finding.clause = "5.1.8.3-6";
-        stage.blame(finding);
+        stage.blame("5.1.8.3-6", fmt::format("{} {}", text, what));
     };
     if (grows(looks, &Holdings::fds, kLeast)) blame(&Holdings::fds, "open files");
     if (grows(looks, &Holdings::ring_mappings, kLeast))

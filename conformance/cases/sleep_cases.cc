@@ -31,11 +31,10 @@ CaseOutcome asks_to_be_woken(Stage& stage) {
         const FutexWait& wait = stage.waits().back();
         const BufferIndex buffer = stage.rings().history().present_buffer(0);
         if (wait.limit == TimeLimit::kNone && stage.rings().need_wake(buffer) == 0) {
-            Finding finding = contract_finding(
+            stage.blame(
+                "5.1.8.2-1",
                 "CPU 0: it sleeps with need_wake 0: the producer skips the wake for the next "
                 "event");
-            finding.clause = "5.1.8.2-1";
-            stage.blame(finding);
             break;
         }
         emit_everywhere(stage, 1, 100);
@@ -51,11 +50,10 @@ CaseOutcome shared_futex(Stage& stage) {
     for (const FutexWait& wait : stage.waits()) {
         for (const FutexWord& word : wait.words) {
             if (!word.is_private) continue;
-            Finding finding = contract_finding(
+            stage.blame(
+                "E17",
                 "it waits on futex_counter with a private futex: the producer, in another process "
                 "or in the kernel, can never wake it");
-            finding.clause = "E17";
-            stage.blame(finding);
             return stage.finish();
         }
     }
