@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -104,6 +105,24 @@ void stay_on(int processor) {
     sched_setaffinity(0, sizeof set, &set);
 }
 
+// While it lives, no stop of a testee wakes this thread. Each sends the process a SIGCHLD, and the
+// kernel looks for a thread that does not block it, to throw it away there.
+class ChildSignalBlocked {
+  public:
+    ChildSignalBlocked() {
+        sigset_t child;
+        sigemptyset(&child);
+        sigaddset(&child, SIGCHLD);
+        pthread_sigmask(SIG_BLOCK, &child, &before_);
+    }
+    ~ChildSignalBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    ChildSignalBlocked(const ChildSignalBlocked&) = delete;
+    ChildSignalBlocked& operator=(const ChildSignalBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
 class Search {
   public:
     Search(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
@@ -145,6 +164,7 @@ class Search {
         // them would be given back to the kernel, which has to tell all workers.
         mallopt(M_TOP_PAD, kHeapBytesKept);
         mallopt(M_TRIM_THRESHOLD, 4 * kHeapBytesKept);
+        const ChildSignalBlocked blocked;
         const std::vector<int> cpus = processors();
         const std::size_t count = std::clamp<std::size_t>(cpus.size(), 1, kWorkersAtMost);
         std::vector<std::thread> workers;

@@ -10,11 +10,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <sstream>
+#include <string_view>
+#include <system_error>
 
 namespace kmes::conformance::tracing {
 namespace {
@@ -23,25 +25,73 @@ std::string proc_path(pid_t tid, const char* name) {
     return "/proc/" + std::to_string(tid) + "/" + name;
 }
 
-std::optional<MapsEntry> parse_maps_line(const std::string& line) {
+// Takes what a line begins with. (sscanf would be a tenth of an exploration's time.)
+class Fields {
+  public:
+    explicit Fields(std::string_view line) : rest_(line) {}
+
+    template <typename Number>
+    bool number(Number& value, int base) {
+        const auto [end, error] =
+            std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
+        if (error != std::errc()) return false;
+        rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+        return true;
+    }
+    bool word(std::string_view expected) {
+        if (!rest_.starts_with(expected)) return false;
+        rest_.remove_prefix(expected.size());
+        return true;
+    }
+    std::string_view characters(size_t count) {
+        const std::string_view taken = rest_.substr(0, count);
+        rest_.remove_prefix(taken.size());
+        return taken;
+    }
+    void white_space() {
+        rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t"), rest_.size()));
+    }
+    std::string_view rest() const { return rest_; }
+
+  private:
+    std::string_view rest_;
+};
+
+std::optional<MapsEntry> parse_maps_line(std::string_view line) {
+    constexpr int kHex = 16;
+    constexpr size_t kPermissions = 4;
     MapsEntry entry;
-    char permissions[5] = {};
     unsigned major_number = 0;
     unsigned minor_number = 0;
     uint64_t inode = 0;
-    int path_at = 0;
-    const int fields =
-        sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-               &entry.start, &entry.end, permissions, &entry.offset_bytes, &major_number,
-               &minor_number, &inode, &path_at);
-    if (fields != 7) return std::nullopt;
+    Fields fields(line);
+    if (!fields.number(entry.start, kHex) || !fields.word("-") || !fields.number(entry.end, kHex) ||
+        !fields.word(" "))
+        return std::nullopt;
+    const std::string_view permissions = fields.characters(kPermissions);
+    if (permissions.size() != kPermissions || !fields.word(" ") ||
+        !fields.number(entry.offset_bytes, kHex) || !fields.word(" ") ||
+        !fields.number(major_number, kHex) || !fields.word(":") ||
+        !fields.number(minor_number, kHex) || !fields.word(" ") || !fields.number(inode, 10))
+        return std::nullopt;
+    fields.white_space();
     entry.readable = permissions[0] == 'r';
     entry.writable = permissions[1] == 'w';
     entry.executable = permissions[2] == 'x';
     entry.shared = permissions[3] == 's';
     entry.file = {makedev(major_number, minor_number), inode};
-    if (path_at > 0) entry.path = line.substr(static_cast<size_t>(path_at));
+    entry.path = fields.rest();
     return entry;
+}
+
+// `function` is called with each line, without its end.
+template <typename Function>
+void for_each_line(std::string_view text, const Function& function) {
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        function(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
 }
 
 }  // namespace
@@ -63,10 +113,9 @@ std::vector<MapsEntry> read_maps(pid_t tid) {
     std::vector<MapsEntry> entries;
     const auto content = read_small_file(proc_path(tid, "maps"));
     if (!content) return entries;
-    std::istringstream lines(*content);
-    for (std::string line; std::getline(lines, line);) {
+    for_each_line(*content, [&](std::string_view line) {
         if (auto entry = parse_maps_line(line)) entries.push_back(std::move(*entry));
-    }
+    });
     return entries;
 }
 
@@ -92,18 +141,20 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
     const auto content = read_small_file(proc_path(tid, "status"));
     if (!content) return std::nullopt;
     ThreadStatus status;
-    std::istringstream lines(*content);
-    for (std::string line; std::getline(lines, line);) {
+    for_each_line(*content, [&](std::string_view line) {
+        Fields fields(line);
+        const size_t colon = std::min(line.find(':'), line.size());
+        const std::string_view name = fields.characters(colon);
+        fields.word(":");
+        fields.white_space();
         uint64_t count = 0;
-        int process = 0;
-        if (sscanf(line.c_str(), "State: %c", &status.state) == 1) continue;
-        if (sscanf(line.c_str(), "Tgid: %d", &process) == 1) status.process = process;
-        if (sscanf(line.c_str(), "PPid: %d", &process) == 1) status.parent = process;
-        if (sscanf(line.c_str(), "voluntary_ctxt_switches: %" SCNu64, &count) == 1 ||
-            sscanf(line.c_str(), "nonvoluntary_ctxt_switches: %" SCNu64, &count) == 1) {
+        if (name == "State" && !fields.rest().empty()) status.state = fields.rest().front();
+        if (name == "Tgid") fields.number(status.process, 10);
+        if (name == "PPid") fields.number(status.parent, 10);
+        if ((name == "voluntary_ctxt_switches" || name == "nonvoluntary_ctxt_switches") &&
+            fields.number(count, 10))
             status.context_switches += count;
-        }
-    }
+    });
     return status;
 }
 
