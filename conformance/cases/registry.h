@@ -68,6 +68,9 @@ struct StageSettings {
     std::uint64_t capacity_bytes = 65536;
     std::uint64_t seed = 0;
     double timeout_scale = 1.0;
+    // Another factor, on the time in which nothing may come before a testee is called hung: less
+    // than 1 for one that has hung in several cases of this run.
+    double patience = 1.0;
     bool verbose = false;
     ExploreSettings explore;
     Stepper stepper = Stepper::automatic;

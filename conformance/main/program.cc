@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <sstream>
 
@@ -212,9 +213,17 @@ class Run {
         if (options_.save_folder && outcome.verdict == Verdict::fail) {
             save(the_case, outcome, result);
         }
+        if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
         if (prints_console())
             result.picture = pictures_.of(the_case, settings_, outcome, result.seconds);
         return result;
+    }
+
+    // One that spins, or has the wrong limits, may hang in every case: the first few say so with
+    // all the time that a right one could need, and the others need not take an hour.
+    static double patience_after(unsigned cases) {
+        constexpr double kLeast = 1.0 / 8;
+        return cases < 2 ? 1.0 : std::max(kLeast, std::ldexp(1.0, 1 - static_cast<int>(cases)));
     }
 
     void save(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
@@ -293,6 +302,7 @@ class Run {
     OutputFile file_;
     FailureFolder save_folder_;
     bool save_failed_ = false;
+    unsigned cases_hung_ = 0;
     std::ostringstream console_text_;
 };
 

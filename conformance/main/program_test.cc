@@ -343,6 +343,27 @@ TEST(Program, EndsAtTheFirstFailureWhenAsked) {
     EXPECT_EQ(shell.ran.size(), 3u);
 }
 
+TEST(Program, OneThatHangsAgainAndAgainIsGivenLessTime) {
+    Shell shell;
+    shell.cases.clear();
+    for (const char* id : {"1/a", "1/b", "1/c", "1/d", "1/e", "1/f", "1/g"})
+        shell.cases.push_back(case_of(id, Level::must));
+    bool hangs = true;
+    std::vector<double> patience;
+    shell.act = [&](const Case&) {
+        patience.push_back(shell.last_settings.patience);
+        CaseOutcome outcome{Verdict::fail, "", "", ""};
+        outcome.has_hung = hangs;
+        return outcome;
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(patience, ElementsAre(1.0, 1.0, 0.5, 0.25, 0.125, 0.125, 0.125));
+    patience.clear();
+    hangs = false;
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(patience, testing::Each(1.0));
+}
+
 TEST(Program, CallsAFilterThatMatchesNothingBadUsage) {
     Shell shell;
     EXPECT_EQ(shell.test({"--filter", "E21/twise"}), 2);

@@ -49,6 +49,7 @@ struct CaseOutcome {
                           // stderr of the testee
     std::shared_ptr<const RunRecord> record = nullptr;  // of a failure: for --save and the picture
     std::optional<Explored> explored = std::nullopt;    // of a case that explores
+    bool has_hung = false;  // it failed by a limit of time: nothing came in it
 };
 
 // An outcome with what the run adds.

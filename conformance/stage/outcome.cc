@@ -116,18 +116,27 @@ static WaitDescription describe_wait(
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     const std::string state = describe_state();
+    const auto given_ms = static_cast<std::uint64_t>(time_to_hang(quiet).count());
+    has_hung_ = quiet != Quiet::for_good;
     if (attaches_.empty())
-        stop_with(contract_finding(fmt::format(
-            "it runs, and has not called kmes_attach (system call 1091) in {} ms", limit_ms())));
+        stop_with(contract_finding(
+            fmt::format("it runs, and has not called kmes_attach (system call 1091) in {} ms{}",
+                        given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
+    if (has_hung_ && settings_.patience < 1)
+        note("it has hung in cases before this one, and is given less time here");
     std::string waited = "every thread is blocked for good";
     if (quiet == Quiet::settling)
         waited = fmt::format(
             "nothing has moved for {} ms, in which every thread was blocked or in "
             "timed waits",
-            settle_ms());
+            given_ms);
+    else if (quiet == Quiet::spinning)
+        waited = fmt::format(
+            "it has used {} ms of processor time, and has neither written a record nor slept",
+            given_ms);
     else if (quiet == Quiet::no)
-        waited = fmt::format("{} ms were given, and the testee runs on", limit_ms());
+        waited = fmt::format("{} ms were given, and the testee runs on", given_ms);
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
@@ -150,7 +159,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         finding.sequence = owed->sequence;
         stop_with(finding);
     }
-    if (ending_) stop_with(never_ended(state, quiet == Quiet::no ? limit_ms() : settle_ms()));
+    if (ending_) stop_with(never_ended(state, given_ms));
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
@@ -268,8 +277,7 @@ CaseOutcome Stage::finish_tolerant() {
     };
     wait_while(
         [&] {
-            if (!ended_ && sound_cpus_ended() && look_for_quiet() != Quiet::no)
-                asleep_for_good = true;
+            if (!ended_ && sound_cpus_ended() && is_at_rest()) asleep_for_good = true;
             return !ended_ && !asleep_for_good;
         },
         [&] { return !sound_cpus_ended(); }, "the testee to exit or to sleep");
@@ -370,7 +378,9 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     // One that has ended, or refused, every CPU exits: what it did before says more than that.
     const bool exit_follows = stop.finding.code == FindingCode::ended_too_early && all_ended();
     all.insert(is_judged || exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
-    return make_outcome(all, by_driver, options);
+    CaseOutcome outcome = make_outcome(all, by_driver, options);
+    outcome.has_hung = has_hung_;
+    return outcome;
 }
 
 CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "conformance/oracle/layout.h"
@@ -26,6 +27,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
+// The same for one that uses the processor: so much of that.
+constexpr milliseconds kSpin{10000};
 // Of a wait of the runner's own: then somebody else had the processor, or the machine stood still.
 constexpr milliseconds kLate{500};
 // Before a look at the threads: no verdict, only a saving of looks.
@@ -467,12 +470,21 @@ void Stage::check_pages() {
 
 // -- Waits -----------------------------------------------------------------------------------
 
-std::uint64_t Stage::limit_ms() const {
-    return static_cast<std::uint64_t>(scaled(kLimit, settings_.timeout_scale).count());
+milliseconds Stage::time_to_hang(Quiet quiet) const {
+    const milliseconds time = quiet == Quiet::settling   ? kSettle
+                              : quiet == Quiet::spinning ? kSpin
+                                                         : kLimit;
+    return scaled(time, settings_.timeout_scale * settings_.patience);
 }
 
-std::uint64_t Stage::settle_ms() const {
-    return static_cast<std::uint64_t>(scaled(kSettle, settings_.timeout_scale).count());
+// Of all threads of the testee.
+Clock::duration Stage::processor_time() const {
+    clockid_t clock{};
+    timespec time{};
+    const pid_t pid = tracer_->testee_pid();
+    if (pid == 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return {};
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 Clock::duration Stage::limit() const {
@@ -497,7 +509,10 @@ Stage::Quiet Stage::look_for_quiet() {
         std::all_of(inspection.threads.begin(), inspection.threads.end(),
                     [](const auto& thread) { return thread.activity == Activity::kBlocked; });
     const TimePoint now = Clock::now();
-    if (looked_at_ != last_change_) looks_ = quiet_looks_ = 0;
+    if (looked_at_ != last_change_) {
+        looks_ = quiet_looks_ = 0;
+        processor_time_before_ = processor_time();
+    }
     looked_at_ = last_change_;
     if (now - last_change_ < kLookEvery) return Quiet::no;
     if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
@@ -506,9 +521,17 @@ Stage::Quiet Stage::look_for_quiet() {
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
     if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
-        now - last_change_ > scaled(kSettle, settings_.timeout_scale))
+        now - last_change_ > time_to_hang(Quiet::settling))
         return Quiet::settling;
+    if (!settings_.debug &&
+        processor_time() - processor_time_before_ > time_to_hang(Quiet::spinning))
+        return Quiet::spinning;
     return Quiet::no;
+}
+
+bool Stage::is_at_rest() {
+    const Quiet quiet = look_for_quiet();
+    return quiet == Quiet::settling || quiet == Quiet::for_good;
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.
@@ -530,7 +553,7 @@ bool Stage::nudge_retired() {
 
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
-    Patience patience(limit());
+    Patience patience(settings_.debug ? limit() : time_to_hang(Quiet::no));
     std::uint64_t hits = guard_hits_;
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
@@ -546,7 +569,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         const Quiet quiet = look_for_quiet();
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (on_round_ && on_round_(true)) continue;
-            if (nudge_retired()) continue;
+            if (quiet != Quiet::spinning && nudge_retired()) continue;
             stop_hung(what, quiet);
         }
         if (Clock::now() >= next_nudge && !ended_ && owing()) {
@@ -639,8 +662,8 @@ void Stage::wait_tolerated_at_rest() {
         return true;
     };
     // A look is of use only after a while in which nothing moved: look_for_quiet sees to that.
-    wait_while([&] { return !ended_ && !all_refused() && look_for_quiet() == Quiet::no; },
-               [] { return false; }, "the testee to refuse what it was shown, or to sleep");
+    wait_while([&] { return !ended_ && !all_refused() && !is_at_rest(); }, [] { return false; },
+               "the testee to refuse what it was shown, or to sleep");
 }
 
 bool Stage::is_present(const Mapped& mapped, std::uint32_t cpu) const {

@@ -216,7 +216,7 @@ class Stage {
         BufferIndex buffer = 0;
         std::uint64_t begun_operation = 0;
     };
-    enum class Quiet { no, settling, for_good };
+    enum class Quiet { no, settling, spinning, for_good };
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
@@ -244,8 +244,9 @@ class Stage {
     AttachAnswer answer_attach(const AttachRequest& request);
     BufferId serve(BufferIndex buffer);
     Clock::duration limit() const;
-    std::uint64_t limit_ms() const;
-    std::uint64_t settle_ms() const;
+    // How long nothing may come before it is called hung in this way.
+    std::chrono::milliseconds time_to_hang(Quiet quiet) const;
+    Clock::duration processor_time() const;
     void check_pages();
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
@@ -253,7 +254,7 @@ class Stage {
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     Quiet look_for_quiet();
-    void examine_quiet(bool something_is_owed, const std::string& what);
+    bool is_at_rest();
     bool nudge_retired();
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
@@ -320,6 +321,8 @@ class Stage {
     TimePoint looked_at_;
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
+    Clock::duration processor_time_before_{};
+    bool has_hung_ = false;
     std::uint64_t guard_hits_ = 0;
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
