@@ -84,6 +84,11 @@ struct Idle {
     // it, so it says the same on any machine.
     double share_awake() const { return used / (used + slept); }
     double share_of_burner() const { return used / burnt; }
+    // One that got no processor in all the time has shown nothing, and did not sleep either.
+    bool says_something() const {
+        constexpr double kLeast = 0.1;
+        return used + slept > kLeast * all;
+    }
     // Waits that are refused, or over before they begin, one after the other: most of such a spin
     // is the tracer's time.
     bool waits_without_sleep() const {
@@ -125,6 +130,7 @@ CaseOutcome idle_burns_no_cpu(Stage& stage) {
     constexpr double kMost = 0.6;
     constexpr double kQuiet = 0.25;
     constexpr int kQuietSamples = 2;
+    constexpr int kTries = 3 * kSamples;
     // Of a whole processor: where many want it, the burner gets little, and a right consumer that
     // looks each millisecond gets all that it wants.
     constexpr double kLeast = 0.15;
@@ -139,8 +145,15 @@ CaseOutcome idle_burns_no_cpu(Stage& stage) {
         stop_unsupported("the processor time of a process cannot be read here");
     Idle all;
     int quiet = 0;
-    for (int i = 0; i < kSamples && quiet < kQuietSamples; ++i) {
+    int samples = 0;
+    for (int i = 0; i < kTries && samples < kSamples && quiet < kQuietSamples; ++i) {
         const Idle one = watch_idle(stage, testee);
+        if (!one.says_something()) {
+            all.waits_ended += one.waits_ended;
+            all.slept_in_ended += one.slept_in_ended;
+            continue;
+        }
+        ++samples;
         if (one.used <= kQuiet * one.burnt && one.used <= kQuiet * (one.used + one.slept)) ++quiet;
         all += one;
     }
