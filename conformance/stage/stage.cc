@@ -28,7 +28,7 @@ constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
 // The same for one that uses the processor: so much of that.
-constexpr milliseconds kSpin{10000};
+constexpr milliseconds kSpin{20000};
 // Of a wait of the runner's own: then somebody else had the processor, or the machine stood still.
 constexpr milliseconds kLate{500};
 // Before a look at the threads: no verdict, only a saving of looks.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A thread that stands still although nobody holds it: its stop was lost, between this tracer and
-// the kernel, or it was let go and did not go. It was seen once in some ten thousand runs, on a
-// virtual machine under load. It would look as if the testee hung; so it is let go again, and where
-// that cannot be, the suite says that the trouble is its own. Knows the threads' records, not what
-// threads do.
+// the kernel, or it was let go and did not go. That has not been seen; it would look as if the
+// testee hung, so such a thread is let go again, and where that cannot be, the suite says that the
+// trouble is its own. Knows the threads' records, not what threads do.
 
 #include <sys/wait.h>
 
