@@ -436,7 +436,6 @@ class Tracer::Engine {
     bool attached_ = false;
     std::optional<Fault> last_fault_;
     CodeTable code_;  // of the testee
-    RoutinePages routines_;
     DeadlineTimer timer_;
     std::optional<cpu_set_t> old_processors_;
     pid_t last_event_thread_ = 0;

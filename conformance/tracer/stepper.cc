@@ -178,7 +178,7 @@ bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending, Torn* torn)
     if (instruction.is_locked &&
         operand.address % kCacheLineBytes + operand.size_bytes > kCacheLineBytes)
         return false;
-    const Routine routine = pending.code->routine(routines_);
+    const Routine routine = pending.code->routine(routines_of_this_thread());
     uint8_t* at = view_at(live, operand.address, operand.size_bytes);
     if (routine == nullptr || at == nullptr) return false;
     alignas(kCacheLineBytes) uint8_t copy[2 * kCacheLineBytes];

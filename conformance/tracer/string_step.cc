@@ -115,7 +115,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
     const bool ring_is_destination = instruction.memory[operand.form].base == kRdi;
     const uint64_t low = lowest(operand.address, elements, size, is_down);
     uint8_t* ring = view_at(mappings_[operand.mapping], low, elements * size);
-    const Routine routine = pending.code->routine(routines_);
+    const Routine routine = pending.code->routine(routines_of_this_thread());
     BufferAccess& access = pending.hit.accesses[0];
     access.place = place_in(mappings_[operand.mapping], operand.address);
     access.size_bytes = size;

@@ -225,6 +225,11 @@ std::vector<uint8_t> assemble(const Recoded& recoded) {
 
 }  // namespace
 
+RoutinePages& routines_of_this_thread() {
+    thread_local RoutinePages pages;
+    return pages;
+}
+
 RoutinePages::~RoutinePages() {
     for (uint8_t* page : pages_) munmap(page, kPageBytes);
 }

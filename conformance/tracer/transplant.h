@@ -53,6 +53,10 @@ class RoutinePages {
     std::vector<Entry> entries_;
 };
 
+// Kept from one testee to the next: an exploration starts thousands of the same program, and each
+// change of such memory has to be told to the processors of all its threads.
+RoutinePages& routines_of_this_thread();
+
 }  // namespace kmes::conformance::tracing
 
 #endif  // CONFORMANCE_TRACER_TRANSPLANT_H_
