@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Two consumers on one buffer (E12; --shared). The other one is played by the suite, on the page:
-// it keeps to the letter of 5.1.8.2, and was stopped by the scheduler after its wake. When it goes
-// on it clears need_wake, as step 6 says, and so erases the request of the testee, which is asleep
-// by then. The next event wakes nobody. A consumer that cannot know who else is there sleeps with a
-// limit.
+// Two consumers on one buffer (E12; --shared). The other one keeps to the letter of 5.1.8.2, and
+// was stopped by the scheduler after its wake. When it goes on it clears need_wake, as step 6 says,
+// and so erases the request of the testee, which is asleep by then. The next event wakes nobody. A
+// consumer that cannot know who else is there sleeps with a limit.
+//
+// In some cases the other one is played by the suite, on the page; in others it is the testee's
+// program once more, held after its wake before each of its accesses in turn.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "conformance/cases/play.h"
+#include "conformance/stage/second_instance.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 
@@ -76,6 +84,145 @@ CaseOutcome set_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+// -- The program twice ------------------------------------------------------------------------
+
+// Of a spin the rest is left out.
+constexpr std::uint64_t kAccessesAtMost = 40;
+constexpr unsigned kBursts = 60;
+// Looks at one that sleeps for good on what it owes, before it is called so.
+constexpr unsigned kLooks = 10;
+
+class Pair {
+  public:
+    // The testee sleeps; the second instance is started, and sleeps as well.
+    explicit Pair(Stage& stage) : stage_(stage), second_(stage.settings().testee, stage.rings()) {
+        wait("to attach and to sleep", [this] { return is_at_rest(); });
+    }
+
+    SecondInstance& second() { return second_; }
+
+    bool is_at_rest() const {
+        return second_.has_refused(0) || (second_.has_delivered_all(0) && second_.is_asleep(0));
+    }
+
+    // Until the second instance has come to `condition`.
+    void wait(const std::string& what, const std::function<bool()>& condition) {
+        Patience patience(stage_.limit());
+        unsigned looks = 0;
+        stage_.set_on_round([&](bool) {
+            tell_accesses();
+            if (second_.ended()) stop_failed("ended");
+            const bool sleeps_on_an_event = !second_.has_delivered_all(0) && second_.is_asleep(0) &&
+                                            second_.is_blocked_for_good();
+            looks = sleeps_on_an_event ? looks + 1 : 0;
+            if (looks > kLooks) stop_failed("sleeps on a published event, for ever");
+            if (patience.is_over(second_.threads()))
+                stop_failed("was waited for " + what + ", and that did not come");
+            return true;
+        });
+        stage_.wait_until(
+            [&] {
+                second_.update();
+                return condition();
+            },
+            "the second instance " + what);
+        tell_accesses();
+        stage_.set_on_round(nullptr);
+    }
+
+    // The end event, to both; what the second instance did wrong is blamed.
+    CaseOutcome finish() {
+        stage_.emit_ends();
+        Patience patience(stage_.limit());
+        while (!second_.ended() && !patience.is_over(second_.threads())) {
+            stage_.let_run(1);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            second_.update();
+        }
+        if (!second_.ended()) stop_failed("does not end");
+        for (Finding& finding : second_.judge()) {
+            finding.message = "the second instance of the program: " + finding.message;
+            stage_.blame(std::move(finding));
+        }
+        return stage_.finish();
+    }
+
+  private:
+    void tell_accesses() {
+        const BufferIndex buffer = stage_.rings().history().present_buffer(0);
+        for (const SecondInstance::Access& access : second_.take_accesses())
+            stage_.recorder().accessed_by_second(access.hit, buffer,
+                                                 access.step ? &*access.step : nullptr);
+    }
+
+    [[noreturn]] void stop_failed(const std::string& what) {
+        Finding finding = contract_finding(
+            "a second instance of the program, a consumer of the same buffer, " + what);
+        finding.clause = "E12";
+        throw Stop{Verdict::fail, finding};
+    }
+
+    Stage& stage_;
+    SecondInstance second_;
+};
+
+// Both are woken. The second instance stands at its first access until the testee has drained and
+// sleeps again, goes on to its k-th, and stands there while the next event comes. False: it slept
+// before a k-th.
+bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
+    SecondInstance& second = pair.second();
+    second.stand_at(1);
+    emit_some(stage, 0, 1, 100);
+    stage.wait_asleep(0);
+    pair.wait("to wake", [&] { return second.is_standing() || pair.is_at_rest(); });
+    if (k > 1) second.stand_at(k);
+    pair.wait("to go on", [&] { return second.is_standing() || second.has_slept_since(); });
+    const bool stands = second.is_standing();
+    explain(
+        [&stage] {
+            emit_some(stage, 0, 1, 100);
+            stage.wait_delivered(0);
+            stage.wait_asleep(0);
+        },
+        fmt::format("a second instance of the program, a consumer of the same buffer, was woken by "
+                    "the event before, and stood before its access number {} to the page when this "
+                    "one was published: what it had done to need_wake was not the testee's wish",
+                    k));
+    second.go_on();
+    pair.wait("to deliver, and to sleep", [&pair] { return pair.is_at_rest(); });
+    return stands;
+}
+
+CaseOutcome two_instances(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    Pair pair(stage);
+    for (std::uint64_t k = 1; k <= kAccessesAtMost && hold_second_at(stage, pair, k); ++k) {
+    }
+    return pair.finish();
+}
+
+CaseOutcome two_instances_under_load(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    Pair pair(stage);
+    for (unsigned burst = 0; burst < kBursts; ++burst) {
+        explain(
+            [&stage] {
+                for (std::uint64_t left = 1 + stage.rings().random() % 4; left > 0; --left) {
+                    emit_some(stage, 0, 1, 100);
+                    if (stage.rings().random() % 2 == 0) stage.let_run(1);
+                }
+                stage.wait_delivered(0);
+            },
+            "a second instance of the program, a consumer of the same buffer, ran beside it");
+        pair.wait("to deliver", [&pair] { return pair.second().has_delivered_all(0); });
+    }
+    return pair.finish();
+}
+
 }  // namespace
 
 void add_shared_cases(std::vector<Case>& cases) {
@@ -98,6 +245,16 @@ void add_shared_cases(std::vector<Case>& cases) {
         "A second consumer of the buffer asks to be woken before each access of the testee to the "
         "metadata page in turn.",
         "It takes what wakes it in vain, and sleeps again.", set_at_every_step);
+    constexpr std::string_view kBoth = "Both deliver every event, and neither sleeps on one.";
+    add("E12/two-instances", "the program twice, one of them stalled after its wake",
+        "The program is started once more, on the same buffer. Both are woken; the second one is "
+        "held before each of its accesses to the metadata page in turn, until the first has "
+        "drained and sleeps again, and an event comes.",
+        kBoth, two_instances);
+    add("E12/two-instances-under-load", "the program twice, under load",
+        "The program is started once more, on the same buffer, and events come while both drain "
+        "and go to sleep.",
+        kBoth, two_instances_under_load);
 }
 
 }  // namespace kmes::conformance

@@ -82,7 +82,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"E12",
          "Who shares a buffer does not rely on a flag that another may clear.",
-         {"E12/cleared-while-it-sleeps", "E12/cleared-at-every-step", "E12/set-at-every-step"}});
+         {"E12/cleared-while-it-sleeps", "E12/cleared-at-every-step", "E12/set-at-every-step",
+          "E12/two-instances", "E12/two-instances-under-load"}});
     clauses.push_back(
         {"E14",
          "Capacity is read once from each buffer's metadata, and refused where it is "

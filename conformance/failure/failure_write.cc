@@ -140,6 +140,7 @@ void write_run(Writer& out, const FailureFile& file) {
     out.member("explore", explore);
     out.member("shared", settings.shared);
     out.member("soak_seconds", settings.soak_seconds);
+    if (!settings.device.empty()) out.member("device", text_to_json(settings.device));
     out.member("stepper", text_to_json(file.stepper));
     out.close();
 }

@@ -222,6 +222,7 @@ void Stage::wait_for_exit() {
 
 void Stage::emit_ends() {
     if (frozen_) thaw();
+    if (ending_) return;
     ending_ = true;
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         if (progress_->ended(cpu)) continue;

@@ -68,6 +68,8 @@ class Recorder {
     void access_refused(const WriteFault& event);
     // `step` is null where the guards were taken away and the access is about to happen.
     void accessed(const GuardHit& hit, const GuardStep* step);
+    // The same of a second consumer of this buffer; without a step it stands before the access.
+    void accessed_by_second(const GuardHit& hit, BufferIndex buffer, const GuardStep* step);
     // The lines that the report has and that were not told yet.
     void report_grew(const RecordParser& parser);
     void ended(const Ended& event);

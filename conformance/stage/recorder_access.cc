@@ -210,6 +210,17 @@ void Recorder::read_data(const GuardHit& hit, const BufferAccess& access, Buffer
     readings_[thread] = reading;
 }
 
+void Recorder::accessed_by_second(const GuardHit& hit, BufferIndex buffer, const GuardStep* step) {
+    if (!on_ || hit.accesses.empty()) return;
+    TimelineStep told;
+    told.kind = StepKind::scheduler;
+    told.cpu = history().buffer(buffer).cpu;
+    told.text = (step != nullptr ? "second instance " : "second instance stands: it ") +
+                metadata_text(hit.accesses.front(), buffer, step);
+    put_code(told, hit.code);
+    add(std::move(told));
+}
+
 void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
     if (!on_ || hit.accesses.empty()) return;
     const BufferAccess& access = hit.accesses.front();

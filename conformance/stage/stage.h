@@ -102,6 +102,8 @@ class Stage {
     // Until `condition`, or everything is delivered and asleep, or the CPU has ended. True: the
     // condition came.
     bool wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu);
+    // What a wait may take, before it is a verdict.
+    Clock::duration limit() const;
     // Gives the testee time to run, for a stretch that is not a verdict.
     void let_run(std::uint64_t milliseconds);
 
@@ -191,6 +193,8 @@ class Stage {
     void note(std::string line) { notes_.push_back(std::move(line)); }
 
     // -- The end --
+    // The end event on every CPU that has not ended. Once; finish() does it where nobody has.
+    void emit_ends();
     // Emits the end event on every CPU, waits for the exit, judges.
     CaseOutcome finish();
     // The same for a run in which the testee is right to end by itself, or with another status, at
@@ -243,7 +247,6 @@ class Stage {
 
     AttachAnswer answer_attach(const AttachRequest& request);
     BufferId serve(BufferIndex buffer);
-    Clock::duration limit() const;
     // How long nothing may come before it is called hung in this way.
     std::chrono::milliseconds time_to_hang(Quiet quiet) const;
     Clock::duration processor_time() const;
@@ -272,7 +275,6 @@ class Stage {
                                                  const std::vector<Finding>& by_driver,
                                                  const JudgeOptions& options);
     void wait_for_exit();
-    void emit_ends();
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                     const std::string& what);
 

@@ -1751,6 +1751,40 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "takes-the-flag-back",
+        wrong = "Takes its request back by an exchange, as if nobody else had asked.",
+        clause = "E12",
+        case = "E12/two-instances",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 0, memory_order_relaxed);
+""", """
+    (void)atomic_exchange(&meta->need_wake, 0);
+"""),
+        ],
+    ),
+    dict(
+        name = "one-instance-only",
+        wrong = "Locks its own program, and does not run beside another instance of it.",
+        clause = "E12",
+        case = "E12/two-instances-under-load",
+        edits = [
+            ("""
+#include <unistd.h>
+""", """
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+"""),
+            ("""
+int main(void) {
+""", """
+int main(void) {
+    if (flock(open("/proc/self/exe", O_RDONLY), LOCK_EX | LOCK_NB) != 0) return 1;
+"""),
+        ],
+    ),
+    dict(
         name = "asserts-its-own-flag",
         wrong = "Asserts that need_wake is 0 when it sets it.",
         clause = "E12",

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+//
+// See second_instance.h. The thread polls: whatever is asked of it happens within kPoll.
+#include "conformance/stage/second_instance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPoll{2};
+// More of a spin are not told.
+constexpr std::size_t kAccessesTold = 64;
+
+// What the other consumer did to the buffers is not this one's: only what was published counts.
+HistoryLog of_the_producer_alone(const HistoryLog& all) {
+    HistoryLog log = all;
+    std::erase_if(log.operations, [](const LoggedOperation& operation) {
+        return operation.kind == OperationKind::checkpoint_idle ||
+               operation.kind == OperationKind::note_draining;
+    });
+    // Times are lengths of the other one's report.
+    for (LoggedOperation& operation : log.operations) operation.report_bytes = 0;
+    log.report_bytes = 0;
+    return log;
+}
+
+}  // namespace
+
+SecondInstance::SecondInstance(std::vector<std::string> program, Rings& rings)
+    : program_(std::move(program)), rings_(rings), progress_(rings.history()) {
+    for (std::uint32_t cpu = 0; cpu < rings.cpus(); ++cpu)
+        served_.push_back(rings.backend().served(rings.history().present_buffer(cpu)));
+    answer_.capacity_bytes = rings.capacity_bytes();
+    answer_.device = rings.backend().attach_device();
+    thread_ = std::thread([this] { trace(); });
+}
+
+SecondInstance::~SecondInstance() {
+    quit_ = true;
+    thread_.join();
+}
+
+// -- The thread ------------------------------------------------------------------------------
+
+void SecondInstance::trace() {
+    try {
+        Tracer tracer;
+        trace_until_quit(tracer);
+    } catch (const std::exception& error) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        trouble_ = error.what();
+    }
+}
+
+void SecondInstance::trace_until_quit(Tracer& tracer) {
+    for (std::uint32_t cpu = 0; cpu < served_.size(); ++cpu) {
+        const BufferId id = tracer.add_buffer(served_[cpu]);
+        cpu_of_[id] = cpu;
+        if (!answer_.device) answer_.buffers.push_back(id);
+    }
+    tracer.set_attach_handler([this](const AttachRequest&) { return answer_; });
+    tracer.start(program_);
+    while (!quit_) {
+        const TracerEvent event = tracer.wait(Clock::now() + kPoll);
+        const bool is_quiet = std::holds_alternative<TimedOut>(event);
+        const bool for_good = is_quiet && tracer.inspect().all_blocked_for_good;
+        const std::lock_guard<std::mutex> guard(lock_);
+        blocked_for_good_ = for_good;
+        handle(tracer, event);
+        unread_ += tracer.read_report();
+        threads_ = tracer.testee_threads();
+        for (const pid_t tid : std::exchange(to_release_, {})) tracer.release(tid);
+    }
+}
+
+void SecondInstance::handle(Tracer& tracer, const TracerEvent& event) {
+    if (const auto* mapped = std::get_if<Mapped>(&event)) {
+        if (mapped->error == 0) tracer.guard_pages(mapped->mapping.id, 0, 1);
+    } else if (const auto* hit = std::get_if<GuardHit>(&event)) {
+        on(tracer, *hit);
+    } else if (const auto* wait = std::get_if<FutexWait>(&event)) {
+        on(*wait);
+    } else if (const auto* end = std::get_if<FutexWaitEnd>(&event)) {
+        waits_.erase(end->tid);
+    } else if (const auto* ended = std::get_if<Ended>(&event)) {
+        ended_ = *ended;
+        waits_.clear();
+    } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+        trouble_ = trouble->what;
+    }
+}
+
+void SecondInstance::on(const FutexWait& wait) {
+    for (const FutexWord& word : wait.words) {
+        const auto cpu = cpu_of_.find(word.place.buffer);
+        if (cpu == cpu_of_.end()) continue;
+        waits_[wait.tid] = {cpu->second, word.value_expected, wait.limit != TimeLimit::kNone};
+    }
+    ++waits_entered_;
+}
+
+// A thread that was let go comes to the same access again.
+void SecondInstance::on(Tracer& tracer, const GuardHit& hit) {
+    const auto tell = [&](std::optional<GuardStep> step) {
+        if (accesses_.size() < kAccessesTold)
+            accesses_.push_back({hit, cpu_of_.at(hit.place.buffer), std::move(step)});
+    };
+    if (stand_ == Stand::on_its_way && accesses_done_ + 1 == stand_at_) {
+        stand_ = Stand::standing;
+        tell(std::nullopt);
+    }
+    if (stand_ == Stand::standing) {
+        held_.push_back(hit.tid);
+        tracer.hold(hit.tid);
+        return;
+    }
+    GuardStep step = tracer.step_guarded(hit.tid);
+    if (stand_ != Stand::on_its_way || step.outcome != GuardStep::Outcome::kDone) return;
+    ++accesses_done_;
+    tell(std::move(step));
+}
+
+// -- The caller ------------------------------------------------------------------------------
+
+void SecondInstance::update() {
+    std::string bytes;
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (!trouble_.empty()) throw SuiteError("tracer of the second instance: " + trouble_);
+        bytes = std::exchange(unread_, {});
+    }
+    if (bytes.empty()) return;
+    parser_.feed(bytes);
+    progress_.update(parser_);
+}
+
+void SecondInstance::stand_at(std::uint64_t nth) {
+    const std::lock_guard<std::mutex> guard(lock_);
+    stand_ = Stand::on_its_way;
+    stand_at_ = nth;
+    accesses_done_ = 0;
+    accesses_.clear();
+    waits_entered_before_ = waits_entered_;
+    to_release_ = std::exchange(held_, {});
+}
+
+void SecondInstance::go_on() {
+    const std::lock_guard<std::mutex> guard(lock_);
+    stand_ = Stand::nowhere;
+    to_release_ = std::exchange(held_, {});
+}
+
+bool SecondInstance::is_standing() const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return stand_ == Stand::standing;
+}
+
+bool SecondInstance::has_slept_since() const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return waits_entered_ != waits_entered_before_ && !waits_.empty();
+}
+
+std::vector<SecondInstance::Access> SecondInstance::take_accesses() {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return std::exchange(accesses_, {});
+}
+
+bool SecondInstance::is_asleep(std::uint32_t cpu) const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    const std::uint32_t counter = rings_.counter(rings_.history().present_buffer(cpu));
+    return std::any_of(waits_.begin(), waits_.end(), [&](const auto& entry) {
+        const Wait& wait = entry.second;
+        return wait.has_limit || (wait.cpu == cpu && wait.value_expected == counter);
+    });
+}
+
+bool SecondInstance::is_blocked_for_good() const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return blocked_for_good_;
+}
+
+std::optional<Ended> SecondInstance::ended() const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return ended_;
+}
+
+std::vector<pid_t> SecondInstance::threads() const {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return threads_;
+}
+
+std::vector<Finding> SecondInstance::judge() {
+    update();
+    parser_.finish();
+    const std::optional<Ended> end = ended();
+    JudgeOptions options;
+    options.exited_with_zero = end && end->kind == EndKind::kExited && end->exit_status == 0;
+    options.cut_short = !options.exited_with_zero;
+    const History history = history_from(of_the_producer_alone(rings_.history().log()));
+    std::vector<Finding> findings = conformance::judge(history, parser_, options);
+    if (end && end->kind == EndKind::kKilled)
+        findings.insert(findings.begin(),
+                        crash(end->signal, "", end->fault ? end->fault->describe() : ""));
+    else if (end && !options.exited_with_zero)
+        findings.insert(findings.begin(), wrong_exit_status(end->exit_status));
+    return findings;
+}
+
+}  // namespace kmes::conformance
