@@ -22,13 +22,6 @@ constexpr int kSamples = 7;
 constexpr std::uint64_t kStretchMs = 150;
 constexpr std::uint64_t kLongestWaitMs = 100;
 
-double seconds_of(clockid_t clock) {
-    timespec time{};
-    if (clock_gettime(clock, &time) != 0)
-        stop_unsupported("the processor time of a process cannot be read here");
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 double seconds_of(Clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
@@ -51,8 +44,10 @@ class Burner {
     Burner& operator=(const Burner&) = delete;
 
     double seconds() const {
-        if (failed_) stop_unsupported("the processor time of a thread cannot be read here");
-        return seconds_of(clock_);
+        timespec time{};
+        if (failed_ || clock_gettime(clock_, &time) != 0)
+            stop_unsupported("the processor time of a thread cannot be read here");
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
     }
 
   private:
@@ -98,9 +93,11 @@ struct Idle {
     }
 };
 
-Idle look_at(Stage& stage, clockid_t testee, const Burner& burner) {
+Idle look_at(Stage& stage, const Burner& burner) {
     const SleepClock& clock = stage.sleep_clock();
-    return {seconds_of(testee),
+    const std::optional<Clock::duration> used = stage.processor_time();
+    if (!used) stop_unsupported("the processor time of a process cannot be read here");
+    return {seconds_of(*used),
             burner.seconds(),
             seconds_of(clock.slept()),
             static_cast<double>(clock.waits_ended()),
@@ -108,11 +105,11 @@ Idle look_at(Stage& stage, clockid_t testee, const Burner& burner) {
             seconds_of(Clock::now().time_since_epoch())};
 }
 
-Idle watch_idle(Stage& stage, clockid_t testee) {
+Idle watch_idle(Stage& stage) {
     const Burner burner;
-    const Idle before = look_at(stage, testee, burner);
+    const Idle before = look_at(stage, burner);
     stage.let_run(kStretchMs);
-    const Idle after = look_at(stage, testee, burner);
+    const Idle after = look_at(stage, burner);
     // A wait that had begun before and was refused then was no sleep after all.
     return {after.used - before.used,
             after.burnt - before.burnt,
@@ -140,14 +137,11 @@ CaseOutcome idle_burns_no_cpu(Stage& stage) {
     emit_some(stage, 0, 3, 100);
     stage.start();
     stage.wait_delivered();
-    clockid_t testee{};
-    if (clock_getcpuclockid(stage.tracer().testee_pid(), &testee) != 0)
-        stop_unsupported("the processor time of a process cannot be read here");
     Idle all;
     int quiet = 0;
     int samples = 0;
     for (int i = 0; i < kTries && samples < kSamples && quiet < kQuietSamples; ++i) {
-        const Idle one = watch_idle(stage, testee);
+        const Idle one = watch_idle(stage);
         if (!one.says_something()) {
             all.waits_ended += one.waits_ended;
             all.slept_in_ended += one.slept_in_ended;

@@ -108,7 +108,7 @@ static WaitDescription describe_wait(
     }
     if (!inspection.threads.empty()) {
         description.thread = inspection.threads.front().tid;
-        description.where = activity_text(inspection.threads.front());
+        description.where = fmt::format("system call {}", inspection.threads.front().call_number);
     }
     return description;
 }

@@ -182,6 +182,8 @@ class Stage {
     std::uint64_t sleeps(std::uint32_t cpu) const { return sleeps_.at(cpu); }
     // What its threads have slept on ring words, as far as they asked for it.
     const SleepClock& sleep_clock() const { return sleep_clock_; }
+    // Of all its threads. Nothing: it has none, or this cannot be read here.
+    std::optional<Clock::duration> processor_time() const;
     // Waits that it entered, in order.
     const std::vector<FutexWait>& waits() const { return wait_log_; }
     Tracer& tracer() { return *tracer_; }
@@ -249,7 +251,6 @@ class Stage {
     BufferId serve(BufferIndex buffer);
     // How long nothing may come before it is called hung in this way.
     std::chrono::milliseconds time_to_hang(Quiet quiet) const;
-    Clock::duration processor_time() const;
     void check_pages();
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;

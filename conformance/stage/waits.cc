@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+//
+// Whether the testee sleeps, has come to rest, or hangs; and the waits of a stage, which end by it.
+// See stage.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "conformance/oracle/layout.h"
+#include "conformance/stage/stage.h"
+#include "conformance/tracer/patience.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long one wait may take before it is called a failure, and how long nothing may move before a
+// testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
+constexpr milliseconds kLimit{30000};
+constexpr std::chrono::hours kDebugLimit{1000};
+constexpr milliseconds kSettle{4000};
+// The same for one that uses the processor: so much of that.
+constexpr milliseconds kSpin{20000};
+// Before a look at the threads: no verdict, only a saving of looks.
+constexpr milliseconds kLookEvery{15};
+constexpr unsigned kLooks = 100;
+// E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
+constexpr milliseconds kFirstNudge{200};
+// Longer than the longest limit of a wait that the contract allows.
+constexpr milliseconds kDoze{400};
+constexpr unsigned kNudgesOfOneBuffer = 8;
+
+milliseconds scaled(milliseconds time, double scale) {
+    return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
+}
+
+// The value that `wait` sleeps on in this buffer.
+std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
+    for (const FutexWord& word : wait.words) {
+        if (word.place.buffer == buffer) return word;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+// -- Sleep -----------------------------------------------------------------------------------
+
+const Stage::Wait* Stage::wait_on(std::uint32_t cpu, BufferIndex buffer) const {
+    for (const auto& [tid, wait] : waiting_) {
+        for (const FutexWord& word : wait.wait.words) {
+            const std::optional<BufferIndex> index = index_of(word.place.buffer);
+            if (index && *index == buffer && cpu_of(*index) == cpu &&
+                word.place.offset_bytes == kFutexWordOffset)
+                return &wait;
+        }
+    }
+    return nullptr;
+}
+
+bool Stage::asleep(std::uint32_t cpu) {
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    if (const Wait* wait = wait_on(cpu, buffer)) {
+        const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
+        return word && word->value_expected == rings_->counter(buffer);
+    }
+    // Not so where this CPU's own word has ever been waited on.
+    return sleeps_.at(cpu) == 0 && mapped_.contains(buffer) && dozes(buffer);
+}
+
+// One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and looks at
+// all buffers when that is over. If it is not the thread that mapped this buffer, nobody can say
+// whose wait it is; then it takes some time in which nothing happens.
+bool Stage::dozes(BufferIndex buffer) const {
+    const bool long_enough = Clock::now() - last_change_ > scaled(kDoze, settings_.timeout_scale);
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+        const Wait& wait = entry.second;
+        return wait.wait.limit != TimeLimit::kNone &&
+               wait.begun_operation >= rings_->history().operations() &&
+               (long_enough || mapped_by_.at(buffer) == entry.first);
+    });
+}
+
+// What a sleeper without a limit cannot owe any more is owed in the report (see
+// History::checkpoint_idle for the conditions). A wait with a limit proves nothing: its owner may
+// rely on the limit.
+void Stage::take_checkpoint(std::uint32_t cpu) {
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const Wait* wait = wait_on(cpu, buffer);
+    if (!wait || wait->wait.limit != TimeLimit::kNone) return;
+    const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
+    if (!word || word->value_expected != rings_->counter(buffer)) return;
+    if (wait->begun_operation < rings_->history().operations()) return;
+    read_report();
+    rings_->history().checkpoint_idle(cpu, buffer, parser_.bytes_fed());
+}
+
+void Stage::check_pages() {
+    for (const auto& [index, id] : served_) {
+        if (std::optional<Finding> finding = rings_->check_metadata(index)) stop_with(*finding);
+    }
+}
+
+// -- Waits -----------------------------------------------------------------------------------
+
+milliseconds Stage::time_to_hang(Quiet quiet) const {
+    const milliseconds time = quiet == Quiet::settling   ? kSettle
+                              : quiet == Quiet::spinning ? kSpin
+                                                         : kLimit;
+    return scaled(time, settings_.timeout_scale * settings_.patience);
+}
+
+std::optional<Clock::duration> Stage::processor_time() const {
+    clockid_t clock{};
+    timespec time{};
+    const pid_t pid = tracer_->testee_pid();
+    if (pid == 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return std::nullopt;
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+Clock::duration Stage::limit() const {
+    if (settings_.debug) return kDebugLimit;
+    return scaled(kLimit, settings_.timeout_scale);
+}
+
+bool Stage::owes_nothing() const {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (!progress_->ended(cpu) && progress_->first_undelivered(cpu)) return false;
+    }
+    return true;
+}
+
+Stage::Quiet Stage::look_for_quiet() {
+    if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
+    const Inspection inspection = tracer_->inspect();
+    // What it wrote before it blocked is progress too.
+    read_report();
+    const bool nothing_runs =
+        !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
+        std::all_of(inspection.threads.begin(), inspection.threads.end(),
+                    [](const auto& thread) { return thread.activity == Activity::kBlocked; });
+    const TimePoint now = Clock::now();
+    if (looked_at_ != last_change_) {
+        looks_ = quiet_looks_ = 0;
+        processor_time_before_ = processor_time().value_or(Clock::duration{});
+    }
+    looked_at_ = last_change_;
+    if (now - last_change_ < kLookEvery) return Quiet::no;
+    if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
+    // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
+    // most found it blocked. (Time alone may have passed for the runner as well.)
+    ++looks_;
+    quiet_looks_ += nothing_runs ? 1 : 0;
+    if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
+        now - last_change_ > time_to_hang(Quiet::settling))
+        return Quiet::settling;
+    if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
+                                time_to_hang(Quiet::spinning))
+        return Quiet::spinning;
+    return Quiet::no;
+}
+
+bool Stage::is_at_rest() {
+    const Quiet quiet = look_for_quiet();
+    return quiet == Quiet::settling || quiet == Quiet::for_good;
+}
+
+// E19: retired buffers are nudged for as long as they are mapped. True: one was.
+bool Stage::nudge_retired() {
+    bool nudged = false;
+    if (!nudging_) return false;
+    for (const Mapping& mapping : tracer_->mappings()) {
+        const std::optional<BufferIndex> index = index_of(mapping.buffer);
+        if (!index || !rings_->history().buffer(*index).retired) continue;
+        // In the middle of an emission (E16) its producer does nothing else.
+        if (rings_->is_reserved(cpu_of(*index))) continue;
+        if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
+        rings_->nudge(*index);
+        nudged = true;
+    }
+    if (nudged) last_change_ = Clock::now();
+    return nudged;
+}
+
+void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
+                       const std::string& what) {
+    Patience patience(settings_.debug ? limit() : time_to_hang(Quiet::no));
+    std::uint64_t hits = guard_hits_;
+    milliseconds interval = kFirstNudge;
+    TimePoint next_nudge = Clock::now() + interval;
+    while (pending()) {
+        if (ended_) stop_ended();
+        pump(Clock::now() + kPoll);
+        if (!pending()) break;
+        if (owing()) stop_at_malformed();
+        // It is stopped at every access: the time counts from the last one on. (Who guards pages
+        // lets go of one that spins.)
+        if (std::exchange(hits, guard_hits_) != guard_hits_) patience.restart();
+        if (on_round_ && on_round_(false)) continue;
+        const Quiet quiet = look_for_quiet();
+        if (quiet != Quiet::no && pending() && !ended_ && owing()) {
+            if (on_round_ && on_round_(true)) continue;
+            if (quiet != Quiet::spinning && nudge_retired()) continue;
+            stop_hung(what, quiet);
+        }
+        if (Clock::now() >= next_nudge && !ended_ && owing()) {
+            nudge_retired();
+            interval *= 2;
+            next_nudge = Clock::now() + interval;
+        }
+        if (patience.is_over(tracer_->testee_threads())) stop_hung(what, Quiet::no);
+    }
+    check_pages();
+}
+
+void Stage::wait_until(const std::function<bool()>& condition, const std::string& what) {
+    wait_while([&] { return !condition(); }, [] { return true; }, what);
+}
+
+bool Stage::wait_until_or_asleep(const std::function<bool()>& condition, std::uint32_t cpu) {
+    bool came = false;
+    wait_while(
+        [&] {
+            came = came || condition();
+            return !came && !progress_->ended(cpu) &&
+                   !(asleep(cpu) && !progress_->first_undelivered(cpu));
+        },
+        [&] { return progress_->first_undelivered(cpu) != nullptr; },
+        "the testee to act or to sleep");
+    return came;
+}
+
+bool Stage::all_mapped() const {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (progress_->ended(cpu)) continue;
+        const std::vector<BufferIndex>& buffers = rings_->history().buffers_of(cpu);
+        if (std::none_of(buffers.begin(), buffers.end(),
+                         [this](BufferIndex index) { return mapped_.contains(index); }))
+            return false;
+    }
+    return true;
+}
+
+void Stage::wait_mapped() {
+    wait_while([this] { return !all_mapped(); }, [] { return true; },
+               "every buffer to be mapped or refused");
+}
+
+bool Stage::wait_mapped_or_exit() {
+    const auto gave_up = [this] {
+        return ended_ && ended_->kind == EndKind::kExited && ended_->exit_status != 0;
+    };
+    wait_while([&] { return !all_mapped() && !gave_up(); }, [] { return true; },
+               "every buffer to be mapped or refused");
+    return !gave_up();
+}
+
+void Stage::wait_delivered(std::uint32_t cpu) {
+    const auto pending = [this, cpu] {
+        return !progress_->ended(cpu) && progress_->first_undelivered(cpu) != nullptr;
+    };
+    wait_while(pending, pending, fmt::format("CPU {} to be drained", cpu));
+}
+
+void Stage::wait_delivered() {
+    const auto pending = [this] { return !all_mapped() || !owes_nothing(); };
+    wait_while(pending, pending, "every CPU to be drained");
+}
+
+void Stage::wait_asleep(std::uint32_t cpu) {
+    const auto pending = [this, cpu] {
+        return !progress_->ended(cpu) &&
+               (progress_->first_undelivered(cpu) != nullptr || !asleep(cpu));
+    };
+    wait_while(pending, pending,
+               fmt::format("CPU {} to be drained, and its consumer to sleep by futex on "
+                           "futex_counter",
+                           cpu));
+    if (!progress_->ended(cpu)) take_checkpoint(cpu);
+}
+
+void Stage::wait_asleep_or_stuck(std::uint32_t cpu) {
+    const TimePoint end = Clock::now() + kStuck;
+    while (!ended_ && !asleep(cpu) && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
+    if (ended_) stop_ended();
+}
+
+void Stage::wait_tolerated_at_rest() {
+    const auto all_refused = [this] {
+        for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+            if (rings_->history().tolerated(cpu) && !progress_->ended(cpu)) return false;
+        }
+        return true;
+    };
+    // A look is of use only after a while in which nothing moved: look_for_quiet sees to that.
+    wait_while([&] { return !ended_ && !all_refused() && !is_at_rest(); }, [] { return false; },
+               "the testee to refuse what it was shown, or to sleep");
+}
+
+void Stage::wait_asleep() {
+    wait_mapped();
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) wait_asleep(cpu);
+}
+
+void Stage::let_run(std::uint64_t milliseconds_to_run) {
+    const TimePoint end = Clock::now() + milliseconds(milliseconds_to_run);
+    while (!ended_ && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
+}
+
+}  // namespace kmes::conformance
