@@ -76,7 +76,7 @@ TEST_F(ConfigurationDeathTest, APlantedBugIsReported) {
     if (kAsked == Configuration::kAsan) {
         EXPECT_DEATH(use_after_free(), "heap-use-after-free");
     }
-    if (kAsked == Configuration::kUbsan) {
+    if (kAsked == Configuration::kAsan || kAsked == Configuration::kUbsan) {
         EXPECT_DEATH(overflow(), "signed integer overflow");
     }
     if (kAsked == Configuration::kTsan) {
