@@ -155,6 +155,20 @@ AddressForm describe_memory(const Decoded& decoded, const ZydisDecodedOperand& o
     return form;
 }
 
+bool takes_flags(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
+        case ZYDIS_MNEMONIC_POPF:
+        case ZYDIS_MNEMONIC_POPFD:
+        case ZYDIS_MNEMONIC_POPFQ:
+        case ZYDIS_MNEMONIC_IRET:
+        case ZYDIS_MNEMONIC_IRETD:
+        case ZYDIS_MNEMONIC_IRETQ:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool is_full_barrier(const Decoded& decoded) {
     switch (decoded.instruction.mnemonic) {
         case ZYDIS_MNEMONIC_MFENCE:
@@ -275,6 +289,10 @@ Instruction decode_instruction(const uint8_t* code, size_t code_bytes) {
     result.is_locked = (instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
                        (instruction.mnemonic == ZYDIS_MNEMONIC_XCHG && !result.memory.empty());
     result.is_full_barrier = result.is_locked || is_full_barrier(decoded);
+    result.takes_flags = takes_flags(instruction.mnemonic);
+    result.pushes_flags = instruction.mnemonic == ZYDIS_MNEMONIC_PUSHF ||
+                          instruction.mnemonic == ZYDIS_MNEMONIC_PUSHFD ||
+                          instruction.mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
     return result;
 }
 

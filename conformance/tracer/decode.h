@@ -86,6 +86,8 @@ struct Instruction {
     bool is_system_call = false;
     bool never_faults = false;  // names memory that it does not touch, or only as a hint
     bool is_locked = false;     // also xchg with memory
+    bool pushes_flags = false;  // pushf: a single step of it leaves the trap flag on the stack
+    bool takes_flags = false;   // popf, iret: the kernel takes the trap flag for the testee's own
     StringForm string;
     std::vector<AddressForm> memory;
     // Bits of general registers: used otherwise than in an address; written in 32 or 64 bits.

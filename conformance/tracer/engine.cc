@@ -27,6 +27,8 @@ namespace {
 
 // How long the loop sleeps at most before it looks at the output files.
 constexpr auto kTick = std::chrono::milliseconds(20);
+// More of them take turns, which costs a call each time.
+constexpr size_t kFewThreads = 6;
 // Killed processes are gone in microseconds; only a kernel in trouble needs longer.
 constexpr auto kKillLimit = std::chrono::seconds(20);
 constexpr int kLowestFd = 10;
@@ -350,6 +352,7 @@ void Tracer::Engine::resume(Thread& thread) {
     thread.is_in_group_stop = request == PTRACE_LISTEN;
     thread.is_stepping = request == PTRACE_SINGLESTEP;
     if (thread.is_stepping) thread.was_stepped = true;
+    if (thread.shows_trap_flag && !thread.is_stepping) clear_trap_flag(thread);
     const int signal_number = thread.deliver_signal;
     // Given to another kind of stop than its own, a signal comes back in a stop of its own, with
     // its information lost.
@@ -399,11 +402,25 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
             continue;
         }
         Thread& thread = record(*received);
-        if (frozen_ && is_testee(thread) && thread.stopped && WIFSTOPPED(received->status)) {
+        const bool takes_turns = threads_.size() > kFewThreads;
+        const bool must_wait =
+            frozen_ && is_testee(thread) && thread.stopped && WIFSTOPPED(received->status);
+        if (takes_turns || must_wait) {
             put_off(thread, received->status);
         } else {
             handle(received->tid, received->status);
         }
+        if (takes_turns) receive_all();
+    }
+}
+
+// The kernel looks for a stop among the threads in the order of their age: of many that stop again
+// and again, the youngest would never be told. So all that have stopped are taken, and each has its
+// turn.
+void Tracer::Engine::receive_all() {
+    while (const auto received = timer_.wait({})) {
+        if (received->first < 0) return;
+        put_off(record({received->first, received->second}), received->second);
     }
 }
 

@@ -76,6 +76,7 @@ struct ActiveWait {
 struct Redirect {
     uint64_t original_arguments[6] = {};
     int scratch_slot = -1;
+    uint64_t scratch_bytes = 0;  // of the slot that are in use
 };
 
 // A memory operand of an instruction that lies in a mapping of a buffer, with its last byte at
@@ -133,6 +134,8 @@ struct Thread {
     int64_t call_result = 0;         // received == kExit
     bool is_stepping = false;        // it was let go for one instruction
     bool was_stepped = false;        // once, at least
+    bool steps_pushf = false;        // that instruction is a pushf
+    bool shows_trap_flag = false;    // it has stepped a popf: the flag of later steps stays
     bool is_in_group_stop = false;   // let go to wait for SIGCONT
     bool leaves_for_kernel = false;  // its next instruction is a system call, or it is in one
     bool late_guard_fault = false;   // its SIGSEGV of a guard was pending when the guard went
@@ -225,6 +228,8 @@ class Tracer::Engine {
     GuardHandler guard_handler_;
     std::optional<NextInstruction> next_instruction(pid_t tid);
     bool step_over(pid_t tid);
+    void clear_pushed_trap_flag(const Thread& thread);
+    void clear_trap_flag(Thread& thread);
     void kill_all();
     bool detach(TimePoint deadline);
     void pump_output();
@@ -238,6 +243,7 @@ class Tracer::Engine {
     bool checks_by_watchpoints_ = false;
     WatchCheck watch_check_;
     uint64_t lost_stops_ = 0;
+    uint64_t redirected_calls_ = 0;
     pid_t testee_ = 0;
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
@@ -257,6 +263,7 @@ class Tracer::Engine {
     std::optional<int> wait_for_thread(pid_t tid);        // other threads' stops go to the backlog
     void put_off(Thread& thread, int status);             // its stop or end is handled later
     bool handle_backlog();
+    void receive_all();
     bool drop_from_backlog(pid_t tid);  // true if something was there
     void resume_ready();
     bool may_run(const Thread& thread) const;
@@ -398,6 +405,10 @@ class Tracer::Engine {
     bool redirect_arguments(Thread& thread, user_regs_struct& registers);
     void undo_redirect(Thread& thread, user_regs_struct& registers);
     uint64_t unguarded_address(uint64_t address);
+    uint64_t put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
+                              size_t size_bytes);
+    bool rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer, uint64_t count);
+    void rewrite_message(Thread& thread, Redirect& redirect, uint64_t& pointer);
     bool rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer, size_t count,
                         size_t stride, size_t address_offset);
 

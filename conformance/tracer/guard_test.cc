@@ -91,6 +91,49 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 0\nlast 42\n");
 }
 
+// A step's own trap flag is not in the flags that the testee keeps, and takes back later.
+TEST_P(GuardTest, AStepIsNotSeenInTheFlags) {
+    TestRun run(options_for(GetParam()));
+    run.start("flags");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    size_t hits = 0;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        ++hits;
+        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        for (int i = 0; i < 1000; ++i) {
+            const auto between = run.tracer.next_instruction(hit->tid);
+            ASSERT_TRUE(between);
+            if (between->is_system_call || !run.tracer.step_over(hit->tid)) break;
+        }
+    });
+    EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
+    EXPECT_EQ(hits, 2u);
+    EXPECT_EQ(run.tracer.standard_output(), "seen 0\ntrap flag 0\n");
+}
+
+// The same where every instruction is stepped.
+TEST_P(GuardTest, SingleStepsAreNotSeenInTheFlags) {
+    TracerOptions options = options_for(GetParam());
+    options.stepping = Stepping::kSingleStep;
+    TestRun run(options);
+    run.start("flags");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    size_t hits = 0;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        if (std::get_if<GuardHit>(&event) == nullptr || ++hits == 1) return;
+        EXPECT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    });
+    EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
+    EXPECT_EQ(hits, 2u);
+    EXPECT_EQ(run.tracer.standard_output(), "seen 0\ntrap flag 0\n");
+}
+
 TEST_P(GuardTest, AReleasedGuardIsGone) {
     TestRun run(options_for(GetParam()));
     run.start("accesses");
@@ -192,9 +235,10 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(hits, 0u) << "a forked child reads the page without a guard";
     EXPECT_EQ(ends, (std::vector<int64_t>{0, 0}));
-    EXPECT_EQ(run.tracer.standard_error(), "*xy*xmmmm");
+    EXPECT_EQ(run.tracer.standard_error(), "*xy*xmmmm*xy");
     EXPECT_EQ(run.tracer.standard_output(),
-              "write 3\nwritev 6\nwaitv 0\nvector kept 1\nwait 0\nchild 12\n");
+              "write 3\nwritev 6\nsendmsg 6\nmessage kept 1\nreadv of itself 3\nwaitv 0\n"
+              "vector kept 1\nwait 0\nchild 12\n");
 }
 
 // A thread that stands at the entry of its wait, or sleeps in a timed one, when the guard comes:

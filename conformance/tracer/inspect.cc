@@ -5,20 +5,27 @@
 // Knows /proc and the arguments of waiting calls.
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
+#include <string>
+#include <string_view>
 
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/proc.h"
 
 namespace kmes::conformance {
 namespace {
 
 constexpr int64_t kNanosecondsInSecond = 1'000'000'000;
 constexpr int64_t kNanosecondsInMillisecond = 1'000'000;
+constexpr uint64_t kPolledAtMost = 64;
 
 void limit_by_timespec(ThreadState& state, uint64_t address, TimeLimit kind) {
     if (address == 0) return;
@@ -83,7 +90,77 @@ void find_limit(ThreadState& state) {
 }
 
 bool can_end_by_itself(const ThreadState& state) {
-    return state.limit != TimeLimit::kNone || state.is_restarted;
+    return state.limit != TimeLimit::kNone || state.is_restarted || state.is_up_to_kernel;
+}
+
+// Pipes, sockets and eventfds wait for somebody; a timer, a disk, a device does not.
+bool is_up_to_kernel(pid_t tid, uint64_t fd) {
+    constexpr std::string_view kUpToSomebody[] = {"pipe:", "socket:", "anon_inode:[eventfd]",
+                                                  "anon_inode:[signalfd]", "anon_inode:[pidfd]"};
+    char link[64] = {};
+    const std::string path =
+        "/proc/" + std::to_string(tid) + "/fd/" + std::to_string(static_cast<int32_t>(fd));
+    if (readlink(path.c_str(), link, sizeof link - 1) < 0) return false;
+    return std::none_of(
+        std::begin(kUpToSomebody), std::end(kUpToSomebody),
+        [&](std::string_view kind) { return std::string_view(link).starts_with(kind); });
+}
+
+bool is_one_up_to_kernel(pid_t tid, uint64_t array, uint64_t count) {
+    for (uint64_t i = 0; i < std::min(count, kPolledAtMost); ++i) {
+        const auto polled = read_value<pollfd>(tid, array + i * sizeof(pollfd));
+        if (polled && polled->fd >= 0 && is_up_to_kernel(tid, static_cast<uint64_t>(polled->fd)))
+            return true;
+    }
+    return false;
+}
+
+// By the lines "tfd: NUMBER ..." of its fdinfo.
+bool is_one_of_epoll_up_to_kernel(pid_t tid, uint64_t epoll) {
+    constexpr std::string_view kName = "tfd:";
+    const auto content = read_small_file("/proc/" + std::to_string(tid) + "/fdinfo/" +
+                                         std::to_string(static_cast<int32_t>(epoll)));
+    if (!content) return false;
+    for (size_t at = content->find(kName); at != std::string::npos; at = content->find(kName, at)) {
+        at += kName.size();
+        if (is_up_to_kernel(tid, strtoull(content->c_str() + at, nullptr, 10))) return true;
+    }
+    return false;
+}
+
+// A call without a limit that ends by the kernel's own doing.
+bool waits_for_kernel(const ThreadState& state) {
+    const uint64_t* a = state.arguments;
+    switch (state.call_number) {
+        case SYS_read:
+        case SYS_readv:
+        case SYS_write:
+        case SYS_writev:
+            return is_up_to_kernel(state.tid, a[0]);
+        case SYS_poll:
+        case SYS_ppoll:
+            return is_one_up_to_kernel(state.tid, a[0], a[1]);
+        case SYS_epoll_wait:
+        case SYS_epoll_pwait:
+        case SYS_epoll_pwait2:
+            return is_one_of_epoll_up_to_kernel(state.tid, a[0]);
+        case SYS_select:
+        case SYS_pselect6:
+        case SYS_io_getevents:
+        case SYS_io_pgetevents:
+        case SYS_io_uring_enter:
+        case SYS_fsync:
+        case SYS_fdatasync:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Timers of the process whose signals may interrupt any call. (Those of setitimer are not told.)
+bool has_timers(pid_t process) {
+    const auto content = read_small_file("/proc/" + std::to_string(process) + "/timers");
+    return content && !content->empty();
 }
 
 }  // namespace
@@ -121,6 +198,7 @@ void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) 
         limit_by_timespec(state, state.arguments[4], TimeLimit::kAbsolute);
     } else {
         find_limit(state);
+        state.is_up_to_kernel = waits_for_kernel(state);
     }
 }
 
@@ -187,7 +265,7 @@ Inspection Tracer::Engine::inspect() {
         ++blocked;
     }
     inspection.all_blocked = is_steady && blocked > 0 && events_.empty() && backlog_.empty();
-    inspection.all_blocked_for_good = inspection.all_blocked && is_for_good;
+    inspection.all_blocked_for_good = inspection.all_blocked && is_for_good && !has_timers(testee_);
     return inspection;
 }
 

@@ -210,6 +210,29 @@ TEST(Endurance, AThousandRunsLeaveNothing) {
     EXPECT_EQ(errno, ECHILD);
 }
 
+// Of many threads that stop all the time, the last one has its turn, too.
+TEST(Threads, EachGetsItsTurn) {
+    TestRun run;
+    run.start("crowd");
+    ASSERT_TRUE(run.next<Mapped>());
+    EXPECT_EQ(run.finish().exit_status, 7);
+}
+
+TEST(Threads, WhatTheKernelEndsByItselfIsNotForGood) {
+    for (const std::string on : {"read", "poll", "epoll", "eventfd"}) {
+        TestRun run;
+        run.tracer.start({testdata("testee"), "blocked-on", on});
+        ASSERT_TRUE(run.next<Mapped>());
+        Inspection inspection;
+        for (const TimePoint deadline = limit(); !inspection.all_blocked;) {
+            ASSERT_LT(Clock::now(), deadline) << on;
+            run.tracer.wait(Clock::now() + std::chrono::milliseconds(2));
+            inspection = run.tracer.inspect();
+        }
+        EXPECT_EQ(inspection.all_blocked_for_good, on == "eventfd") << on;
+    }
+}
+
 TEST(ThisThread, GetsItsSignalsBack) {
     sigset_t before;
     pthread_sigmask(SIG_SETMASK, nullptr, &before);

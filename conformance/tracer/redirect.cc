@@ -2,10 +2,11 @@
 //
 // While pages are guarded, the kernel could not follow the testee's own pointers into them
 // (EFAULT). For the time of one system call they are led to the hidden mapping of the same buffer:
-// plain pointers, iovec arrays, futex_waitv vectors. A futex there is the same futex (shared ones
-// are keyed by file and offset). Knows calls and mappings.
+// plain pointers, iovec arrays (of a message, too), futex_waitv vectors. A futex there is the same
+// futex (shared ones are keyed by file and offset). Knows calls and mappings.
 
 #include <linux/futex.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -63,8 +64,29 @@ uint64_t Tracer::Engine::unguarded_address(uint64_t address) {
     return address - mapping->mapping.address + mapping->hidden;
 }
 
-// Copies an array of structures with an address in each to a slot of scratch memory, addresses
-// changed.
+// A copy of `bytes` in the scratch memory of this call; 0 where there is none left.
+uint64_t Tracer::Engine::put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
+                                          size_t size_bytes) {
+    if (redirect.scratch_bytes + size_bytes > kPageBytes) return 0;
+    if (redirect.scratch_slot < 0) {
+        const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
+        if (slot == scratch_slots_.end()) {
+            push(TracerTrouble{
+                thread.tid, "more than 64 system calls with pointers into guarded pages at once"});
+            return 0;
+        }
+        *slot = true;
+        redirect.scratch_slot = static_cast<int>(slot - scratch_slots_.begin());
+    }
+    const uint64_t copy = process_of(thread).scratch +
+                          kPageBytes * static_cast<uint64_t>(1 + redirect.scratch_slot) +
+                          redirect.scratch_bytes;
+    if (!write_memory(thread.tid, copy, bytes, size_bytes)) return 0;
+    redirect.scratch_bytes += size_bytes;
+    return copy;
+}
+
+// Copies an array of structures with an address in each, addresses changed.
 bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
                                     size_t count, size_t stride, size_t address_offset) {
     const size_t size_bytes = count * stride;
@@ -81,20 +103,27 @@ bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t
         memcpy(at, &changed, sizeof changed);
     }
     if (!is_changed) return false;
-    const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
-    if (slot == scratch_slots_.end()) {
-        push(TracerTrouble{thread.tid,
-                           "more than 64 system calls with pointers into guarded pages at once"});
-        return false;
-    }
-    const auto index = slot - scratch_slots_.begin();
-    const uint64_t copy =
-        process_of(thread).scratch + kPageBytes * static_cast<uint64_t>(1 + index);
-    if (!write_memory(thread.tid, copy, content.data(), size_bytes)) return false;
-    *slot = true;
-    redirect.scratch_slot = static_cast<int>(index);
+    const uint64_t copy = put_into_scratch(thread, redirect, content.data(), size_bytes);
+    if (copy == 0) return false;
     pointer = copy;
     return true;
+}
+
+bool Tracer::Engine::rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer,
+                                   uint64_t count) {
+    return rewrite_vector(thread, redirect, pointer, std::min<uint64_t>(count, kPageBytes),
+                          sizeof(iovec), offsetof(iovec, iov_base));
+}
+
+// Of sendmsg, which writes nothing into it.
+void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_t& pointer) {
+    auto message = read_value<msghdr>(thread.tid, pointer);
+    if (!message) return;
+    auto vector = reinterpret_cast<uint64_t>(message->msg_iov);
+    if (!rewrite_iovec(thread, redirect, vector, message->msg_iovlen)) return;
+    message->msg_iov = reinterpret_cast<iovec*>(vector);
+    const uint64_t copy = put_into_scratch(thread, redirect, &*message, sizeof *message);
+    if (copy != 0) pointer = copy;
 }
 
 bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
@@ -114,13 +143,23 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
         rewrite_vector(thread, redirect, arguments[0], std::min<uint64_t>(arguments[1], kPageBytes),
                        kWaitvEntryBytes, kWaitvAddressAt);
     } else if (takes_iovec(number)) {
-        rewrite_vector(thread, redirect, arguments[1], std::min<uint64_t>(arguments[2], kPageBytes),
-                       sizeof(iovec), offsetof(iovec, iov_base));
+        rewrite_iovec(thread, redirect, arguments[1], arguments[2]);
+    } else if (number == SYS_sendmsg) {
+        rewrite_message(thread, redirect, arguments[1]);
+    } else if (number == SYS_process_vm_readv || number == SYS_process_vm_writev) {
+        rewrite_iovec(thread, redirect, arguments[1], arguments[2]);
+        if (static_cast<pid_t>(arguments[0]) == testee_)
+            rewrite_iovec(thread, redirect, arguments[3], arguments[4]);
     }
-    if (std::equal(arguments, arguments + 6, redirect.original_arguments)) return false;
+    if (std::equal(arguments, arguments + 6, redirect.original_arguments)) {
+        if (redirect.scratch_slot >= 0)
+            scratch_slots_[static_cast<size_t>(redirect.scratch_slot)] = false;
+        return false;
+    }
     set_arguments(registers, arguments);
     if (!write_registers(thread.tid, registers)) return false;
     thread.redirect = redirect;
+    ++redirected_calls_;
     return true;
 }
 

@@ -48,6 +48,8 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
     for (;;) {
         auto pending = look(thread);
         if (!pending) return true;
+        thread.steps_pushf = pending->code->instruction().pushes_flags;
+        thread.shows_trap_flag |= pending->code->instruction().takes_flags;
         if (checks_by_watchpoints_) {
             arm_watchpoints(thread);
             thread.step_operands = pending->operands;

@@ -31,6 +31,7 @@ constexpr auto kFreezeLimit = std::chrono::seconds(10);
 constexpr uint64_t kAllButTrapAndSegv =
     ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
 constexpr uint64_t kAlwaysSet = 2;  // a bit of the flags
+constexpr uint16_t kTrapFlag = 0x100;
 constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
 constexpr uint64_t kCacheLineBytes = 64;
 constexpr uint64_t kWordBytes = 8;
@@ -125,6 +126,25 @@ bool is_sent_by_somebody(const siginfo_t& info) {
 
 }  // namespace
 
+// Behind a pushf that was stepped: the flag of the step is in the flags that it has pushed, and
+// would trap where they are taken back. A testee that has set it itself keeps it.
+void Tracer::Engine::clear_pushed_trap_flag(const Thread& thread) {
+    const auto registers = read_registers(thread.tid);
+    if (!registers || ((registers->eflags & kTrapFlag) != 0 && !thread.shows_trap_flag)) return;
+    auto pushed = read_value<uint16_t>(thread.tid, registers->rsp);
+    if (!pushed) return;
+    *pushed &= static_cast<uint16_t>(~kTrapFlag);
+    write_memory(thread.tid, registers->rsp, &*pushed, sizeof *pushed);
+}
+
+// From a popf that was stepped on, the kernel does not take back the flag that it sets for a step.
+void Tracer::Engine::clear_trap_flag(Thread& thread) {
+    auto registers = read_registers(thread.tid);
+    if (!std::exchange(thread.shows_trap_flag, false) || !registers) return;
+    registers->eflags &= ~static_cast<unsigned long long>(kTrapFlag);
+    write_registers(thread.tid, *registers);
+}
+
 // One instruction, with all that could come between blocked.
 GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     uint64_t mask = 0;
@@ -153,7 +173,13 @@ bool Tracer::Engine::step_over(pid_t tid) {
     if (thread == nullptr || !thread->stopped || thread->queued_events != 0 || thread->in_backlog)
         return false;
     thread->pending.reset();
+    const auto registers = read_registers(tid);
+    if (!registers) return false;
+    const auto code = code_at(*thread, registers->rip);
+    thread->shows_trap_flag |= code->instruction().takes_flags;
     const GuardStep::Outcome outcome = step_once(*thread);
+    if (code->instruction().pushes_flags && outcome == GuardStep::Outcome::kDone)
+        clear_pushed_trap_flag(*thread);
     // To be handled by the next wait(), where a handler may be asked.
     if (outcome == GuardStep::Outcome::kOtherFault) put_off(*thread, thread->status);
     return outcome == GuardStep::Outcome::kDone;

@@ -197,6 +197,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     thread.deliver_signal = signal_number;
     if (is_own_step(thread)) {
         thread.deliver_signal = 0;
+        if (std::exchange(thread.steps_pushf, false)) clear_pushed_trap_flag(thread);
         check_step(thread, thread.step_operands, thread.step_place);
         return;
     }

@@ -110,6 +110,9 @@ std::string Tracer::stepping_reason() const {
 uint64_t Tracer::lost_stops() const {
     return engine_->lost_stops_;
 }
+uint64_t Tracer::redirected_calls() const {
+    return engine_->redirected_calls_;
+}
 WatchCheck Tracer::watch_check() const {
     return engine_->watch_check_;
 }

@@ -36,13 +36,13 @@
 // stop, with the thread's signals blocked; addresses stay where the kernel puts them.
 //
 // What it cannot see: io_uring's futex operations; system calls that reach guarded pages through
-// msghdr or deeper structures (they get EFAULT; plain pointers, iovec and futex_waitv vectors are
-// redirected); processes made by clone3 with CLONE_UNTRACED; 32-bit programs. A guard that is hit
-// while the thread blocks or ignores SIGSEGV resets that thread's SIGSEGV action to the default
-// (the kernel does). Guards want report_futex on: a timed wait that they interrupt could not be
-// begun again otherwise. A testee with a seccomp filter of its own must let through the calls that
-// are injected (openat, mmap, munmap, mprotect, close, getpid).
-// x86-64 only: elsewhere every run gives one Ended{kNotTraceable}.
+// deeper structures, or by io_uring (they get EFAULT; plain pointers, iovec, the msghdr of sendmsg
+// and futex_waitv vectors are redirected); processes made by clone3 with CLONE_UNTRACED; 32-bit
+// programs. A guard that is hit while the thread blocks or ignores SIGSEGV resets that thread's
+// SIGSEGV action to the default (the kernel does). Guards want report_futex on: a timed wait that
+// they interrupt could not be begun again otherwise. A testee with a seccomp filter of its own must
+// let through the calls that are injected (openat, mmap, munmap, mprotect, close, getpid). x86-64
+// only: elsewhere every run gives one Ended{kNotTraceable}.
 
 #ifndef CONFORMANCE_TRACER_TRACER_H_
 #define CONFORMANCE_TRACER_TRACER_H_
@@ -134,6 +134,8 @@ struct ThreadState {
     std::vector<FutexWord>
         words;  // kBlocked in a futex wait: its ring words, with the values that stand there now
     bool is_restarted = false;  // in restart_syscall: a timed call that was interrupted by a stop
+    // kBlocked: on a file that the kernel makes ready by itself (a timerfd, an io_uring, a device).
+    bool is_up_to_kernel = false;
 };
 
 struct Inspection {
@@ -299,6 +301,8 @@ class Tracer {
     WatchCheck watch_check() const;
     // How many threads stood still although nobody held them, and were let go again.
     uint64_t lost_stops() const;
+    // System calls that had pointers into guarded pages: the kernel accessed them, unseen.
+    uint64_t redirected_calls() const;
 
     class Engine;  // for the files of this folder
 

@@ -97,6 +97,9 @@ std::string Tracer::stepping_reason() const {
 uint64_t Tracer::lost_stops() const {
     return 0;
 }
+uint64_t Tracer::redirected_calls() const {
+    return 0;
+}
 WatchCheck Tracer::watch_check() const {
     return {};
 }

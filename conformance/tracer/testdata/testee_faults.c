@@ -7,15 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +93,21 @@ static int mode_accesses(char** argv) {
     return 0;
 }
 
+/* The flags as they are between two accesses. */
+static int mode_flags(char** argv) {
+    (void)argv;
+    attach_and_map();
+    volatile uint64_t* write_pos = (volatile uint64_t*)(maps[0] + 64);
+    uint64_t seen = *write_pos;
+    uint64_t flags = 0;
+    __asm__ volatile("pushfq; popq %0; pushq %0; popfq" : "=r"(flags) : : "memory", "cc");
+    __asm__ volatile("pushfq; popfq" : : : "memory", "cc");
+    seen += *write_pos;
+    say("seen", (long)seen);
+    say("trap flag", (long)(flags >> 8 & 1));
+    return 0;
+}
+
 static int mode_rep_movsb(char** argv) {
     (void)argv;
     attach_and_map();
@@ -136,6 +156,16 @@ static int mode_guarded_calls(char** argv) {
     say("write", write(2, data + 5, 3));
     struct iovec parts[2] = {{data + 5, 2}, {maps[0], 4}};
     say("writev", writev(2, parts, 2));
+    int ends[2];
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    say("sendmsg", sendmsg(ends[0], &message, 0));
+    say("message kept", message.msg_iov == parts && parts[0].iov_base == data + 5);
+    char copy[4] = "";
+    struct iovec to = {copy, 3};
+    struct iovec from = {data + 5, 3};
+    say("readv of itself", process_vm_readv(getpid(), &to, 1, &from, 1, 0));
+    write(2, copy, 3);
     struct futex_waitv words[1] = {{.uaddr = (uint64_t)(uintptr_t)word_of(0), .flags = FUTEX_32}};
     long woken = syscall(SYS_futex_waitv, words, 1, 0, NULL, CLOCK_MONOTONIC);
     say("waitv", woken < 0 ? -errno : woken);
@@ -203,6 +233,49 @@ static int mode_all_asleep(char** argv) {
     for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, sleep_on, (void*)(intptr_t)i);
     for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
     return 0;
+}
+
+/* Many that never rest, and the youngest has something to do. */
+enum { kCrowd = 40 };
+static pthread_barrier_t crowd_is_here;
+
+static void wait_briefly(void) {
+    const struct timespec brief = {0, 1};
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &brief);
+}
+
+static void* crowd(void* argument) {
+    const int is_youngest = (intptr_t)argument == kCrowd - 1;
+    pthread_barrier_wait(&crowd_is_here);
+    for (int i = 0; !is_youngest || i < 50; ++i) wait_briefly();
+    exit(7);
+}
+
+static int mode_crowd(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pthread_t thread;
+    pthread_barrier_init(&crowd_is_here, NULL, kCrowd);
+    for (intptr_t i = 0; i < kCrowd; ++i) pthread_create(&thread, NULL, crowd, (void*)i);
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+/* Blocked without a limit, but for what a file gives: a timer's at some time, an eventfd never. */
+static int mode_blocked_on(char** argv) {
+    attach_and_map();
+    const int is_timer = strcmp(argv[2], "eventfd") != 0;
+    const struct itimerspec late = {{0, 0}, {1000, 0}};
+    const int fd = is_timer ? timerfd_create(CLOCK_MONOTONIC, 0) : eventfd(0, 0);
+    if (is_timer) timerfd_settime(fd, 0, &late, NULL);
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    struct epoll_event event = {.events = EPOLLIN};
+    const int set = epoll_create1(0);
+    epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+    uint64_t times = 0;
+    if (strcmp(argv[2], "poll") == 0) poll(&polled, 1, -1);
+    if (strcmp(argv[2], "epoll") == 0) epoll_wait(set, &event, 1, -1);
+    return read(fd, &times, sizeof times) < 0;
 }
 
 static void* outlive(void* argument) {
@@ -370,6 +443,9 @@ const struct mode kOtherModes[] = {
     {"read-behind", mode_read_behind},
     {"abort", mode_abort},
     {"accesses", mode_accesses},
+    {"flags", mode_flags},
+    {"crowd", mode_crowd},
+    {"blocked-on", mode_blocked_on},
     {"rep-movsb", mode_rep_movsb},
     {"guarded-threads", mode_guarded_threads},
     {"guarded-calls", mode_guarded_calls},
