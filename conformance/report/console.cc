@@ -40,6 +40,8 @@ std::string_view spoken_name(Verdict verdict) {
 std::string explored_text(const CaseResult& result) {
     if (!result.explored) return {};
     const Explored& explored = *result.explored;
+    if (explored.schedules == 0 && explored.whole)
+        return fmt::format("  nothing to explore: {}", printable(result.message));
     return fmt::format("  {} schedule{} in {:.1f} s{}", explored.schedules,
                        explored.schedules == 1 ? "" : "s", explored.seconds,
                        explored.whole ? ", all of them" : "");

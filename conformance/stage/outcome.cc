@@ -159,6 +159,11 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         finding.sequence = owed->sequence;
         stop_with(finding);
     }
+    // Everything is delivered, and somebody else may be the one who sleeps.
+    if (has_forked_ && tracer_->inspect().other_processes)
+        stop_inconclusive(
+            "the testee has child processes, which may be the ones that sleep: the suite follows "
+            "one process. Let it consume with threads in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));

@@ -181,6 +181,7 @@ void Stage::read_report() {
 
 void Stage::pump(TimePoint deadline) {
     if (settings_.stop->load()) throw SuiteError("interrupted");
+    between_timed_waits_ = 0;
     const TracerEvent event = tracer_->wait(deadline);
     // Time that the runner did not get is none in which the testee did nothing.
     const Clock::duration late = Clock::now() - deadline;
@@ -252,7 +253,10 @@ void Stage::on(const FutexWait& event) {
     sleep_clock_.enter(event);
     recorder_.wait_begins(event);
     // A wait with a limit comes round for ever, and says nothing of progress.
-    if (event.limit == TimeLimit::kNone) last_change_ = Clock::now();
+    if (event.limit == TimeLimit::kNone)
+        last_change_ = Clock::now();
+    else
+        between_timed_waits_ = event.tid;
     for (const FutexWord& word : event.words) {
         const std::optional<BufferIndex> buffer = index_of(word.place.buffer);
         if (!buffer) continue;
@@ -268,6 +272,7 @@ void Stage::on(const FutexWaitEnd& event) {
     if (found == waiting_.end()) return;
     const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
     if (!has_limit) last_change_ = Clock::now();
+    if (has_limit && event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
     waiting_.erase(found);
     recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
     if (wake_result_ == 0 || event.result != 0) return;
@@ -360,6 +365,7 @@ void Stage::on_other(const TracerEvent& event) {
                          other->operation));
     } else if (const auto* forked = std::get_if<Forked>(&event)) {
         last_change_ = Clock::now();
+        has_forked_ = true;
         note(fmt::format("the testee made a child process, {}", forked->child_pid));
     } else if (const auto* executed = std::get_if<Executed>(&event)) {
         stop_with(contract_finding(

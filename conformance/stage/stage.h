@@ -325,7 +325,10 @@ class Stage {
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
     Clock::duration processor_time_before_{};
+    // The thread that stands still because it has just begun a wait with a limit, or let one pass.
+    pid_t between_timed_waits_ = 0;
     bool has_hung_ = false;
+    bool has_forked_ = false;
     std::uint64_t guard_hits_ = 0;
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;

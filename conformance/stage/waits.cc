@@ -141,10 +141,14 @@ Stage::Quiet Stage::look_for_quiet() {
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
     read_report();
+    // Of one whose waits are short the runner sees little else than their stops.
+    const auto rests = [this](const ThreadState& thread) {
+        return thread.activity == Activity::kBlocked ||
+               (thread.activity == Activity::kHeld && thread.tid == between_timed_waits_);
+    };
     const bool nothing_runs =
         !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
-        std::all_of(inspection.threads.begin(), inspection.threads.end(),
-                    [](const auto& thread) { return thread.activity == Activity::kBlocked; });
+        std::all_of(inspection.threads.begin(), inspection.threads.end(), rests);
     const TimePoint now = Clock::now();
     if (looked_at_ != last_change_) {
         looks_ = quiet_looks_ = 0;

@@ -254,6 +254,13 @@ CORRECT = [
         flags = ["-O3"],
     ),
     _c(
+        "round-robin-often",
+        "One thread, waits of 2 ms at one CPU after the other.",
+        "round_robin",
+        ["contract-5"],
+        ["MILLISECONDS=2", "BUDGET=4"],
+    ),
+    _c(
         "dispatcher",
         "A dispatcher sleeps for all CPUs; two workers drain what it hands them.",
         "dispatcher",
