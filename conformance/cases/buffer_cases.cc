@@ -102,6 +102,11 @@ void add_buffer_cases(std::vector<Case>& cases) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
                              "version 2");
         });
+    add("5.1.6.1/version-in-all-its-bytes", "5.1.6.1", "a version whose low bytes say 1",
+        "CPU 0's format version is 0x10001: it is compared whole.", [](Stage& stage) {
+            return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0x10001),
+                             "version 65537");
+        });
     add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),

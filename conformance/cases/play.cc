@@ -64,7 +64,7 @@ namespace {
 enum class Counted { all, first_of_each };
 
 bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
-            const std::function<void()>& act) {
+            const std::function<void()>& wake, const std::function<void()>& act) {
     stage.wait_asleep();
     if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
     stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
@@ -83,26 +83,48 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
         }
         return Stage::AtGuard::step;
     });
-    emit_some(stage, cpu, 1, 100);
+    wake();
     stage.wait_asleep();
     stage.release_guards();
     return accesses >= k;
+}
+
+void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& wake,
+                 const std::function<void()>& act) {
+    for (const Counted counted : {Counted::all, Counted::first_of_each}) {
+        std::uint64_t k = 1;
+        while (k < kAccessesAtMost && act_at(stage, cpu, k, counted, wake, act)) ++k;
+        // Only one that spins has so many; what it does after the spin is reached by its kind.
+        if (k < kAccessesAtMost) return;
+    }
 }
 
 }  // namespace
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act) {
-    return act_at(stage, cpu, k, Counted::all, act);
+    return act_at(stage, cpu, k, Counted::all, [&] { emit_some(stage, cpu, 1, 100); }, act);
 }
 
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act) {
-    for (const Counted counted : {Counted::all, Counted::first_of_each}) {
-        std::uint64_t k = 1;
-        while (k < kAccessesAtMost && act_at(stage, cpu, k, counted, act)) ++k;
-        // Only one that spins has so many; what it does after the spin is reached by its kind.
-        if (k < kAccessesAtMost) return;
-    }
+    act_at_each(stage, cpu, [&] { emit_some(stage, cpu, 1, 100); }, act);
+}
+
+void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
+                                       const std::function<void()>& act) {
+    act_at_each(stage, cpu, [&] { wake_for_nothing(stage, cpu); }, act);
+}
+
+void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
+    constexpr int kTries = 20;
+    const std::uint64_t before = stage.sleeps(cpu);
+    // A wait that is told has not begun to sleep yet. One that sleeps at another word, or is
+    // between two waits with a limit, does not notice, and need not.
+    int tries = kTries;
+    while (stage.rings().spurious_wake(cpu) == 0 && --tries > 0) stage.let_run(1);
+    if (tries == 0) return;
+    stage.wait_until([&] { return stage.sleeps(cpu) > before || stage.has_ended(cpu); },
+                     "another wait after a wake without an event");
 }
 
 }  // namespace kmes::conformance

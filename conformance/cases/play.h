@@ -24,6 +24,7 @@ void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);
+void add_found_sleep_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);
@@ -62,6 +63,13 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
 // sleeps (5.1.8.2 step 4) is then taken round again, and only the first access of each instruction
 // to each field is counted: so what it does after its spin is reached, too.
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
+
+// The same behind a wake that no event caused.
+void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
+                                       const std::function<void()>& act);
+
+// Wakes the sleeping consumer of `cpu` without an event, until it waits again.
+void wake_for_nothing(Stage& stage, std::uint32_t cpu);
 
 }  // namespace kmes::conformance
 

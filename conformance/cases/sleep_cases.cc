@@ -65,15 +65,7 @@ CaseOutcome spurious_wakes(Stage& stage) {
     for (int round = 0; round < 8; ++round) {
         stage.wait_asleep();
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-            // One that is woken goes to sleep again, which is another wait; one that was between
-            // two waits has not noticed, and need not.
-            const std::uint64_t before = stage.sleeps(cpu);
-            if (stage.rings().spurious_wake(cpu) > 0)
-                stage.wait_until(
-                    [&stage, cpu, before] {
-                        return stage.sleeps(cpu) > before || stage.has_ended(cpu);
-                    },
-                    "another wait after a wake without an event");
+            wake_for_nothing(stage, cpu);
         }
         stage.wait_asleep();
         emit_everywhere(stage, 1, 80);

@@ -118,11 +118,12 @@ class StoreBuffer {
     std::string witness_;
 };
 
-CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
-    stage.start();
+// Some wakes and sleeps of `cpu`, each begun by `wake`.
+void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
+                     const std::function<void()>& wake) {
     StoreBuffer buffer(stage, cpu);
-    const auto goes_on = [&buffer](int round) {
-        return round < kRounds || (buffer.has_held() && round < kLooksAtMost);
+    const auto goes_on = [&buffer, rounds](int round) {
+        return round < rounds || (buffer.has_held() && round < kLooksAtMost);
     };
     for (int round = 0; goes_on(round); ++round) {
         buffer.hold_for(round + 1);
@@ -135,8 +136,8 @@ CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
                 return Stage::AtGuard::step;
             },
             [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
-        emit_some(stage, cpu, 1, 100);
         try {
+            wake();
             stage.wait_asleep();
         } catch (Stop& stop) {
             if (stop.verdict == Verdict::fail && buffer.has_witness()) {
@@ -147,6 +148,33 @@ CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
         }
         stage.release_guards();
     }
+}
+
+CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
+    stage.start();
+    hold_its_stores(stage, cpu, kRounds, [&stage, cpu] { emit_some(stage, cpu, 1, 100); });
+    return stage.finish();
+}
+
+CaseOutcome full_barrier_in_between(Stage& stage) {
+    stage.start();
+    for (std::uint32_t cpu = 1; cpu + 1 < stage.cpus(); ++cpu)
+        hold_its_stores(stage, cpu, 1, [&stage, cpu] { emit_some(stage, cpu, 1, 100); });
+    return stage.finish();
+}
+
+CaseOutcome full_barrier_later(Stage& stage) {
+    constexpr int kSleeps = 20;
+    set_up_one_cpu(stage);
+    stage.start();
+    for (int i = 0; i < kSleeps; ++i) {
+        stage.wait_asleep();
+        emit_some(stage, 0, 1, 100);
+    }
+    hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
+    stage.resize(stage.capacity_bytes());
+    stage.wait_asleep();
+    hold_its_stores(stage, 0, 1, [&stage] { emit_some(stage, 0, 1, 100); });
     return stage.finish();
 }
 
@@ -165,6 +193,15 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
                      "As before, on the last CPU: one thread may set the flags of all of them.",
                      "The full barrier is behind the last store to a need_wake.",
                      [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }});
+    cases.push_back({"E1/full-barrier-in-between", Level::erratum, "E1",
+                     "a full barrier after every need_wake is set",
+                     "As before, on each CPU between the first and the last.",
+                     "A full barrier orders each store of 1 to a need_wake.",
+                     full_barrier_in_between});
+    cases.push_back({"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
+                     "As before, after twenty sleeps, after a wake without an event, and in the "
+                     "next buffer.",
+                     "A full barrier orders the store at each of them.", full_barrier_later});
 }
 
 }  // namespace kmes::conformance

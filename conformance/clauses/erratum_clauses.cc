@@ -11,7 +11,8 @@ namespace {
 void add_sleep_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E1",
                        "A full barrier between the store to need_wake and the load of write_pos.",
-                       {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu"}});
+                       {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu",
+                        "E1/full-barrier-in-between", "E1/full-barrier-later"}});
     clauses.push_back({"E2",
                        "futex_counter is read before the last look at write_pos.",
                        {"E2/event-at-every-step", "E2/event-at-the-futex-wait",
@@ -19,7 +20,9 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E3",
                        "generation is looked at again, with write_pos, before it sleeps.",
                        {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
-                        "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step"}});
+                        "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
+                        "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
+                        "E3/swap-at-every-step-on-the-last-cpu"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 
@@ -61,11 +64,12 @@ void add_read_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E8",
                        "A batch larger than the room is published in pieces.",
                        {"E8/batch-larger-than-the-room"}});
-    clauses.push_back({"E20",
-                       "After every move of read_pos it begins with write_pos again.",
-                       {"E20/lapped-at-every-step", "E20/explored-full-ring",
-                        "E20/explored-large-survivor", "E20/lapped-in-part-at-every-step",
-                        "E20/tail-reaches-write-pos", "E20/large-survivor-passed-at-every-step"}});
+    clauses.push_back(
+        {"E20",
+         "After every move of read_pos it begins with write_pos again.",
+         {"E20/lapped-at-every-step", "E20/explored-full-ring", "E20/explored-large-survivor",
+          "E20/lapped-in-part-at-every-step", "E20/tail-reaches-write-pos",
+          "E20/large-survivor-passed-at-every-step", "E20/fills-the-new-buffer"}});
 }
 
 void add_swap_errata(std::vector<Clause>& clauses) {
@@ -74,16 +78,17 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E10",
                        "The old buffer is drained to its frozen write_pos before the new one.",
                        {"E10/unread-in-the-old-buffer"}});
-    clauses.push_back({"E11",
-                       "A consumer begins at tail_pos and assumes nothing of positions in another "
-                       "buffer.",
-                       {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero",
-                        "E11/positions-are-shifted", "E11/positions-fit-by-chance"}});
+    clauses.push_back(
+        {"E11",
+         "A consumer begins at tail_pos and assumes nothing of positions in another "
+         "buffer.",
+         {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero", "E11/positions-are-shifted",
+          "E11/positions-fit-by-chance", "E11/empty-and-begins-at-zero"}});
     clauses.push_back(
         {"E12",
          "Who shares a buffer does not rely on a flag that another may clear.",
          {"E12/cleared-while-it-sleeps", "E12/cleared-at-every-step", "E12/set-at-every-step",
-          "E12/two-instances", "E12/two-instances-under-load"}});
+          "E12/two-instances", "E12/two-instances-under-load", "E12/flag-left-set"}});
     clauses.push_back(
         {"E14",
          "Capacity is read once from each buffer's metadata, and refused where it is "

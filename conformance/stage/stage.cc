@@ -310,6 +310,9 @@ void Stage::on(const GuardHit& event) {
 // write_pos (E2).
 void Stage::note_look(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
+        if (access.is_write && access.place.offset_bytes == kNeedWakeOffset &&
+            access.size_bytes != 1 && access.size_bytes != 4)
+            note_odd_store(hit, access);
         // Most accesses of a play are to events; they are not looked up.
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
@@ -318,6 +321,14 @@ void Stage::note_look(const GuardHit& hit) {
         if (is_of_position) counter_read_last_.erase(*buffer);
         if (access.touches(kFutexWordOffset) && !is_of_position) counter_read_last_.insert(*buffer);
     }
+}
+
+// Zeros over reserved bytes that are zero change nothing, in this version.
+void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
+    if (std::exchange(has_stored_oddly_, true)) return;
+    const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
+    findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, access.place.offset_bytes,
+                                      access.size_bytes, hit.code.describe()));
 }
 
 // A guard that nobody wants any more: those of the case stay.

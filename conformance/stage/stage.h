@@ -242,6 +242,7 @@ class Stage {
     bool is_asked_for(const GuardHit& event) const;
     void stop_recording(const GuardHit& event);
     void note_look(const GuardHit& hit);
+    void note_odd_store(const GuardHit& hit, const BufferAccess& access);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
     void on(const Ended& event);
@@ -329,6 +330,7 @@ class Stage {
     pid_t between_timed_waits_ = 0;
     bool has_hung_ = false;
     bool has_forked_ = false;
+    bool has_stored_oddly_ = false;
     std::uint64_t guard_hits_ = 0;
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;

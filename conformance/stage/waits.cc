@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
+// And for each CPU: one thread may wait 100 ms at one after the other (contract).
+constexpr milliseconds kSettleOfACpu{150};
 // The same for one that uses the processor: so much of that.
 constexpr milliseconds kSpin{20000};
 // Before a look at the threads: no verdict, only a saving of looks.
@@ -109,7 +111,7 @@ void Stage::check_pages() {
 // -- Waits -----------------------------------------------------------------------------------
 
 milliseconds Stage::time_to_hang(Quiet quiet) const {
-    const milliseconds time = quiet == Quiet::settling   ? kSettle
+    const milliseconds time = quiet == Quiet::settling   ? kSettle + cpus() * kSettleOfACpu
                               : quiet == Quiet::spinning ? kSpin
                                                          : kLimit;
     return scaled(time, settings_.timeout_scale * settings_.patience);

@@ -1719,6 +1719,232 @@ BROKEN = [
 """),
         ],
     ),
+    # In places that are seldom passed.
+    dict(
+        name = "waits-on-a-later-value",
+        wrong = "After a wake for nothing reads futex_counter once more, and waits on that.",
+        clause = "5.1.8.2-6",
+        case = "5.1.8.2-6/event-after-a-wake-for-nothing",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0 &&
+           ACQUIRE(&meta->futex_counter) == counter)
+        counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
+        name = "looks-at-write-pos-alone-after-a-wake",
+        wrong = "After a wake looks at write_pos alone, and waits again.",
+        clause = "E3",
+        case = "E3/swap-after-a-wake-for-nothing",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0) {
+        counter = ACQUIRE(&meta->futex_counter);
+        if (ACQUIRE(&meta->write_pos) > c->read_pos || is_retired(c)) break;
+        counter = ACQUIRE(&meta->futex_counter);
+        if (ACQUIRE(&meta->write_pos) > c->read_pos) break;
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "interrupted-waits-on-a-later-value",
+        wrong = "After EINTR reads futex_counter once more, and waits on that.",
+        clause = "5.1.8.2-6",
+        case = "5.1.8.2-6/event-after-an-interruption",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+           errno == EINTR && ACQUIRE(&meta->futex_counter) == counter)
+        counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
+        name = "interrupted-looks-at-write-pos-alone",
+        wrong = "After EINTR looks at write_pos alone, and waits again.",
+        clause = "E3",
+        case = "E3/swap-after-an-interruption",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+           errno == EINTR && !is_retired(c)) {
+        counter = ACQUIRE(&meta->futex_counter);
+        if (ACQUIRE(&meta->write_pos) > c->read_pos) break;
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "no-recheck-on-cpu-3",
+        wrong = "Does not look at write_pos again before it sleeps on CPU 3.",
+        clause = "5.1.8.2-2",
+        case = "5.1.8.2-2/event-at-every-step-on-the-last-cpu",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = (c->cpu == 3 || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-generation-on-cpu-3",
+        wrong = "Does not look at generation again before it sleeps on CPU 3.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-on-the-last-cpu",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && (c->cpu == 3 || !is_retired(c));
+"""),
+        ],
+    ),
+    dict(
+        name = "sleeps-on-beyond-32-cpus",
+        wrong = "Leaves need_wake alone from CPU 32 on.",
+        clause = "5.1.1",
+        case = "5.1.1/some-of-sixty-four",
+        edits = [
+            ("""
+    atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+""", """
+    if (c->cpu < 32) atomic_store_explicit(&meta->need_wake, 1, memory_order_relaxed);
+"""),
+        ],
+    ),
+    dict(
+        name = "changes-of-16-cpus",
+        wrong = "Notices changes of the buffers of 16 CPUs.",
+        clause = "5.1.8.3",
+        case = "5.1.8.3/change-of-twenty",
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->cpu < 16 && (c->replaced || ACQUIRE(&c->meta->generation) != c->generation);
+"""),
+        ],
+    ),
+    dict(
+        name = "four-mebibytes-at-most",
+        wrong = "Takes an event of more than 4 MiB for a corrupt one.",
+        clause = "event-model",
+        case = "event-model/five-mebibytes",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    if (header.event_size > 4u << 20) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "smaller-than-the-buffer",
+        wrong = "Takes an event that fills its buffer for a corrupt one.",
+        clause = "E20",
+        case = "E20/fills-the-new-buffer",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    if (header.event_size >= c->capacity) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "stays-where-it-was-if-empty",
+        wrong = "Keeps its position where the new buffer is empty.",
+        clause = "E11",
+        case = "E11/empty-and-begins-at-zero",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    if (c->read_pos == 0 || ACQUIRE(&meta->tail_pos) != ACQUIRE(&meta->write_pos))
+        c->read_pos = ACQUIRE(&meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "refuses-a-set-flag",
+        wrong = "Refuses a buffer whose need_wake is set: somebody else must be there.",
+        clause = "E12",
+        case = "E12/flag-left-set",
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if (meta->version != 1) return "unknown version";
+    if (meta->need_wake != 0) return "in use";
+"""),
+        ],
+    ),
+    dict(
+        name = "version-of-16-bits",
+        wrong = "Compares the low half of the version.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/version-in-all-its-bytes",
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if ((uint16_t)meta->version != 1) return "unknown version";
+"""),
+        ],
+    ),
+    dict(
+        name = "no-fence-on-cpu-1",
+        wrong = "Has no full barrier on CPU 1.",
+        clause = "E1",
+        case = "E1/full-barrier-in-between",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    if (c->cpu != 1) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
+    dict(
+        name = "fences-that-wear-out",
+        wrong = "Has a full barrier at its first eight sleeps.",
+        clause = "E1",
+        case = "E1/full-barrier-later",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local int sleeps;
+    if (sleeps++ < 8) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
     # Two consumers on one buffer (--shared).
     dict(
         name = "shares-without-a-limit",

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+//
+// What consumers were found to do wrong in rare places: on the way back to sleep from a wake that
+// was for nothing, on CPUs that are not the first, with events and buffers of unusual size.
+#include <cerrno>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+CaseOutcome event_after_nothing(Stage& stage, std::int64_t told) {
+    set_up_one_cpu(stage);
+    stage.set_wake_result(told);
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access_after_nothing(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+    return stage.finish();
+}
+
+CaseOutcome swap_after_nothing(Stage& stage, std::int64_t told) {
+    set_up_one_cpu(stage);
+    stage.set_wake_result(told);
+    stage.start();
+    stage.set_nudging(false);
+    stage.wait_asleep();
+    act_at_every_access_after_nothing(stage, 0, [&stage] {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 70);
+    });
+    return stage.finish();
+}
+
+CaseOutcome event_on_the_last_cpu(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    const std::uint32_t last = stage.cpus() - 1;
+    act_at_every_access(stage, last, [&stage, last] { emit_some(stage, last, 1, 70); });
+    return stage.finish();
+}
+
+CaseOutcome swap_on_the_last_cpu(Stage& stage) {
+    stage.start();
+    stage.set_nudging(false);
+    stage.wait_asleep();
+    const std::uint32_t last = stage.cpus() - 1;
+    act_at_every_access(stage, last, [&stage, last] {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, last, 1, 70);
+    });
+    return stage.finish();
+}
+
+// Beside tables of 8, 16 and 32, and words of 32 bits.
+CaseOutcome some_of_sixty_four(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 64;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    for (const std::uint32_t cpu : {16u, 32u, 63u}) {
+        emit_some(stage, cpu, 1, 100);
+        stage.wait_delivered(cpu);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Not more: a thread for each CPU, and an fd of each CPU for each thread, are 400 descriptors.
+CaseOutcome change_of_twenty(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 20;
+    stage.set_up(setup);
+    stage.start();
+    for (int round = 0; round < 2; ++round) {
+        stage.wait_asleep();
+        stage.resize(stage.capacity_bytes());
+        stage.wait_asleep();
+        for (const std::uint32_t cpu : {0u, 8u, 15u, 16u, 19u}) {
+            emit_some(stage, cpu, 1, 100);
+            stage.wait_delivered(cpu);
+        }
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
+CaseOutcome five_mebibytes(Stage& stage) {
+    constexpr std::uint64_t kMebibyte = 1 << 20;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = 16 * kMebibyte;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, 5 * kMebibyte);
+    stage.wait_asleep();
+    stage.rings().emit(0, stage.rings().make(300'000, "wide-header", 200'000));
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// After the shrink one event is all that the new buffer holds, to the last byte.
+CaseOutcome fills_the_new_buffer(Stage& stage) {
+    const std::uint64_t small = stage.default_setup().capacity_bytes;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = 2 * small;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 1, small);
+    stage.resize(small);
+    stage.thaw();
+    stage.wait_asleep();
+    emit_some(stage, 0, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Nothing survives that could move a reader: its old position lies beyond all of the new buffer.
+CaseOutcome empty_and_at_zero(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.start_positions.assign(setup.cpus, 1'000'000'000);
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    stage.resize(stage.capacity_bytes(), PositionRule::tail_at, 0);
+    stage.wait_asleep();
+    emit_everywhere(stage, 3, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Who was there before was killed in its sleep.
+CaseOutcome flag_left_set(Stage& stage) {
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_found_sleep_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
+                              std::string_view title, std::string_view description,
+                              std::string_view expectation, CaseFunction run) {
+        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+    };
+    constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
+    constexpr std::string_view kFollows =
+        "It follows to each new buffer, and sleeps on no old one.";
+    add("5.1.8.2-6/event-after-a-wake-for-nothing", Level::must, "5.1.8.2-6",
+        "an event at every step after a wake without one",
+        "The sleeping consumer is woken without an event; an event comes before each of its next "
+        "accesses to the metadata page in turn.",
+        kDelivers, [](Stage& stage) { return event_after_nothing(stage, 0); });
+    add("5.1.8.2-6/event-after-an-interruption", Level::must, "5.1.8.2-6",
+        "an event at every step after an interrupted wait",
+        "The wait of the sleeping consumer returns EINTR; an event comes before each of its next "
+        "accesses to the metadata page in turn.",
+        kDelivers, [](Stage& stage) { return event_after_nothing(stage, -EINTR); });
+    add("E3/swap-after-a-wake-for-nothing", Level::erratum, "E3",
+        "a swap at every step after a wake without an event",
+        "The sleeping consumer is woken without an event; its buffer is replaced before each of "
+        "its next accesses to the metadata page in turn.",
+        kFollows, [](Stage& stage) { return swap_after_nothing(stage, 0); });
+    add("E3/swap-after-an-interruption", Level::erratum, "E3",
+        "a swap at every step after an interrupted wait",
+        "The wait of the sleeping consumer returns EINTR; its buffer is replaced before each of "
+        "its next accesses to the metadata page in turn.",
+        kFollows, [](Stage& stage) { return swap_after_nothing(stage, -EINTR); });
+    add("5.1.8.2-2/event-at-every-step-on-the-last-cpu", Level::must, "5.1.8.2-2",
+        "an event at every step, on the last CPU",
+        "An event comes on the last CPU before each access to its metadata page in turn.",
+        kDelivers, event_on_the_last_cpu);
+    add("E3/swap-at-every-step-on-the-last-cpu", Level::erratum, "E3",
+        "a swap at every step, on the last CPU",
+        "The buffers are replaced before each access to the last CPU's metadata page in turn.",
+        kFollows, swap_on_the_last_cpu);
+    add("5.1.1/some-of-sixty-four", Level::must, "5.1.1", "events on some of 64 sleeping CPUs",
+        "64 CPUs, all asleep; single events on some of them.", "Each is delivered when it comes.",
+        some_of_sixty_four);
+    add("5.1.8.3/change-of-twenty", Level::must, "5.1.8.3", "new buffers on 20 sleeping CPUs",
+        "All buffers of 20 CPUs are replaced while all sleep; then single events on some of them.",
+        kFollows, change_of_twenty);
+    add("event-model/five-mebibytes", Level::must, "event-model",
+        "an event of 5 MiB, a header of 200,000 bytes",
+        "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",
+        "Both are delivered whole.", five_mebibytes);
+    add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
+        "An event survives a shrink to exactly its own size.", "It is delivered whole.",
+        fills_the_new_buffer);
+    add("E11/empty-and-begins-at-zero", Level::erratum, "E11",
+        "an empty buffer is replaced by one that begins at 0",
+        "The old buffer begins at a large position and has no event; the new one begins at 0.",
+        "It begins at tail_pos of the new buffer.", empty_and_at_zero);
+    add("E12/flag-left-set", Level::erratum, "E12", "need_wake is set from before",
+        "need_wake is 1 in every buffer when the testee attaches: another consumer was killed in "
+        "its sleep.",
+        "It takes no notice, and delivers everything.", flag_left_set);
+}
+
+}  // namespace kmes::conformance
