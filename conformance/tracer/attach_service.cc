@@ -99,7 +99,8 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
         push(thread,
              TracerTrouble{thread.tid,
                            std::string("the testee could not open a descriptor of the runner: ") +
-                               strerror(static_cast<int>(-failed))});
+                               strerror(static_cast<int>(-failed)),
+                           true});
     }
     return static_cast<int>(-failed);
 }

@@ -296,6 +296,8 @@ std::optional<int> Tracer::Engine::wait_for_thread(pid_t tid) {
 
 void Tracer::Engine::put_off(Thread& thread, int status) {
     thread.in_backlog = true;
+    // Its end is known, and nobody may wait for a stop of it.
+    if (!WIFSTOPPED(status)) thread.is_zombie = true;
     backlog_.push_back({thread.tid, status});
 }
 

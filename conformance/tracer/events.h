@@ -142,6 +142,8 @@ struct OutputLimit {
 struct TracerTrouble {
     pid_t tid = 0;
     std::string what;
+    // The testee's own rights (user, root folder, seccomp filter) stand before what is done in it.
+    bool is_its_rights = false;
 };
 
 // A synchronous fatal signal as it was about to be delivered.

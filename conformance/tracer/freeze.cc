@@ -58,7 +58,7 @@ void Tracer::Engine::find_zombies() {
     for (auto& [tid, thread] : threads_) {
         if (thread.stopped || !is_testee(thread)) continue;
         const auto status = read_status(tid);
-        thread.is_zombie = status && (status->state == 'Z' || status->state == 'X');
+        thread.is_zombie = !status || status->state == 'Z' || status->state == 'X';
     }
 }
 

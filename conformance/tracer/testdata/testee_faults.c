@@ -213,9 +213,9 @@ static int mode_thread_churn(char** argv) {
     (void)argv;
     attach_and_map();
     while (load(word_of(0)) == 0) {
-        pthread_t threads[4];
-        for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, short_thread, NULL);
-        for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+        pthread_t threads[12];
+        for (int i = 0; i < 12; ++i) pthread_create(&threads[i], NULL, short_thread, NULL);
+        for (int i = 0; i < 12; ++i) pthread_join(threads[i], NULL);
     }
     return 0;
 }
