@@ -33,6 +33,23 @@ CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
     return stage.finish();
 }
 
+CaseOutcome version_of_the_next(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    stage.resize(stage.capacity_bytes());
+    const BufferIndex next = stage.rings().history().present_buffer(0);
+    stage.rings().write_metadata(next, 8, bytes_of<std::uint32_t>(2));
+    stage.rings().history().set_fault(next, BufferFault::version, "version 2");
+    stage.thaw();
+    stage.wait_until([&stage] { return stage.has_refused(0); }, "CPU 0 to be refused (version 2)");
+    for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
+        emit_some(stage, cpu, 1, 100);
+        stage.wait_delivered(cpu);
+    }
+    return stage.finish();
+}
+
 // Every CPU's buffer has this capacity, and kmes_attach says so.
 CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint64_t attach_says) {
     emit_everywhere(stage, 2, 100);
@@ -53,10 +70,13 @@ CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint6
 void add_other_cases(std::vector<Case>& cases) {
     cases.push_back(
         {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes that are not zero",
-         "All reserved bytes of CPU 0's cache line 0 and the end of its page are set.",
+         "All reserved bytes of CPU 0's cache lines and the end of its page are set, but for "
+         "those that a 32-bit store to need_wake clears.",
          "It reads the buffer as any other: they are no reason to refuse.", [](Stage& stage) {
              const BufferIndex buffer = stage.rings().history().present_buffer(0);
              stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
+             stage.rings().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
+             stage.rings().write_metadata(buffer, 136, std::vector<std::uint8_t>(56, 0xff));
              stage.rings().write_metadata(buffer, 4000, {{0xff, 0xff}});
              return malformed(stage, BufferFault::reserved_not_zero, 40,
                               std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
@@ -107,6 +127,13 @@ void add_buffer_cases(std::vector<Case>& cases) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0x10001),
                              "version 65537");
         });
+    add("5.1.6.1/version-all-ones", "5.1.6.1", "version 4294967295",
+        "CPU 0's format version is 2^32 - 1: it has no sign.", [](Stage& stage) {
+            return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0xffffffff),
+                             "version 4294967295");
+        });
+    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
+        "CPU 0's buffer is replaced by one whose format version is 2.", version_of_the_next);
     add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),

@@ -32,6 +32,52 @@ CaseOutcome swap_after_nothing(Stage& stage, std::int64_t told) {
     return stage.finish();
 }
 
+CaseOutcome swap_before_any_event(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.set_nudging(false);
+    stage.wait_asleep();
+    act_at_every_access_after_nothing(stage, 0, [&stage] { stage.resize(stage.capacity_bytes()); });
+    emit_some(stage, 0, 1, 70);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The next buffer holds a few of them; the others are in the old one alone (E10).
+CaseOutcome a_thousand_unread(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 65536;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = kCapacity;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, 40);
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 1000, 40);
+    stage.resize(kCapacity / 8);
+    stage.thaw();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Its type alone makes the end.
+CaseOutcome other_ends(Stage& stage) {
+    const std::string type(kEndEventType);
+    const std::uint64_t least = kHeaderBytesBeforeType + type.size();
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
+                                     : stage.rings().make(least + 16, type, 16);
+        end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
+        stage.rings().emit(cpu, std::move(end));
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
 CaseOutcome event_on_the_last_cpu(Stage& stage) {
     stage.start();
     stage.wait_asleep();
@@ -147,17 +193,14 @@ CaseOutcome flag_left_set(Stage& stage) {
     return stage.finish();
 }
 
-}  // namespace
+using Add = std::function<void(std::string_view id, Level level, std::string_view clause,
+                               std::string_view title, std::string_view description,
+                               std::string_view expectation, CaseFunction run)>;
 
-void add_found_sleep_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
-                              std::string_view title, std::string_view description,
-                              std::string_view expectation, CaseFunction run) {
-        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
-    };
-    constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
-    constexpr std::string_view kFollows =
-        "It follows to each new buffer, and sleeps on no old one.";
+constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
+constexpr std::string_view kFollows = "It follows to each new buffer, and sleeps on no old one.";
+
+void add_ways_back_to_sleep(const Add& add) {
     add("5.1.8.2-6/event-after-a-wake-for-nothing", Level::must, "5.1.8.2-6",
         "an event at every step after a wake without one",
         "The sleeping consumer is woken without an event; an event comes before each of its next "
@@ -178,6 +221,38 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
         "The wait of the sleeping consumer returns EINTR; its buffer is replaced before each of "
         "its next accesses to the metadata page in turn.",
         kFollows, [](Stage& stage) { return swap_after_nothing(stage, -EINTR); });
+    add("5.1.8.2-6/event-after-a-timeout", Level::must, "5.1.8.2-6",
+        "an event at every step after a wait that timed out",
+        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit; an event comes "
+        "before each of its next accesses to the metadata page in turn.",
+        kDelivers, [](Stage& stage) { return event_after_nothing(stage, -ETIMEDOUT); });
+    add("E3/swap-after-a-timeout", Level::erratum, "E3",
+        "a swap at every step after a wait that timed out",
+        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit; its buffer is "
+        "replaced before each of its next accesses to the metadata page in turn.",
+        kFollows, [](Stage& stage) { return swap_after_nothing(stage, -ETIMEDOUT); });
+    add("E3/swap-before-any-event", Level::erratum, "E3", "a swap at every step before any event",
+        "The consumer of a CPU that never had an event is woken for nothing; its buffer is "
+        "replaced before each of its next accesses to the metadata page in turn.",
+        kFollows, swap_before_any_event);
+}
+
+}  // namespace
+
+void add_found_sleep_cases(std::vector<Case>& cases) {
+    const Add add = [&cases](std::string_view id, Level level, std::string_view clause,
+                             std::string_view title, std::string_view description,
+                             std::string_view expectation, CaseFunction run) {
+        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+    };
+    add_ways_back_to_sleep(add);
+    add("E10/a-thousand-unread", Level::erratum, "E10",
+        "a thousand unread events in the old buffer",
+        "1000 events are unread when the buffer is replaced by one that holds few of them.",
+        "All are delivered, from the old buffer first.", a_thousand_unread);
+    add("contract-4/other-ends", Level::must, "contract-4", "end events of other shapes",
+        "End events with a payload, with a longer header, and of other origins.",
+        "Each ends its CPU.", other_ends);
     add("5.1.8.2-2/event-at-every-step-on-the-last-cpu", Level::must, "5.1.8.2-2",
         "an event at every step, on the last CPU",
         "An event comes on the last CPU before each access to its metadata page in turn.",
@@ -203,7 +278,7 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
         "an empty buffer is replaced by one that begins at 0",
         "The old buffer begins at a large position and has no event; the new one begins at 0.",
         "It begins at tail_pos of the new buffer.", empty_and_at_zero);
-    add("E12/flag-left-set", Level::erratum, "E12", "need_wake is set from before",
+    add("5.1.6.3/flag-left-set", Level::must, "5.1.6.3", "need_wake is set from before",
         "need_wake is 1 in every buffer when the testee attaches: another consumer was killed in "
         "its sleep.",
         "It takes no notice, and delivers everything.", flag_left_set);

@@ -13,6 +13,7 @@ namespace {
 
 // A wake with one event takes a consumer some ten accesses to the metadata page; one that looks far
 // more often spins, for as long as this at most.
+constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = 64;
 constexpr std::uint64_t kAccessesOfASpin = 20000;
 constexpr std::uint64_t kLeastEventBytes = 30;
@@ -72,10 +73,13 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     std::uint64_t accesses = 0;
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+    const std::uint64_t sleeps = stage.sleeps(cpu);
     stage.guard(cpu, 0, 1, [&](const GuardHit& hit) {
         const bool is_first =
             seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
-        if (left-- == 0) return Stage::AtGuard::release;
+        // One that sleeps again and again, and does not deliver, is seen to by its time.
+        if (left-- == 0 || stage.sleeps(cpu) > sleeps + kSleepsAtMost)
+            return Stage::AtGuard::release;
         if (counted == Counted::first_of_each && !is_first) return Stage::AtGuard::step;
         if (++accesses == k) {
             act();

@@ -33,7 +33,8 @@ void add_points(std::vector<Clause>& clauses) {
                        {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps"}});
     clauses.push_back({"contract 4 end of a CPU",
                        "It stops a CPU after the end event, and only after it.",
-                       {"contract-4/nothing-after-the-end", "contract-4/almost-the-end"}});
+                       {"contract-4/nothing-after-the-end", "contract-4/almost-the-end",
+                        "contract-4/other-ends"}});
     clauses.push_back({"contract 4 exit",
                        "When all CPUs have ended it exits with status 0.",
                        {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map"}});

@@ -22,6 +22,7 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
                        {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
                         "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
                         "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
+                        "E3/swap-after-a-timeout", "E3/swap-before-any-event",
                         "E3/swap-at-every-step-on-the-last-cpu"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
@@ -77,7 +78,7 @@ void add_swap_errata(std::vector<Clause>& clauses) {
         {"E9", "generation is read each time and never cached.", {"5.1.8.3/grow", "E19/nudged"}});
     clauses.push_back({"E10",
                        "The old buffer is drained to its frozen write_pos before the new one.",
-                       {"E10/unread-in-the-old-buffer"}});
+                       {"E10/unread-in-the-old-buffer", "E10/a-thousand-unread"}});
     clauses.push_back(
         {"E11",
          "A consumer begins at tail_pos and assumes nothing of positions in another "
@@ -88,7 +89,7 @@ void add_swap_errata(std::vector<Clause>& clauses) {
         {"E12",
          "Who shares a buffer does not rely on a flag that another may clear.",
          {"E12/cleared-while-it-sleeps", "E12/cleared-at-every-step", "E12/set-at-every-step",
-          "E12/two-instances", "E12/two-instances-under-load", "E12/flag-left-set"}});
+          "E12/two-instances", "E12/two-instances-under-load"}});
     clauses.push_back(
         {"E14",
          "Capacity is read once from each buffer's metadata, and refused where it is "

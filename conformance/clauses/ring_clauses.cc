@@ -16,7 +16,8 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.6.1 version",
          "Version 1 is the format that is known; another is not.",
-         {"5.1.6.1/unknown-version", "5.1.6.1/version-zero", "5.1.6.1/version-in-all-its-bytes"}});
+         {"5.1.6.1/unknown-version", "5.1.6.1/version-zero", "5.1.6.1/version-in-all-its-bytes",
+          "5.1.6.1/version-all-ones", "5.1.6.1/version-of-the-next-buffer"}});
     clauses.push_back({"5.1.6.1 data_offset",
                        "The data begins at data_offset, which is 4096.",
                        {"5.1.6.1/other-data-offset", "5.1.6.1/absurd-static-fields"}});
@@ -49,7 +50,7 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.6.3 need_wake",
          "The consumer sets need_wake to 1 before it sleeps and clears it when awake.",
-         {"5.1.8.2-1/asks-to-be-woken", "5.1.8.2-5/sleeps-and-wakes"}});
+         {"5.1.8.2-1/asks-to-be-woken", "5.1.8.2-5/sleeps-and-wakes", "5.1.6.3/flag-left-set"}});
 }
 
 }  // namespace
@@ -135,12 +136,12 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
                         "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
                         "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu"}});
-    clauses.push_back(
-        {"5.1.8.2 step 6",
-         "After a wake it goes back to the drain loop, whatever woke it.",
-         {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
-          "5.1.8.2-6/event-after-a-wake-for-nothing", "5.1.8.2-6/event-after-an-interruption",
-          "5.1.8.2/delivers-when-woken", "5.1.8.2/delivers-on-any-cpu"}});
+    clauses.push_back({"5.1.8.2 step 6",
+                       "After a wake it goes back to the drain loop, whatever woke it.",
+                       {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
+                        "5.1.8.2-6/event-after-a-wake-for-nothing",
+                        "5.1.8.2-6/event-after-an-interruption", "5.1.8.2-6/event-after-a-timeout",
+                        "5.1.8.2/delivers-when-woken", "5.1.8.2/delivers-on-any-cpu"}});
 }
 
 void add_generation_clauses(std::vector<Clause>& clauses) {
@@ -160,7 +161,8 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap"}});
     clauses.push_back({"5.1.8.3 step 6",
                        "The old fd is closed and the old mapping removed.",
-                       {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes"}});
+                       {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes",
+                        "5.1.8.3-6/two-hundred-empty-resizes"}});
     clauses.push_back({"5.1.8.4",
                        "No event is lost or delivered twice in a change of buffers.",
                        {"5.1.8.4/resizes-under-load"}});

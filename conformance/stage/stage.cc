@@ -291,11 +291,16 @@ void Stage::on(const WriteFault& event) {
 }
 
 void Stage::on(const GuardHit& event) {
-    last_change_ = Clock::now();
-    ++guard_hits_;
     note_look(event);
     const bool recording = is_recording();
     const bool asked = is_asked_for(event);
+    // One that looks again and again, and is only written down, comes no further by that.
+    if (asked) {
+        last_change_ = Clock::now();
+        ++guard_hits_;
+    } else {
+        ++accesses_recorded_;
+    }
     if (!asked && !recording) return stop_recording(event);
     const AtGuard answer = asked ? on_guard_(event) : AtGuard::step;
     if (answer == AtGuard::release) release_guards();
@@ -354,7 +359,7 @@ bool Stage::is_asked_for(const GuardHit& event) const {
 }
 
 bool Stage::is_recording() const {
-    return settings_.record_accesses && guard_hits_ < kAccessesRecorded;
+    return settings_.record_accesses && accesses_recorded_ < kAccessesRecorded;
 }
 
 // For the picture of a failure: every access is told, whatever the case guards itself.

@@ -331,7 +331,8 @@ class Stage {
     bool has_hung_ = false;
     bool has_forked_ = false;
     bool has_stored_oddly_ = false;
-    std::uint64_t guard_hits_ = 0;
+    std::uint64_t guard_hits_ = 0;  // that the case has asked for
+    std::uint64_t accesses_recorded_ = 0;
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;

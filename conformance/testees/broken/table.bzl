@@ -1894,8 +1894,8 @@ BROKEN = [
     dict(
         name = "refuses-a-set-flag",
         wrong = "Refuses a buffer whose need_wake is set: somebody else must be there.",
-        clause = "E12",
-        case = "E12/flag-left-set",
+        clause = "5.1.6.3",
+        case = "5.1.6.3/flag-left-set",
         edits = [
             ("""
     if (meta->version != 1) return "unknown version";
@@ -1942,6 +1942,134 @@ BROKEN = [
 """, """
     static _Thread_local int sleeps;
     if (sleeps++ < 8) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
+    dict(
+        name = "times-out-to-a-later-value",
+        wrong = "After a timeout reads futex_counter once more, and waits on that.",
+        clause = "5.1.8.2-6",
+        case = "5.1.8.2-6/event-after-a-timeout",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const struct timespec limit = {0, 50000000};
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &limit, NULL, 0) != 0 &&
+           errno == ETIMEDOUT && ACQUIRE(&meta->futex_counter) == counter)
+        counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
+        name = "times-out-to-write-pos-alone",
+        wrong = "After a timeout looks at write_pos alone, and waits again.",
+        clause = "E3",
+        case = "E3/swap-after-a-timeout",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const struct timespec limit = {0, 50000000};
+    while (idle &&
+           syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &limit, NULL, 0) != 0 &&
+           errno == ETIMEDOUT && ACQUIRE(&meta->write_pos) <= c->read_pos)
+        counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-change-before-an-event",
+        wrong = "Looks at generation once it has read an event.",
+        clause = "E3",
+        case = "E3/swap-before-any-event",
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->replaced || (c->read_pos != 0 && ACQUIRE(&c->meta->generation) != c->generation);
+"""),
+        ],
+    ),
+    dict(
+        name = "drains-256-at-a-time",
+        wrong = "Reads 256 events of an old buffer, and goes on to the next one.",
+        clause = "E10",
+        case = "E10/a-thousand-unread",
+        edits = [
+            ("""
+    for (;;) {
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+""", """
+    for (int i = 0; i < 256; i++) {
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+"""),
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+""", """
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+    return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "keeps-an-empty-mapping",
+        wrong = "Keeps the mapping of a buffer in which nothing was.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/two-hundred-empty-resizes",
+        edits = [
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    if (c->meta != NULL && c->read_pos > 0) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+        ],
+    ),
+    dict(
+        name = "checks-the-first-buffer",
+        wrong = "Checks the fields of the first buffer, and of no later one.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/version-of-the-next-buffer",
+        edits = [
+            ("""
+    const char* fault = find_fault(meta, capacity);
+""", """
+    const char* fault = c->event == NULL ? find_fault(meta, capacity) : NULL;
+"""),
+        ],
+    ),
+    dict(
+        name = "version-with-a-sign",
+        wrong = "Compares the version as a number with a sign.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/version-all-ones",
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if ((int32_t)meta->version > 1 || meta->version == 0) return "unknown version";
+"""),
+        ],
+    ),
+    dict(
+        name = "ends-without-a-payload",
+        wrong = "Takes an end event with a payload for an ordinary one.",
+        clause = "contract-4",
+        case = "contract-4/other-ends",
+        edits = [
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    return event->type_len != 20 || length != 0 || memcmp(type, "kmes.conformance.end", 20) != 0;
 """),
         ],
     ),
