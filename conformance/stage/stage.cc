@@ -315,8 +315,7 @@ void Stage::on(const GuardHit& event) {
 // write_pos (E2).
 void Stage::note_look(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
-        if (access.is_write && access.place.offset_bytes == kNeedWakeOffset &&
-            access.size_bytes != 1 && access.size_bytes != 4)
+        if (access.is_write && access.place.offset_bytes == kNeedWakeOffset)
             note_odd_store(hit, access);
         // Most accesses of a play are to events; they are not looked up.
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
@@ -328,8 +327,11 @@ void Stage::note_look(const GuardHit& hit) {
     }
 }
 
-// Zeros over reserved bytes that are zero change nothing, in this version.
+// A plain store of 16 or 64 bits: zeros over reserved bytes that are zero change nothing, in this
+// version. (What a masked one stores is less than its operand.)
 void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
+    const bool is_odd = access.size_bytes == 2 || access.size_bytes == 8;
+    if (!is_odd || !hit.code.told().text.starts_with("mov ")) return;
     if (std::exchange(has_stored_oddly_, true)) return;
     const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
     findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, access.place.offset_bytes,
