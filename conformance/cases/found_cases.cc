@@ -180,12 +180,6 @@ CaseOutcome swap_elsewhere(Stage& stage) {
 
 // -- Positions --
 
-// Every position of CPU 0 is moved so that `position` becomes `to`.
-void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
-    stage.resize(stage.capacity_bytes(), PositionRule::shift, to - position);
-    stage.wait_asleep();
-}
-
 // write_pos passes `border` between two accesses; so do both positions, in laps.
 CaseOutcome positions_pass(Stage& stage, std::uint64_t border, bool in_laps) {
     RingsSetup setup = stage.default_setup();
@@ -221,7 +215,7 @@ CaseOutcome positions_fit(Stage& stage) {
     stage.set_up(setup);
     emit_everywhere(stage, 10, 300);
     stage.start();
-    for (const std::int64_t by : {50, 300, 900, -300, -600, -50}) {
+    for (const std::int64_t by : {50, 300, 900, -300, -600, -900, -50}) {
         stage.wait_asleep();
         stage.freeze();
         stage.resize(stage.capacity_bytes(), PositionRule::shift, static_cast<std::uint64_t>(by));

@@ -60,10 +60,7 @@ CaseOutcome tear(Stage& stage, std::uint64_t first_page, int rounds, const Overw
         fill_up_to(stage, 0, 0);
         stage.wait_asleep(0);
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
-        bool lapped = false;
-        const std::uint64_t calls = stage.tracer().redirected_calls();
-        // Page 0 of the mapping is the metadata; the event lies on pages 1 to 4.
-        stage.guard(0, 1 + first_page, 4 - first_page, [&](const GuardHit&) {
+        const auto overwrite_all = [&] {
             // Begins behind the torn event's start, so that its old start is now somewhere inside.
             emit_some(stage, 0, 1, 100);
             for (int i = 0; i < 3; ++i) {
@@ -71,18 +68,10 @@ CaseOutcome tear(Stage& stage, std::uint64_t first_page, int rounds, const Overw
                 overwrite(over.payload, write_pos(stage, 0) + kHeaderBytesBeforeType + 1, round);
                 stage.rings().emit(0, over);
             }
-            lapped = true;
-            return Stage::AtGuard::release;
-        });
-        emit_some(stage, 0, 1, 4 * kPage - 64);
-        stage.wait_until_or_asleep([&lapped] { return lapped; }, 0);
-        if (!lapped && stage.tracer().redirected_calls() > calls)
-            stop_unsupported(
-                "it has system calls read events, inside which the suite stops nothing");
-        if (!lapped && !stage.has_ended(0))
-            stop_inconclusive("it delivered an event of four pages without an access to them");
-        stage.wait_asleep(0);
-        stage.release_guards();
+        };
+        overwrite_under_read(
+            stage, first_page, 4 - first_page, [&stage] { emit_some(stage, 0, 1, 4 * kPage - 64); },
+            overwrite_all);
     }
     return stage.finish();
 }

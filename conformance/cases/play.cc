@@ -119,6 +119,36 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
     act_at_each(stage, cpu, [&] { wake_for_nothing(stage, cpu); }, act);
 }
 
+void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
+                          const std::function<void()>& emit,
+                          const std::function<void()>& overwrite) {
+    bool is_done = false;
+    const std::uint64_t calls = stage.tracer().redirected_calls();
+    // Page 0 of the mapping is the metadata.
+    stage.guard(0, 1 + first_page, pages, [&](const GuardHit&) {
+        overwrite();
+        is_done = true;
+        return Stage::AtGuard::release;
+    });
+    emit();
+    stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
+    if (!is_done && stage.tracer().redirected_calls() > calls)
+        stop_unsupported("it has system calls read events, inside which the suite stops nothing");
+    if (!is_done && !stage.has_ended(0))
+        stop_inconclusive("it delivered an event without an access to its pages");
+    if (stage.rings().is_reserved(0)) {
+        stage.wait_asleep_or_stuck(0);
+        stage.rings().commit(0);
+    }
+    stage.wait_asleep(0);
+    stage.release_guards();
+}
+
+void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
+    stage.resize(stage.capacity_bytes(), PositionRule::shift, to - position);
+    stage.wait_asleep();
+}
+
 void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
     constexpr int kTries = 20;
     const std::uint64_t before = stage.sleeps(cpu);

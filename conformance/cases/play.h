@@ -19,6 +19,7 @@ void add_buffer_cases(std::vector<Case>& cases);
 void add_event_cases(std::vector<Case>& cases);
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
+void add_overtaken_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
@@ -67,6 +68,16 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 // The same behind a wake that no event caused.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act);
+
+// `emit` gives the sleeping consumer of CPU 0 something to read; before its first access to one of
+// `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved
+// is published when the consumer has done all that it can. Afterwards it sleeps again.
+void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
+                          const std::function<void()>& emit,
+                          const std::function<void()>& overwrite);
+
+// Every position of CPU 0 is moved so that `position` becomes `to`.
+void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to);
 
 // Wakes the sleeping consumer of `cpu` without an event, until it waits again.
 void wake_for_nothing(Stage& stage, std::uint32_t cpu);

@@ -125,6 +125,40 @@ CaseOutcome swaps_without_events(Stage& stage) {
     return stage.finish();
 }
 
+// The same, but each time something has come before anybody looks at the new buffer.
+CaseOutcome event_behind_swaps(Stage& stage) {
+    emit_everywhere(stage, 4, 200);
+    stage.start();
+    for (const std::uint64_t events : {0, 0, 1, 0, 3, 2}) {
+        stage.wait_asleep();
+        stage.freeze();
+        stage.resize(stage.capacity_bytes());
+        emit_everywhere(stage, events, 200);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// E15: what differs is what has changed, however much of it is the same.
+CaseOutcome generation_jumps(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.set_nudging(false);  // beyond those that make the jump
+    for (const int jump : {4, 16, 256}) {
+        stage.wait_asleep();
+        stage.freeze();
+        const BufferIndex old_buffer = stage.rings().history().present_buffer(0);
+        stage.resize(stage.capacity_bytes());
+        // Each adds one to the generation of the retired buffer; so did the swap.
+        for (int nudge = 1; nudge < jump; ++nudge) stage.rings().nudge(old_buffer);
+        emit_some(stage, 0, 1, 100);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // The whole buffer is overwritten between the swap and the consumer's first look at the new one.
 CaseOutcome lapped_over_a_swap(Stage& stage) {
     emit_everywhere(stage, 4, 200);
@@ -221,12 +255,44 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     return stage.finish();
 }
 
+using Add = std::function<void(std::string_view id, Level level, std::string_view clause,
+                               std::string_view title, std::string_view description,
+                               std::string_view expectation, CaseFunction run)>;
+
+// Several changes of buffers before, or without, an event.
+void add_swap_cases(const Add& add) {
+    add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes before it can look",
+        "Two resizes, with events before, between and after, while the testee stands still.",
+        "Any change of generation is a change; nothing that survives is lost.",
+        [](Stage& stage) { return two_at_once(stage, true); });
+    add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes and no event",
+        "Two resizes, without events, while the testee stands still.",
+        "It ends up in the newest buffer.", [](Stage& stage) { return two_at_once(stage, false); });
+    add("E15/generation-jumps", Level::erratum, "E15", "generation moves by 4, 16 and 256 at once",
+        "A resize while the testee stands still, and nudges of the retired buffer until its "
+        "generation is 4, 16 and 256 more than the testee has read.",
+        "Any change of generation is a change.", generation_jumps);
+    add("E21/swaps-without-events-between", Level::erratum, "E21",
+        "several resizes with nothing new between", "Four resizes, one after the other, no events.",
+        "The last sequence number is one of the CPU, over all buffers: nothing is delivered again.",
+        swaps_without_events);
+    add("E21/event-behind-swaps-without-events", Level::erratum, "E21",
+        "an event in the buffer behind one without any",
+        "Six resizes, some with events in the new buffer before the testee looks at it, some "
+        "without.",
+        "It begins at tail_pos of each new buffer: nothing is lost, nothing comes again.",
+        event_behind_swaps);
+    add("E21/lapped-over-a-swap", Level::erratum, "E21", "the new buffer is lapped at once",
+        "A resize, and the new buffer is overwritten as a whole before the testee moves.",
+        "What survives in either buffer is delivered, once, in order.", lapped_over_a_swap);
+}
+
 }  // namespace
 
 void add_resize_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
-                              std::string_view title, std::string_view description,
-                              std::string_view expectation, CaseFunction run) {
+    const Add add = [&cases](std::string_view id, Level level, std::string_view clause,
+                             std::string_view title, std::string_view description,
+                             std::string_view expectation, CaseFunction run) {
         cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
     };
     add("5.1.8.3/grow", Level::must, "5.1.8.3", "the buffers grow",
@@ -249,20 +315,7 @@ void add_resize_cases(std::vector<Case>& cases) {
     add("E11/positions-are-shifted", Level::erratum, "E11", "the new buffer begins elsewhere",
         "A resize after which every position is 12345678901 higher.",
         "It begins at tail_pos and finds its place by sequence number.", positions_shifted);
-    add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes before it can look",
-        "Two resizes, with events before, between and after, while the testee stands still.",
-        "Any change of generation is a change; nothing that survives is lost.",
-        [](Stage& stage) { return two_at_once(stage, true); });
-    add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes and no event",
-        "Two resizes, without events, while the testee stands still.",
-        "It ends up in the newest buffer.", [](Stage& stage) { return two_at_once(stage, false); });
-    add("E21/swaps-without-events-between", Level::erratum, "E21",
-        "several resizes with nothing new between", "Four resizes, one after the other, no events.",
-        "The last sequence number is one of the CPU, over all buffers: nothing is delivered again.",
-        swaps_without_events);
-    add("E21/lapped-over-a-swap", Level::erratum, "E21", "the new buffer is lapped at once",
-        "A resize, and the new buffer is overwritten as a whole before the testee moves.",
-        "What survives in either buffer is delivered, once, in order.", lapped_over_a_swap);
+    add_swap_cases(add);
     add("E19/swap-behind-the-mmap", Level::erratum, "E19", "retired before it was read",
         "Every buffer is resized just after one was mapped and before its generation can have been "
         "read; who sleeps on the dead buffer is nudged.",

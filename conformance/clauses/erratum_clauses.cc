@@ -17,13 +17,14 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
                        "futex_counter is read before the last look at write_pos.",
                        {"E2/event-at-every-step", "E2/event-at-the-futex-wait",
                         "E2/no-limit-instead-of-a-second-look"}});
-    clauses.push_back({"E3",
-                       "generation is looked at again, with write_pos, before it sleeps.",
-                       {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
-                        "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
-                        "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
-                        "E3/swap-after-a-timeout", "E3/swap-before-any-event",
-                        "E3/swap-at-every-step-on-the-last-cpu"}});
+    clauses.push_back(
+        {"E3",
+         "generation is looked at again, with write_pos, before it sleeps.",
+         {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
+          "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
+          "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
+          "E3/swap-after-a-timeout", "E3/swap-before-any-event",
+          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-sixty-four"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 
@@ -40,7 +41,7 @@ void add_read_errata(std::vector<Clause>& clauses) {
          "Sizes are bounded before they are used; if they are wrong and tail_pos has passed, they "
          "were torn.",
          {"E7/torn-header-of-large-sizes", "E7/torn-header-of-zeros",
-          "E7/torn-header-of-mixed-sizes"}});
+          "E7/torn-header-of-mixed-sizes", "E7/torn-to-a-plausible-header"}});
     clauses.push_back({"E7 bounds",
                        "The bound is what is published, not half of the capacity.",
                        {"E7/event-larger-than-half"}});
@@ -95,10 +96,10 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "Capacity is read once from each buffer's metadata, and refused where it is "
          "not what is mapped.",
          {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping"}});
-    clauses.push_back(
-        {"E15",
-         "Any difference of generation is a change.",
-         {"E15/two-swaps-at-once", "E15/two-swaps-without-events", "E15/generation-forged"}});
+    clauses.push_back({"E15",
+                       "Any difference of generation is a change.",
+                       {"E15/two-swaps-at-once", "E15/two-swaps-without-events",
+                        "E15/generation-jumps", "E15/generation-forged"}});
     clauses.push_back(
         {"E19",
          "Retired between mmap and the first look at generation: it finds the living "
@@ -107,7 +108,7 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E21",
                        "One last sequence number for a CPU, over all its buffers.",
                        {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
-                        "5.1.8.3-5/nothing-twice"}});
+                        "E21/event-behind-swaps-without-events", "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step"}});

@@ -110,6 +110,8 @@ std::string describe(Action action) {
         {Action::tear, "the buffer is overwritten under the read"},
         {Action::hold, "this thread is held while events come and others go on"},
         {Action::overtake, "tail_pos moves to the end of the event that it reads"},
+        {Action::write_over,
+         "the event that it reads is overwritten by one that is published a little later"},
     };
     for (const auto& [known, text] : kTexts) {
         if (known == action) return std::string(text);
@@ -159,7 +161,8 @@ std::string describe(const Move& move) {
     const bool is_elsewhere = move.action == Action::emit || move.action == Action::lap_part;
     if (is_elsewhere && move.parameter > 0)
         text += fmt::format(" (on the CPU {} further)", move.parameter);
-    if (move.action == Action::reserve) text += fmt::format(" ({} accesses)", move.parameter);
+    if (move.action == Action::reserve || move.action == Action::write_over)
+        text += fmt::format(" ({} accesses)", move.parameter);
     if (move.action == Action::overtake && move.parameter > 0)
         text += fmt::format(", or of the {}{} behind it", move.parameter, ending(move.parameter));
     return text;

@@ -303,6 +303,8 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
             return hold(cpu, thread, move.parameter);
         case Action::overtake:
             return overtake(cpu, move.parameter);
+        case Action::write_over:
+            return write_over(cpu, move.parameter);
     }
 }
 
@@ -331,6 +333,23 @@ void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
     if (placement == nullptr) return;
     const std::uint64_t target = placement->position + placement->bytes + buffer.capacity;
     rings().emit_bytes(cpu, target - buffer.write_pos);
+}
+
+// The event that is being read is in the way of one that stands in its place, whole, before it is
+// published: write_pos says nothing of it yet (5.1.7 steps 6 to 8).
+void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
+    constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
+    const History& history = rings().history();
+    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const Placement* placement = placement_at(buffer, data_offset_[cpu], 0);
+    if (placement == nullptr) return;
+    const std::uint64_t all =
+        placement->position + placement->bytes + buffer.capacity - buffer.write_pos;
+    std::uint64_t last = std::min(placement->bytes, buffer.capacity / 4);
+    if (all - last < kLeastEventBytes) last = all;
+    rings().emit_bytes(cpu, all - last);
+    commit_after_[cpu] = accesses;
+    rings().reserve(cpu, rings().make(last));
 }
 
 // What the other threads do meanwhile must not need this one, and must not harm it. Events come for

@@ -85,6 +85,7 @@ class Player {
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
     void overtake(std::uint32_t cpu, std::uint64_t further);
+    void write_over(std::uint32_t cpu, std::uint64_t accesses);
     void move_at_random(const AccessPoint& point, const GuardHit& hit);
     bool must_nudge() const;
     bool has_made_a_move() const;

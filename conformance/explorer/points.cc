@@ -55,12 +55,13 @@ struct Choice {
 };
 // The most telling first.
 constexpr Choice kChoices[] = {
-    {Action::emit, 0, false},    {Action::lap_part, 0, true},    {Action::swap, 0, false},
-    {Action::overtake, 0, true}, {Action::overtake, 1, true},    {Action::lap, 0, true},
-    {Action::reserve, 2, true},  {Action::shrink, 0, true},      {Action::batch, 0, false},
-    {Action::wake, 0, false},    {Action::swap_twice, 0, false}, {Action::reserve, 6, true},
-    {Action::grow, 0, false},    {Action::laps, 0, true},        {Action::burst, 0, false},
-    {Action::drop, 0, false},    {Action::nudge, 0, false},      {Action::reserve, 0, false},
+    {Action::emit, 0, false},      {Action::lap_part, 0, true}, {Action::swap, 0, false},
+    {Action::overtake, 0, true},   {Action::overtake, 1, true}, {Action::lap, 0, true},
+    {Action::write_over, 6, true}, {Action::reserve, 2, true},  {Action::shrink, 0, true},
+    {Action::batch, 0, false},     {Action::wake, 0, false},    {Action::swap_twice, 0, false},
+    {Action::reserve, 6, true},    {Action::grow, 0, false},    {Action::laps, 0, true},
+    {Action::burst, 0, false},     {Action::drop, 0, false},    {Action::nudge, 0, false},
+    {Action::reserve, 0, false},
 };
 
 // Every 8-byte word of a read that is wider is a tearing point of its own.

@@ -80,7 +80,8 @@ TEST(Moves, EveryActionComesAtEveryPoint) {
     for (const Action action :
          {Action::emit, Action::burst, Action::batch, Action::drop, Action::lap_part, Action::lap,
           Action::laps, Action::grow, Action::shrink, Action::swap, Action::swap_twice,
-          Action::nudge, Action::wake, Action::reserve, Action::overtake, Action::hold})
+          Action::nudge, Action::wake, Action::reserve, Action::overtake, Action::write_over,
+          Action::hold})
         EXPECT_TRUE(at_metadata.contains(action)) << describe(action);
     EXPECT_TRUE(at_data.contains(Action::lap));
 }

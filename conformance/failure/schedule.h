@@ -50,6 +50,8 @@ enum class Action {
                // `parameter` bytes come (0: small ones)
     overtake,  // tail_pos moves exactly to the end of the event that is being read, or of the
                // `parameter`-th one behind it
+    write_over,  // as overtake, for the event that is being read, by one that is published
+                 // `parameter` accesses later
 };
 
 struct Move {

@@ -9,11 +9,12 @@ namespace kmes::conformance {
 namespace {
 
 // In the order of Action.
-constexpr std::array<std::string_view, 18> kActionNames = {
-    "nothing", "emit", "burst",      "batch", "drop", "lap_part", "lap",  "laps", "grow",
-    "shrink",  "swap", "swap_twice", "nudge", "wake", "reserve",  "tear", "hold", "overtake",
+constexpr std::array<std::string_view, 19> kActionNames = {
+    "nothing", "emit", "burst",  "batch",    "drop",       "lap_part", "lap",
+    "laps",    "grow", "shrink", "swap",     "swap_twice", "nudge",    "wake",
+    "reserve", "tear", "hold",   "overtake", "write_over",
 };
-static_assert(static_cast<std::size_t>(Action::overtake) + 1 == kActionNames.size());
+static_assert(static_cast<std::size_t>(Action::write_over) + 1 == kActionNames.size());
 
 }  // namespace
 

@@ -40,10 +40,10 @@ class CoreBackend : public RingBackend {
     void batch_end(std::uint32_t cpu) override {
         kmes_batch_end(core(cpu), &producers_[cpu]->batch);
     }
-    int reserve(std::uint32_t cpu, const kmes_event_input& input) override {
-        return kmes_reserve(core(cpu), &input, &producers_[cpu]->reservation);
+    int reserve(std::uint32_t cpu, const kmes_event_input& input) override;
+    void commit(std::uint32_t cpu) override {
+        kmes_commit(core(cpu), &producers_.at(cpu)->reservation);
     }
-    void commit(std::uint32_t cpu, std::string_view payload) override;
     int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
              std::uint64_t shift_bytes) override {
         BufferMemory& memory = add_memory(capacity_bytes, cpu, 0, 0);
@@ -130,11 +130,12 @@ void CoreBackend::create(const BackendSetup& setup, OnWake on_wake) {
     }
 }
 
-void CoreBackend::commit(std::uint32_t cpu, std::string_view payload) {
-    const kmes_reservation& reservation = producers_.at(cpu)->reservation;
-    kmes_reservation_fill(core(cpu), &reservation, 0, payload.data(),
-                          static_cast<__u32>(payload.size()));
-    kmes_commit(core(cpu), &reservation);
+int CoreBackend::reserve(std::uint32_t cpu, const kmes_event_input& input) {
+    kmes_reservation& reservation = producers_.at(cpu)->reservation;
+    const int result = kmes_reserve(core(cpu), &input, &reservation);
+    if (result == 0)
+        kmes_reservation_fill(core(cpu), &reservation, 0, input.payload, input.payload_len);
+    return result;
 }
 
 ProducerState CoreBackend::state(BufferIndex index) const {

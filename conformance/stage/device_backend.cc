@@ -39,7 +39,7 @@ class DeviceBackend : public RingBackend {
     int batch_add(std::uint32_t cpu, const kmes_event_input& input) override;
     void batch_end(std::uint32_t cpu) override { act(cpu, KMES_TEST_END); }
     int reserve(std::uint32_t cpu, const kmes_event_input& input) override;
-    void commit(std::uint32_t cpu, std::string_view payload) override;
+    void commit(std::uint32_t cpu) override;
     int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
              std::uint64_t shift_bytes) override;
     int nudge(std::uint32_t cpu, BufferIndex buffer) override;
@@ -231,14 +231,16 @@ int DeviceBackend::batch_add(std::uint32_t cpu, const kmes_event_input& input) {
 }
 
 int DeviceBackend::reserve(std::uint32_t cpu, const kmes_event_input& input) {
-    return act(event_operation(KMES_TEST_RESERVE, cpu, input));
+    const int result = act(event_operation(KMES_TEST_RESERVE, cpu, input));
+    if (result != 0 || input.payload_len == 0) return result;
+    kmes_test_operation fill = operation(KMES_TEST_FILL, cpu);
+    fill.payload_address = address_of(input.payload);
+    fill.bytes = input.payload_len;
+    perform(fill);
+    return 0;
 }
 
-void DeviceBackend::commit(std::uint32_t cpu, std::string_view payload) {
-    kmes_test_operation fill = operation(KMES_TEST_FILL, cpu);
-    fill.payload_address = address_of(payload.data());
-    fill.bytes = payload.size();
-    if (!payload.empty()) perform(fill);
+void DeviceBackend::commit(std::uint32_t cpu) {
     if (act(cpu, KMES_TEST_COMMIT) != 0) throw SuiteError("the commit was refused");
 }
 

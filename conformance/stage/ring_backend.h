@@ -71,7 +71,7 @@ class RingBackend {
     virtual int batch_add(std::uint32_t cpu, const kmes_event_input& input) = 0;
     virtual void batch_end(std::uint32_t cpu) = 0;
     virtual int reserve(std::uint32_t cpu, const kmes_event_input& input) = 0;
-    virtual void commit(std::uint32_t cpu, std::string_view payload) = 0;
+    virtual void commit(std::uint32_t cpu) = 0;
     // To a new buffer; from a boot buffer the hand-over.
     virtual int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
                      std::uint64_t shift_bytes) = 0;

@@ -65,9 +65,10 @@ class Rings {
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
-    // An event that is reserved, with room made for it, and published by commit only: what a
-    // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). The
-    // history learns of the room at once. Nothing else may be emitted on this CPU in between.
+    // An event that is reserved, with room made for it, written whole, and published by commit
+    // only: what a consumer on another processor sees in the middle of an emission (5.1.7 steps 6
+    // to 8). The history learns of the room at once. Nothing else may be emitted on this CPU in
+    // between.
     void reserve(std::uint32_t cpu, EventSpec spec);
     void commit(std::uint32_t cpu);
     bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }

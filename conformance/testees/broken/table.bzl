@@ -2151,4 +2151,193 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "second-look-at-write-pos",
+        wrong = "Asks write_pos, not tail_pos, whether what it has read was overwritten.",
+        clause = "5.1.8.1 step 5",
+        case = "5.1.8.1-5/torn-by-what-is-not-published",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (lapped || !sound ||
+            ACQUIRE(&c->meta->write_pos) - c->read_pos > c->capacity) {
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-at-the-end",
+        wrong = "Does not look again behind an event that ends with the data region.",
+        clause = "5.1.8.1 step 5",
+        case = "5.1.8.1-5/torn-wherever-it-lies",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (tail_pos > c->read_pos &&
+            !(sound && (c->read_pos & (c->capacity - 1)) + c->event->event_size == c->capacity)) {
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-without-payload",
+        wrong = "Does not look again behind an event that has no payload.",
+        clause = "5.1.8.1 step 5",
+        case = "5.1.8.1-5/torn-wherever-it-lies",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (tail_pos > c->read_pos && !(sound && c->event->event_size == c->event->header_size)) {
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "tails-in-32-bits",
+        wrong = "Compares the two tail_pos that it has read in 32 bits.",
+        clause = "5.1.8.1 step 5",
+        case = "5.1.8.1-5/torn-where-positions-pass-a-border",
+        edits = [
+            ("""
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+""", """
+        const uint64_t before = ACQUIRE(&c->meta->tail_pos);
+        const bool lapped = before > c->read_pos;
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (lapped || ((uint32_t)tail_pos > (uint32_t)before && tail_pos > c->read_pos)) {
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "torn-by-its-torn-size",
+        wrong = "Takes an event for torn only if tail_pos has passed its end, by the size it read.",
+        clause = "E7",
+        case = "E7/torn-to-a-plausible-header",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (lapped || tail_pos >= c->read_pos + (sound ? c->event->event_size : 1)) {
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "gives-up-a-torn-backlog",
+        wrong = "Goes on at write_pos if something of a large backlog was overwritten.",
+        clause = "5.1.8.1 step 5",
+        case = "5.1.8.1-5/backlog-torn-in-part",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (tail_pos > c->read_pos) {
+            const bool is_large = !lapped && write_pos - c->read_pos > 131072;
+            c->read_pos = is_large && write_pos > tail_pos ? write_pos : tail_pos;
+"""),
+        ],
+    ),
+    dict(
+        name = "generation-in-two-bits",
+        wrong = "Compares the lowest two bits of generation.",
+        clause = "E15",
+        case = "E15/generation-jumps",
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->replaced || ((ACQUIRE(&c->meta->generation) ^ c->generation) & 3) != 0;
+"""),
+        ],
+    ),
+    dict(
+        name = "skips-behind-an-empty-buffer",
+        wrong = "Begins at write_pos if nothing came from the buffer before.",
+        clause = "E21",
+        case = "E21/event-behind-swaps-without-events",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, sequence_then;
+    unsigned taken;
+"""),
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    if (c->taken++ >= 2 && c->last_sequence == c->sequence_then)
+        c->read_pos = ACQUIRE(&meta->write_pos);
+    c->sequence_then = c->last_sequence;
+"""),
+        ],
+    ),
+    dict(
+        name = "keeps-a-position-that-is-the-end",
+        wrong = "Keeps its position where it is the write_pos of the new buffer, too.",
+        clause = "E11",
+        case = "E11/positions-fit-by-chance",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    const uint64_t oldest = ACQUIRE(&meta->tail_pos);
+    if (c->read_pos < oldest || c->read_pos != ACQUIRE(&meta->write_pos)) c->read_pos = oldest;
+"""),
+        ],
+    ),
+    dict(
+        name = "second-look-of-32-cpus",
+        wrong = "Looks at write_pos again before it sleeps on the first 32 CPUs only.",
+        clause = "5.1.8.2 step 2",
+        case = "5.1.8.2-2/event-at-every-step-of-sixty-four",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        (c->cpu >= 32 || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "generation-of-32-cpus",
+        wrong = "Looks at generation again before it sleeps on the first 32 CPUs only.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-of-sixty-four",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= c->read_pos && (c->cpu >= 32 || !is_retired(c));
+"""),
+        ],
+    ),
+    dict(
+        name = "leaves-what-was-replaced",
+        wrong = "Does not unmap a buffer that was retired before it was read.",
+        clause = "5.1.8.3 step 6",
+        case = "5.1.8.3-6/two-hundred-resizes-on-the-way",
+        edits = [
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    if (c->meta != NULL && !c->replaced) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+        ],
+    ),
 ]

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// An event that is overwritten while it is read, in all the ways that a shortcut in the second look
+// at tail_pos misses (5.1.8.1 step 5): by an event that is not published yet, to bytes that look
+// like a header, where positions pass a power of two, in places and shapes that seem to need no
+// second look, and as a small part of much that is unread.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kPages = 4;
+constexpr std::uint64_t kVictimBytes = kPages * kPage - 64;
+
+// -- One unread event in a ring of old ones ---------------------------------------------------
+
+// How what overwrites it comes.
+enum class Published { at_once, later };
+
+// One event, and no more, is overwritten: one of the same size comes to stand in its place.
+void overwrite_newest(Stage& stage, std::uint64_t event_bytes, Published published) {
+    stage.rings().emit_bytes(0, capacity(stage, 0) - event_bytes);
+    EventSpec over = stage.rings().make(event_bytes);
+    if (published == Published::at_once)
+        stage.rings().emit(0, std::move(over));
+    else
+        stage.rings().reserve(0, std::move(over));
+}
+
+CaseOutcome half_written(Stage& stage) {
+    stage.start();
+    for (std::uint64_t page = 0; page < kPages && !stage.has_ended(0); ++page) {
+        stage.wait_asleep();
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        overwrite_under_read(
+            stage, page, 1, [&stage] { emit_some(stage, 0, 1, kVictimBytes); },
+            [&stage] { overwrite_newest(stage, kVictimBytes, Published::later); });
+    }
+    return stage.finish();
+}
+
+// What a consumer might take for safe: it ends with the region, it wraps, it has no payload.
+CaseOutcome wherever_it_lies(Stage& stage) {
+    struct Victim {
+        std::uint64_t before_the_end;  // of the region: where it begins
+        std::uint64_t stopped_at;      // the page of the event, from 0
+        bool has_payload;
+    };
+    constexpr Victim kVictims[] = {{kVictimBytes, 1, true},
+                                   {kVictimBytes, 3, true},
+                                   {2 * kPage, 0, true},
+                                   {kPages * kPage, 1, false},
+                                   {kPages * kPage, 3, false}};
+    stage.start();
+    for (const Victim& victim : kVictims) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        fill_up_to(stage, 0, victim.before_the_end);
+        stage.wait_asleep(0);
+        const std::uint64_t from = (capacity(stage, 0) - victim.before_the_end) / kPage;
+        const std::size_t type_bytes =
+            victim.has_payload ? 1 : kVictimBytes - kHeaderBytesBeforeType;
+        overwrite_under_read(
+            stage, from + victim.stopped_at, 1,
+            [&stage, type_bytes] {
+                stage.rings().emit(0,
+                                   stage.rings().make(kVictimBytes, std::string(type_bytes, 'n')));
+            },
+            [&stage] { overwrite_newest(stage, kVictimBytes, Published::at_once); });
+    }
+    return stage.finish();
+}
+
+// The end of the region is at the border, and the event lies across it: the new tail_pos is beyond
+// the border, the one before it was not.
+CaseOutcome across_borders(Stage& stage) {
+    stage.start();
+    for (const int bits : {31, 32, 63}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        const std::uint64_t border = std::uint64_t{1} << bits;
+        move_positions(stage, write_pos(stage, 0), border - 2 * kPage);
+        overwrite_under_read(
+            stage, capacity(stage, 0) / kPage - 2, 1,
+            [&stage] { emit_some(stage, 0, 1, kVictimBytes); },
+            [&stage] { overwrite_newest(stage, kVictimBytes, Published::at_once); });
+    }
+    return stage.finish();
+}
+
+// -- The oldest of a ring of unread events ----------------------------------------------------
+
+constexpr std::uint64_t kFollowers = 7;
+// So far before the overwritten event begins the one that overwrites it: its header stands there.
+constexpr std::uint64_t kBefore = 64;
+
+std::uint64_t follower_bytes(Stage& stage) {
+    return (capacity(stage, 0) - kVictimBytes - kBefore) / (kFollowers + 1);
+}
+
+// The bytes of the header that stands in the ring at `position`.
+std::string header_at(Stage& stage, std::uint64_t position) {
+    const std::uint8_t* region =
+        stage.rings().backend().base(stage.rings().history().present_buffer(0)) + kMetadataBytes;
+    const std::uint64_t offset = position & (capacity(stage, 0) - 1);
+    return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
+}
+
+// The header of the oldest event is overwritten with its own bytes, but for event_size, which says
+// that the events behind it belong to it.
+void forge_oldest(Stage& stage, std::uint64_t position, std::uint32_t event_size) {
+    const std::uint64_t left = position + capacity(stage, 0) - kBefore - write_pos(stage, 0);
+    std::string header = header_at(stage, position);
+    stage.rings().emit_bytes(0, left);
+    std::memcpy(header.data() + kEventSizeAt, &event_size, sizeof event_size);
+    EventSpec over = stage.rings().make(kBefore + kVictimBytes);
+    over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
+                         header);
+    over.payload_seed.reset();
+    stage.rings().emit(0, std::move(over));
+}
+
+CaseOutcome plausible_header(Stage& stage) {
+    stage.start();
+    const std::uint64_t follower = follower_bytes(stage);
+    for (const std::uint64_t more :
+         {follower, follower + follower / 3, 2 * follower - 100, kFollowers * follower}) {
+        stage.wait_asleep();
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        const std::uint64_t position = write_pos(stage, 0);
+        overwrite_under_read(
+            stage, 0, 1,
+            [&stage, follower] {
+                stage.freeze();
+                emit_some(stage, 0, 1, kVictimBytes);
+                emit_some(stage, 0, kFollowers, follower);
+                stage.thaw();
+            },
+            [&stage, position, more] {
+                forge_oldest(stage, position, static_cast<std::uint32_t>(kVictimBytes + more));
+            });
+    }
+    return stage.finish();
+}
+
+// Far more is unread than anybody copies at once; a part of it is overwritten while the first of it
+// is read.
+CaseOutcome backlog_torn(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 2 << 20;
+    constexpr std::uint64_t kEvents = 1500;
+    constexpr std::uint64_t kEventBytes = 1000;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = kCapacity;
+    stage.set_up(setup);
+    stage.start();
+    for (const std::uint64_t passed : {5'000, 70'000, 200'000, 700'000}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep();
+        overwrite_under_read(
+            stage, 0, 1,
+            [&stage] {
+                stage.freeze();
+                emit_some(stage, 0, kEvents, kEventBytes);
+                stage.thaw();
+            },
+            [&stage, passed] {
+                stage.rings().emit_bytes(0, kCapacity - kEvents * kEventBytes + passed);
+            });
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_overtaken_cases(std::vector<Case>& cases) {
+    const auto add = [&cases](std::string_view id, std::string_view title,
+                              std::string_view description, std::string_view expectation,
+                              CaseFunction run) {
+        cases.push_back({id, id.starts_with("E7") ? Level::erratum : Level::must,
+                         id.substr(0, id.find('/')), title, description, expectation,
+                         std::move(run)});
+    };
+    add("5.1.8.1-5/torn-by-what-is-not-published",
+        "overwritten by an event that is not published yet",
+        "The testee is stopped at its first access to each page of an event of four pages in turn; "
+        "tail_pos moves to the end of the event, another one is written over it, and write_pos "
+        "stays where it is until the testee sleeps.",
+        "It sees at tail_pos, not at write_pos, that the event was overwritten, and discards it.",
+        half_written);
+    add("5.1.8.1-5/torn-wherever-it-lies", "overwritten at the region's end, and without a payload",
+        "An event that ends with the data region, one that wraps, and one without a payload are "
+        "overwritten while they are read.",
+        "It looks at tail_pos behind every event, and discards it.", wherever_it_lies);
+    add("5.1.8.1-5/torn-where-positions-pass-a-border", "overwritten across 2^31, 2^32 and 2^63",
+        "An event that lies across such a position is overwritten while it is read: tail_pos moves "
+        "from below the border to beyond it.",
+        "It compares its position with tail_pos as numbers of 64 bits, and discards the event.",
+        across_borders);
+    add("E7/torn-to-a-plausible-header", "the header is torn to one that could be right",
+        "The whole ring is unread. When the testee reads the first header, the first event is "
+        "overwritten: the bytes there are those of its header, with an event_size that takes in "
+        "some of the events behind it, or all.",
+        "Nothing of a torn header is used for the decision whether it was torn, or for where to go "
+        "on: it goes on at tail_pos.",
+        plausible_header);
+    add("5.1.8.1-5/backlog-torn-in-part", "a part of a large backlog is overwritten",
+        "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, the "
+        "first 5 to 700 are overwritten.",
+        "It goes on at tail_pos: the others are delivered.", backlog_torn);
+}
+
+}  // namespace kmes::conformance
