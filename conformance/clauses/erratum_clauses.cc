@@ -24,7 +24,7 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
           "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
           "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
           "E3/swap-after-a-timeout", "E3/swap-before-any-event",
-          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-sixty-four"}});
+          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 

@@ -14,30 +14,11 @@
 
 #include "conformance/failure/run_record.h"
 #include "conformance/stage/stage.h"
+#include "conformance/stage/state_text.h"
 
 namespace kmes::conformance {
 
 namespace {
-
-std::string activity_text(const ThreadState& thread) {
-    switch (thread.activity) {
-        case Activity::kRunning:
-            return "running";
-        case Activity::kHeld:
-            return "held by the suite";
-        case Activity::kEnded:
-            return "ending";
-        case Activity::kBlocked:
-            break;
-    }
-    std::string text = fmt::format("blocked in system call {}", thread.call_number);
-    for (const FutexWord& word : thread.words)
-        text += fmt::format(", on a ring word at offset {} ({} futex, expects {}, there is {})",
-                            word.place.offset_bytes, word.is_private ? "private" : "shared",
-                            word.value_expected, word.value_there);
-    if (thread.limit != TimeLimit::kNone) text += ", with a time limit";
-    return text;
-}
 
 std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
@@ -58,12 +39,7 @@ std::string block(const std::string& title, const std::string& text) {
 }  // namespace
 
 std::string Stage::describe_state() {
-    const Inspection inspection = tracer_->inspect();
-    std::string text = fmt::format("{} thread{}", inspection.threads.size(),
-                                   inspection.threads.size() == 1 ? "" : "s");
-    for (const ThreadState& thread : inspection.threads)
-        text += fmt::format("; {} {}", thread.tid, activity_text(thread));
-    return text;
+    return describe_threads(tracer_->inspect());
 }
 
 void Stage::stop_with(Finding finding) {
@@ -177,16 +153,16 @@ Finding Stage::end_finding(const Ended& ended) const {
             return crash(ended.signal, strsignal(ended.signal) ? strsignal(ended.signal) : "",
                          ended.fault ? ended.fault->describe() : std::string());
         case EndKind::kExited: {
-            std::string missing;
+            std::vector<std::uint32_t> missing;
             for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
-                if (!progress_->ended(cpu))
-                    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", cpu);
+                if (!progress_->ended(cpu)) missing.push_back(cpu);
             }
             if (!ended.attached)
                 return contract_finding(fmt::format(
                     "it exited with status {} and never called kmes_attach (system call 1091)",
                     ended.exit_status));
-            return ended_too_early(ended.exit_status, missing);
+            return ended_too_early(ended.exit_status,
+                                   (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing));
         }
         case EndKind::kNotStarted:
         case EndKind::kNotTraceable:

@@ -2303,7 +2303,7 @@ int main(void) {
         name = "second-look-of-32-cpus",
         wrong = "Looks at write_pos again before it sleeps on the first 32 CPUs only.",
         clause = "5.1.8.2 step 2",
-        case = "5.1.8.2-2/event-at-every-step-of-sixty-four",
+        case = "5.1.8.2-2/event-at-every-step-of-thirty-six",
         edits = [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
@@ -2317,7 +2317,7 @@ int main(void) {
         name = "generation-of-32-cpus",
         wrong = "Looks at generation again before it sleeps on the first 32 CPUs only.",
         clause = "E3",
-        case = "E3/swap-at-every-step-of-sixty-four",
+        case = "E3/swap-at-every-step-of-thirty-six",
         edits = [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
@@ -2331,7 +2331,7 @@ int main(void) {
         name = "leaves-what-was-replaced",
         wrong = "Does not unmap a buffer that was retired before it was read.",
         clause = "5.1.8.3 step 6",
-        case = "5.1.8.3-6/two-hundred-resizes-on-the-way",
+        case = "5.1.8.3-6/eighty-resizes-on-the-way",
         edits = [
             ("""
     if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// What a testee's threads are doing, in words for a finding.
+#ifndef KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
+#define KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+
+// "0 to 3, 7", of numbers that rise.
+std::string ranges_text(const std::vector<std::uint32_t>& numbers);
+
+// "3 threads; 12 running; 13 and 14 blocked in system call 202 (futex)": threads that do the same
+// are told together, and not more than six kinds.
+std::string describe_threads(const Inspection& inspection);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
