@@ -40,8 +40,18 @@ std::uint64_t read_kib(const std::string& path, const std::string& name) {
     stop_unsupported(fmt::format("{} has no line {}", path, name));
 }
 
+// The folder of a thread that lives: the first one may have ended before the others.
+std::string folder_of(pid_t pid) {
+    const std::string process = fmt::format("/proc/{}", pid);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(process + "/task", error)) {
+        if (count_lines(entry.path() / "maps") > 0) return entry.path();
+    }
+    return process;
+}
+
 Holdings look_at(Stage& stage) {
-    const std::string folder = fmt::format("/proc/{}", stage.tracer().testee_pid());
+    const std::string folder = folder_of(stage.tracer().testee_pid());
     Holdings holdings;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {

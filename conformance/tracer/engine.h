@@ -323,6 +323,7 @@ class Tracer::Engine {
     LiveMapping* mapping_at(uint64_t address);
     std::optional<BufferPlace> place_of(uint64_t address);
     pid_t any_testee_thread() const;
+    std::vector<MapsEntry> maps_of_testee() const;
 
     // --- futex_watch.cc
     bool watch_futex(Thread& thread, const user_regs_struct& registers);

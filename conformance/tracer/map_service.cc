@@ -189,9 +189,19 @@ pid_t Tracer::Engine::any_testee_thread() const {
     return 0;
 }
 
+// One that is just ending has no memory any more, and the others have.
+std::vector<MapsEntry> Tracer::Engine::maps_of_testee() const {
+    for (const auto& [tid, thread] : threads_) {
+        if (!is_testee(thread)) continue;
+        std::vector<MapsEntry> maps = read_maps(tid);
+        if (!maps.empty()) return maps;
+    }
+    return {};
+}
+
 std::vector<Mapping> Tracer::Engine::mappings() {
     std::vector<Mapping> result;
-    const std::vector<MapsEntry> maps = read_maps(any_testee_thread());
+    const std::vector<MapsEntry> maps = maps_of_testee();
     for (LiveMapping& live : mappings_) {
         if (!live.live) continue;
         const Mapping& mapping = live.mapping;
