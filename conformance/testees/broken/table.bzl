@@ -2154,7 +2154,7 @@ int main(void) {
     dict(
         name = "second-look-at-write-pos",
         wrong = "Asks write_pos, not tail_pos, whether what it has read was overwritten.",
-        clause = "5.1.8.1 step 5",
+        clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-by-what-is-not-published",
         edits = [
             ("""
@@ -2170,7 +2170,7 @@ int main(void) {
     dict(
         name = "no-second-look-at-the-end",
         wrong = "Does not look again behind an event that ends with the data region.",
-        clause = "5.1.8.1 step 5",
+        clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-wherever-it-lies",
         edits = [
             ("""
@@ -2186,7 +2186,7 @@ int main(void) {
     dict(
         name = "no-second-look-without-payload",
         wrong = "Does not look again behind an event that has no payload.",
-        clause = "5.1.8.1 step 5",
+        clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-wherever-it-lies",
         edits = [
             ("""
@@ -2201,7 +2201,7 @@ int main(void) {
     dict(
         name = "tails-in-32-bits",
         wrong = "Compares the two tail_pos that it has read in 32 bits.",
-        clause = "5.1.8.1 step 5",
+        clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-where-positions-pass-a-border",
         edits = [
             ("""
@@ -2237,7 +2237,7 @@ int main(void) {
     dict(
         name = "gives-up-a-torn-backlog",
         wrong = "Goes on at write_pos if something of a large backlog was overwritten.",
-        clause = "5.1.8.1 step 5",
+        clause = "5.1.8.1-5",
         case = "5.1.8.1-5/backlog-torn-in-part",
         edits = [
             ("""
@@ -2302,7 +2302,7 @@ int main(void) {
     dict(
         name = "second-look-of-32-cpus",
         wrong = "Looks at write_pos again before it sleeps on the first 32 CPUs only.",
-        clause = "5.1.8.2 step 2",
+        clause = "5.1.8.2-2",
         case = "5.1.8.2-2/event-at-every-step-of-thirty-six",
         edits = [
             ("""
@@ -2330,7 +2330,7 @@ int main(void) {
     dict(
         name = "leaves-what-was-replaced",
         wrong = "Does not unmap a buffer that was retired before it was read.",
-        clause = "5.1.8.3 step 6",
+        clause = "5.1.8.3-6",
         case = "5.1.8.3-6/eighty-resizes-on-the-way",
         edits = [
             ("""
