@@ -140,6 +140,10 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         stop_inconclusive(
             "the testee has child processes, which may be the ones that sleep: the suite follows "
             "one process. Let it consume with threads in the run that is judged");
+    if (waits_by_io_uring(tracer_->inspect()))
+        stop_inconclusive(
+            "a thread waits in io_uring_enter, and may sleep on futex_counter there: the suite "
+            "does not see that. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));

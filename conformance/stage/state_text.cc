@@ -40,6 +40,7 @@ std::string call_text(long number) {
         {SYS_wait4, "wait4"},
         {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
         {SYS_pause, "pause"},
+        {SYS_io_uring_enter, "io_uring_enter"},
     };
     for (const Call& call : kCalls) {
         if (call.number == number) return fmt::format("system call {} ({})", number, call.name);
@@ -113,6 +114,14 @@ std::string describe_threads(const Inspection& inspection) {
         text += fmt::format("; {} {}", some_of(kinds[i].second), kinds[i].first);
     if (kinds.size() > kKindsAtMost) text += "; the others are doing the like";
     return text;
+}
+
+bool waits_by_io_uring(const Inspection& inspection) {
+    return std::any_of(inspection.threads.begin(), inspection.threads.end(),
+                       [](const ThreadState& thread) {
+                           return thread.activity == Activity::kBlocked &&
+                                  thread.call_number == SYS_io_uring_enter;
+                       });
 }
 
 }  // namespace kmes::conformance

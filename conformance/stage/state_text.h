@@ -19,6 +19,9 @@ std::string ranges_text(const std::vector<std::uint32_t>& numbers);
 // are told together, and not more than six kinds.
 std::string describe_threads(const Inspection& inspection);
 
+// A thread is blocked in io_uring_enter: for what, nobody sees.
+bool waits_by_io_uring(const Inspection& inspection);
+
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_STAGE_STATE_TEXT_H_

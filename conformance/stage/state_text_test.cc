@@ -35,6 +35,14 @@ TEST(DescribeThreads, TellsThoseThatDoTheSameTogether) {
               "blocked in system call 999");
 }
 
+TEST(WaitsByIoUring, IsTrueOfABlockedThread) {
+    Inspection inspection;
+    inspection.threads = {thread_in(11, SYS_futex), thread_in(12, SYS_io_uring_enter)};
+    EXPECT_TRUE(waits_by_io_uring(inspection));
+    inspection.threads.back().activity = Activity::kRunning;
+    EXPECT_FALSE(waits_by_io_uring(inspection));
+}
+
 TEST(DescribeThreads, StopsBehindSixKinds) {
     Inspection inspection;
     for (pid_t tid = 1; tid <= 9; ++tid) inspection.threads.push_back(thread_in(tid, 600 + tid));
