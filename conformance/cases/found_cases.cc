@@ -65,7 +65,9 @@ bool act_at(Stage& stage, const Step& step, std::uint64_t k) {
 }
 
 void act_at_every(Stage& stage, const Step& step) {
+    const WalkLimit limit(stage);
     for (std::uint64_t k = 1; k < kAccessesAtMost && act_at(stage, step, k); ++k) {
+        if (limit.is_over()) return;
     }
 }
 
@@ -198,7 +200,8 @@ CaseOutcome positions_pass(Stage& stage, std::uint64_t border, bool in_laps) {
             emit_some(stage, 0, 1, 70);
     };
     bool more = true;
-    for (std::uint64_t k = 1; more && k < kAccessesAtMost; ++k) {
+    const WalkLimit limit(stage);
+    for (std::uint64_t k = 1; more && k < kAccessesAtMost && !limit.is_over(); ++k) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;
         // In laps the border lies between tail_pos and write_pos.

@@ -3,9 +3,12 @@
 // What threads of one consumer do to each other: one of them is held in the middle of an event, or
 // of a change of buffers, while another does the same for another CPU. A consumer of one thread
 // goes on after a short while, and nothing is shown.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -220,6 +223,42 @@ class WriterHold {
     pid_t held_ = 0;
 };
 
+// More text at once, from several threads, than most buffers for it hold. One that writes alone
+// mixes with nobody.
+CaseOutcome whole_lines(Stage& stage) {
+    struct Seen {
+        std::set<pid_t> writers;
+        std::uint64_t cut_bytes = 0;
+    };
+    const auto seen = std::make_shared<Seen>();
+    stage.set_on_report_write([seen](const ReportWrite& write) {
+        seen->writers.insert(write.tid);
+        if (!write.ends_line && seen->cut_bytes == 0) seen->cut_bytes = write.bytes;
+        return false;
+    });
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 262144;
+    stage.set_up(setup);
+    stage.start();
+    for (const std::size_t type_bytes : {20, 300, 3000, 40000}) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            for (std::size_t bytes = 0; bytes < setup.capacity_bytes / 2; bytes += type_bytes + 200)
+                stage.rings().emit(cpu, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 10,
+                                                           std::string(type_bytes, 'w')));
+        }
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    if (seen->cut_bytes > 0 && seen->writers.size() > 1)
+        stage.blame("contract-3",
+                    fmt::format("{} threads write to the report, and a write of {} bytes does not "
+                                "end with a newline: the lines of threads mix",
+                                seen->writers.size(), seen->cut_bytes));
+    return stage.finish();
+}
+
 CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::uint32_t kBurst = 40;
     set_up_two(stage);
@@ -296,6 +335,11 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "to it in turn, while CPU 1 moves to its own.",
                      "Each CPU goes on where it was: nothing is shared between the CPUs.",
                      in_the_middle_of_a_change});
+    cases.push_back({"contract-3/whole-lines", Level::must, "contract-3",
+                     "a write holds whole lines",
+                     "Each CPU's buffer is half full of events with types of 20 to 40,000 bytes; "
+                     "looks at each write to the report.",
+                     "Where several threads write, each write ends with a newline.", whole_lines});
     cases.push_back({"contract-3/records-before-it-sleeps", Level::must, "contract-3",
                      "all records are written before it sleeps",
                      "Bursts of forty events; a thread that writes records and does not look at "

@@ -244,8 +244,9 @@ CaseOutcome tail_at_write_pos(Stage& stage) {
     stage.set_up(large_rings(stage));
     stage.start();
     stage.wait_asleep();
+    const WalkLimit limit(stage);
     for (std::uint64_t k = 1; k < kAccessesAtMost && !stage.has_ended(0); ++k) {
-        if (!tail_at_write_pos_at(stage, k)) break;
+        if (!tail_at_write_pos_at(stage, k) || limit.is_over()) break;
     }
     return stage.finish();
 }

@@ -95,15 +95,25 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
 
 void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& wake,
                  const std::function<void()>& act) {
+    const WalkLimit limit(stage);
     for (const Counted counted : {Counted::all, Counted::first_of_each}) {
         std::uint64_t k = 1;
-        while (k < kAccessesAtMost && act_at(stage, cpu, k, counted, wake, act)) ++k;
+        while (k < kAccessesAtMost && act_at(stage, cpu, k, counted, wake, act)) {
+            if (limit.is_over()) return;
+            ++k;
+        }
         // Only one that spins has so many; what it does after the spin is reached by its kind.
         if (k < kAccessesAtMost) return;
     }
 }
 
 }  // namespace
+
+WalkLimit::WalkLimit(const Stage& stage)
+    : end_(std::chrono::steady_clock::now() +
+           std::chrono::milliseconds(
+               static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))) {
+}
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act) {

@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_CASES_PLAY_H_
 #define KMES_CONFORMANCE_CASES_PLAY_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -59,6 +60,17 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 // or has refused the buffer.
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
+
+// Ends a walk over all steps of a consumer that takes seconds for each: one that waits on each CPU
+// in turn. No verdict hangs on it.
+class WalkLimit {
+  public:
+    explicit WalkLimit(const Stage& stage);
+    bool is_over() const { return std::chrono::steady_clock::now() > end_; }
+
+  private:
+    std::chrono::steady_clock::time_point end_;
+};
 
 // act_at_access for every k, until it sleeps before there is a k-th. One that spins before it
 // sleeps (5.1.8.2 step 4) is then taken round again, and only the first access of each instruction

@@ -245,6 +245,12 @@ class Session {
         if (const auto* fault = std::get_if<WriteFault>(&event)) {
             return complain("it writes to a page that it may only read: " + fault->code.describe());
         }
+        if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
+            return complain(fmt::format(
+                "process {} calls kmes_attach as well, and gets EPERM: the first process "
+                "that called it is the testee. Consume in one process, with threads",
+                foreign->pid));
+        }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
             run_.suite_error = "tracer: " + trouble->what;
         }

@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 // How long one wait may take before it is called a failure, and how long nothing may move before a
 // testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
 constexpr milliseconds kLimit{30000};
+// The same where no verdict hangs on it.
+constexpr milliseconds kRest{1000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
 // And for each CPU: one thread may wait 100 ms at one after the other (contract).
@@ -32,10 +34,10 @@ constexpr milliseconds kSpin{20000};
 constexpr milliseconds kLookEvery{15};
 constexpr unsigned kLooks = 100;
 // E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
-constexpr milliseconds kFirstNudge{200};
+constexpr milliseconds kFirstNudge{50};
 // Longer than the longest limit of a wait that the contract allows.
 constexpr milliseconds kDoze{400};
-constexpr unsigned kNudgesOfOneBuffer = 8;
+constexpr unsigned kNudgesOfOneBuffer = 10;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -139,6 +141,7 @@ bool Stage::owes_nothing() const {
 }
 
 Stage::Quiet Stage::look_for_quiet() {
+    is_still_ = false;
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
@@ -163,9 +166,8 @@ Stage::Quiet Stage::look_for_quiet() {
     // most found it blocked. (Time alone may have passed for the runner as well.)
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
-    if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
-        now - last_change_ > time_to_hang(Quiet::settling))
-        return Quiet::settling;
+    is_still_ = looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs;
+    if (is_still_ && now - last_change_ > time_to_hang(Quiet::settling)) return Quiet::settling;
     if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
                                 time_to_hang(Quiet::spinning))
         return Quiet::spinning;
@@ -174,7 +176,9 @@ Stage::Quiet Stage::look_for_quiet() {
 
 bool Stage::is_at_rest() {
     const Quiet quiet = look_for_quiet();
-    return quiet == Quiet::settling || quiet == Quiet::for_good;
+    const milliseconds rest = kRest + cpus() * kSettleOfACpu;
+    return quiet == Quiet::settling || quiet == Quiet::for_good ||
+           (is_still_ && Clock::now() - last_change_ > scaled(rest, settings_.timeout_scale));
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.

@@ -2340,4 +2340,18 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "writes-in-pieces",
+        wrong = "Writes its report in pieces of 4096 bytes, wherever they end.",
+        clause = "contract-3",
+        case = "contract-3/whole-lines",
+        edits = [
+            ("""
+        const ssize_t written = write(report_fd, c->report + done, c->used - done);
+""", """
+        const size_t left = c->used - done;
+        const ssize_t written = write(report_fd, c->report + done, left < 4096 ? left : 4096);
+"""),
+        ],
+    ),
 ]
