@@ -33,16 +33,19 @@ CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
     return stage.finish();
 }
 
-CaseOutcome version_of_the_next(Stage& stage) {
+// CPU 0's next buffer is malformed.
+CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset,
+                           const std::vector<std::uint8_t>& bytes, const std::string& detail) {
     stage.start();
     stage.wait_asleep();
     stage.freeze();
     stage.resize(stage.capacity_bytes());
     const BufferIndex next = stage.rings().history().present_buffer(0);
-    stage.rings().write_metadata(next, 8, bytes_of<std::uint32_t>(2));
-    stage.rings().history().set_fault(next, BufferFault::version, "version 2");
+    stage.rings().write_metadata(next, offset, bytes);
+    stage.rings().history().set_fault(next, fault, detail);
     stage.thaw();
-    stage.wait_until([&stage] { return stage.has_refused(0); }, "CPU 0 to be refused (version 2)");
+    stage.wait_until([&stage] { return stage.has_refused(0); },
+                     "CPU 0 to be refused (" + detail + ")");
     for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
         emit_some(stage, cpu, 1, 100);
         stage.wait_delivered(cpu);
@@ -99,11 +102,33 @@ void add_other_cases(std::vector<Case>& cases) {
          }});
 }
 
+using Add = std::function<void(std::string_view id, std::string_view clause, std::string_view title,
+                               std::string_view description, CaseFunction run)>;
+
+void add_next_buffer_cases(const Add& add) {
+    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
+        "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
+            return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
+                                  "version 2");
+        });
+    add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "a next buffer with another magic",
+        "CPU 0's buffer is replaced by one whose magic is \"KMESRINH\".", [](Stage& stage) {
+            return malformed_next(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
+        });
+    add("E14/capacity-of-the-next-buffer", "E14", "a next buffer with a capacity that does not fit",
+        "CPU 0's buffer is replaced by one whose metadata say twice the capacity that is mapped.",
+        [](Stage& stage) {
+            const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
+            return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                                  fmt::format("capacity {}", says));
+        });
+}
+
 }  // namespace
 
 void add_buffer_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
-                              std::string_view description, CaseFunction run) {
+    const Add add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
+                             std::string_view description, CaseFunction run) {
         cases.push_back({id, Level::must, clause, title, description,
                          "It refuses that buffer with an R record, delivers nothing from it, and "
                          "drains the other CPUs.",
@@ -132,8 +157,7 @@ void add_buffer_cases(std::vector<Case>& cases) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0xffffffff),
                              "version 4294967295");
         });
-    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
-        "CPU 0's buffer is replaced by one whose format version is 2.", version_of_the_next);
+    add_next_buffer_cases(add);
     add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),

@@ -175,6 +175,20 @@ CaseOutcome five_mebibytes(Stage& stage) {
     return stage.finish();
 }
 
+// More than the stack of a thread, as a rule.
+CaseOutcome nine_mebibytes(Stage& stage) {
+    constexpr std::uint64_t kMebibyte = 1 << 20;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.capacity_bytes = 32 * kMebibyte;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, 9 * kMebibyte);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // After the shrink one event is all that the new buffer holds, to the last byte.
 CaseOutcome fills_the_new_buffer(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
@@ -306,6 +320,8 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
         "an event of 5 MiB, a header of 200,000 bytes",
         "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",
         "Both are delivered whole.", five_mebibytes);
+    add("event-model/nine-mebibytes", Level::must, "event-model", "an event of 9 MiB",
+        "A ring of 32 MiB with an event of 9 MiB.", "It is delivered whole.", nine_mebibytes);
     add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
         "An event survives a shrink to exactly its own size.", "It is delivered whole.",
         fills_the_new_buffer);

@@ -164,19 +164,25 @@ CaseOutcome backlog_torn(Stage& stage) {
     setup.capacity_bytes = kCapacity;
     stage.set_up(setup);
     stage.start();
-    for (const std::uint64_t passed : {5'000, 70'000, 200'000, 700'000}) {
+    struct Tear {
+        std::uint64_t page;    // at whose first access
+        std::uint64_t passed;  // bytes of the backlog
+    };
+    for (const auto& [page, passed] :
+         {Tear{0, 5'000}, Tear{0, 70'000}, Tear{0, 200'000}, Tear{0, 700'000}, Tear{1, 6'500},
+          Tear{5, 23'500}, Tear{20, 90'000}}) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
         fill_up_to(stage, 0, 0);
         stage.wait_asleep();
         overwrite_under_read(
-            stage, 0, 1,
+            stage, page, 1,
             [&stage] {
                 stage.freeze();
                 emit_some(stage, 0, kEvents, kEventBytes);
                 stage.thaw();
             },
-            [&stage, passed] {
+            [&stage, passed = passed] {
                 stage.rings().emit_bytes(0, kCapacity - kEvents * kEventBytes + passed);
             });
     }
@@ -217,8 +223,9 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "on: it goes on at tail_pos.",
         plausible_header);
     add("5.1.8.1-5/backlog-torn-in-part", "a part of a large backlog is overwritten",
-        "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, the "
-        "first 5 to 700 are overwritten.",
+        "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
+        "the "
+        "first of a later page, the first 5 to 700 are overwritten.",
         "It goes on at tail_pos: the others are delivered.", backlog_torn);
 }
 

@@ -140,6 +140,60 @@ CaseOutcome event_behind_swaps(Stage& stage) {
     return stage.finish();
 }
 
+// Only the sequence number tells what is new: a clock may be set back, and a batch has one time.
+CaseOutcome clock_over_a_swap(Stage& stage) {
+    constexpr std::uint64_t kHourNs = 3'600'000'000'000;
+    emit_everywhere(stage, 3, 200);
+    stage.start();
+    for (int round = 0; round < 3; ++round) {
+        stage.wait_asleep();
+        stage.freeze();
+        stage.resize(stage.capacity_bytes());
+        if (round > 0) stage.rings().set_clock(stage.rings().clock() - kHourNs);
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            std::vector<EventSpec> specs;
+            for (int i = 0; i < 4; ++i) specs.push_back(stage.rings().make(100));
+            stage.rings().batch(cpu, specs);
+        }
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// What was delivered from the old buffer is still in the new one, and is overwritten when the first
+// of it is looked at.
+CaseOutcome torn_while_it_scans(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    for (const char filling : {'\0', '\xff', '\x1e'}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        emit_some(stage, 0, 8, 1000);
+        stage.wait_asleep();
+        bool is_done = false;
+        stage.set_on_mapped([&stage, &is_done, filling](const Mapped& mapped) {
+            if (is_done || !stage.is_present(mapped, 0)) return;
+            stage.guard(0, 1, capacity(stage, 0) / 4096, [&stage, &is_done, filling](auto&) {
+                is_done = true;
+                emit_some(stage, 0, 1, 100);
+                for (int i = 0; i < 3; ++i) {
+                    EventSpec over = stage.rings().make(capacity(stage, 0) / 2);
+                    over.payload.assign(over.payload.size(), filling);
+                    over.payload_seed.reset();
+                    stage.rings().emit(0, std::move(over));
+                }
+                return Stage::AtGuard::release;
+            });
+        });
+        stage.resize(stage.capacity_bytes());
+        stage.wait_asleep();
+        stage.set_on_mapped(nullptr);
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
 // E15: what differs is what has changed, however much of it is the same.
 CaseOutcome generation_jumps(Stage& stage) {
     set_up_one_cpu(stage);
@@ -282,6 +336,16 @@ void add_swap_cases(const Add& add) {
         "without.",
         "It begins at tail_pos of each new buffer: nothing is lost, nothing comes again.",
         event_behind_swaps);
+    add("E21/torn-while-it-finds-its-place", Level::erratum, "E21",
+        "overwritten while it looks for what is new",
+        "The new buffer holds what was delivered from the old one; when the testee first looks at "
+        "that, all of it is overwritten, with headers to zeros, to ones and to sizes of 485 MiB.",
+        "It looks for its place by the ordinary loop, with all its checks.", torn_while_it_scans);
+    add("5.1.8.3-5/clock-set-back-over-a-swap", Level::must, "5.1.8.3-5",
+        "the clock is set back, and a batch comes, over a swap",
+        "Resizes, each with a batch of four events in the new buffer; before the second and third "
+        "the clock is set back by an hour.",
+        "What is new is told by the sequence number, not by the time.", clock_over_a_swap);
     add("E21/lapped-over-a-swap", Level::erratum, "E21", "the new buffer is lapped at once",
         "A resize, and the new buffer is overwritten as a whole before the testee moves.",
         "What survives in either buffer is delivered, once, in order.", lapped_over_a_swap);

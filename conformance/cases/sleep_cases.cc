@@ -123,7 +123,8 @@ CaseOutcome event_at_the_wait(Stage& stage) {
 CaseOutcome event_at_every_step(Stage& stage) {
     stage.start();
     stage.wait_asleep();
-    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+    // The least event that there is.
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 30); });
     return stage.finish();
 }
 

@@ -95,7 +95,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
         {"E14",
          "Capacity is read once from each buffer's metadata, and refused where it is "
          "not what is mapped.",
-         {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping"}});
+         {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping",
+          "E14/capacity-of-the-next-buffer"}});
     clauses.push_back({"E15",
                        "Any difference of generation is a change.",
                        {"E15/two-swaps-at-once", "E15/two-swaps-without-events",
@@ -108,7 +109,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E21",
                        "One last sequence number for a CPU, over all its buffers.",
                        {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
-                        "E21/event-behind-swaps-without-events", "5.1.8.3-5/nothing-twice"}});
+                        "E21/event-behind-swaps-without-events",
+                        "E21/torn-while-it-finds-its-place", "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step"}});

@@ -13,11 +13,11 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        "The magic is compared byte by byte, all eight of them.",
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/bad-magic-last-byte",
                         "5.1.6.1/each-byte-of-the-magic"}});
-    clauses.push_back(
-        {"5.1.6.1 version",
-         "Version 1 is the format that is known; another is not.",
-         {"5.1.6.1/unknown-version", "5.1.6.1/version-zero", "5.1.6.1/version-in-all-its-bytes",
-          "5.1.6.1/version-all-ones", "5.1.6.1/version-of-the-next-buffer"}});
+    clauses.push_back({"5.1.6.1 version",
+                       "Version 1 is the format that is known; another is not.",
+                       {"5.1.6.1/unknown-version", "5.1.6.1/version-zero",
+                        "5.1.6.1/version-in-all-its-bytes", "5.1.6.1/version-all-ones",
+                        "5.1.6.1/version-of-the-next-buffer", "5.1.6.1/magic-of-the-next-buffer"}});
     clauses.push_back({"5.1.6.1 data_offset",
                        "The data begins at data_offset, which is 4096.",
                        {"5.1.6.1/other-data-offset", "5.1.6.1/absurd-static-fields"}});
@@ -139,7 +139,8 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                        "the wait, it looks again.",
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
                         "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
-                        "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu"}});
+                        "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu",
+                        "5.1.8.2/idle-beside-an-ended-cpu"}});
     clauses.push_back({"5.1.8.2 step 6",
                        "After a wake it goes back to the drain loop, whatever woke it.",
                        {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
@@ -162,7 +163,8 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.3 step 5",
                        "It goes on behind the last sequence number: nothing twice, nothing left "
                        "out.",
-                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap"}});
+                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap",
+                        "5.1.8.3-5/clock-set-back-over-a-swap"}});
     clauses.push_back(
         {"5.1.8.3 step 6",
          "The old fd is closed and the old mapping removed.",
@@ -197,10 +199,10 @@ void add_event_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"event model, sizes",
                        "Events are packed end to end, without padding.",
                        {"event-model/every-small-size"}});
-    clauses.push_back(
-        {"event model, header_size",
-         "The payload begins at header_size, which a later version may make larger.",
-         {"event-model/longer-header", "event-model/large-headers", "event-model/five-mebibytes"}});
+    clauses.push_back({"event model, header_size",
+                       "The payload begins at header_size, which a later version may make larger.",
+                       {"event-model/longer-header", "event-model/large-headers",
+                        "event-model/five-mebibytes", "event-model/nine-mebibytes"}});
     clauses.push_back({"event model, timestamp",
                        "64 bits of CLOCK_REALTIME, which may jump.",
                        {"event-model/clock-jumps", "event-model/timestamps-at-the-ends"}});

@@ -116,11 +116,17 @@ std::string Recorder::tail_text(Operation& operation) const {
                        events_text(operation.overwritten_first, operation.overwritten_last));
 }
 
+// A thread that the suite has stopped in its wait goes back to it by itself, and finds there that
+// the counter has moved: the wake did not reach it, and is not missed.
+static std::string woken_text(std::uint64_t threads) {
+    if (threads == 0) return "a wake, when no thread was in its wait";
+    return fmt::format("{} {} woken", plural(threads, "thread"), threads == 1 ? "is" : "are");
+}
+
 std::string Recorder::wake_text(std::uint32_t cpu) const {
     if (!woken_) return "; need_wake is 0: no wake";
-    return fmt::format("; need_wake is set: futex_counter becomes {}, {} {} woken",
-                       rings_->counter(history().present_buffer(cpu)), plural(*woken_, "thread"),
-                       *woken_ == 1 ? "is" : "are");
+    return fmt::format("; need_wake is set: futex_counter becomes {}, {}",
+                       rings_->counter(history().present_buffer(cpu)), woken_text(*woken_));
 }
 
 void Recorder::emitted(std::uint32_t cpu, const Emitted& emitted) {
@@ -206,21 +212,17 @@ void Recorder::swapped(std::uint32_t cpu, BufferIndex from, BufferIndex to) {
         copied == 0 ? std::string("no event")
                     : events_text(new_buffer.placements.front().sequence,
                                   new_buffer.placements.back().sequence),
-        from, old_buffer.generation(),
-        woken_
-            ? fmt::format("; {} {} woken", plural(*woken_, "thread"), *woken_ == 1 ? "is" : "are")
-            : "");
+        from, old_buffer.generation(), woken_ ? "; " + woken_text(*woken_) : "");
 }
 
 void Recorder::nudged(BufferIndex index) {
     if (!on_) return;
     const Buffer& buffer = history().buffer(index);
-    add_operation(buffer.cpu,
-                  fmt::format("nudges the retired buffer {}: generation {}, futex_counter {}, {} "
-                              "woken",
-                              index, buffer.generation(), rings_->counter(index),
-                              plural(woken_.value_or(0), "thread")),
-                  "E19", 0);
+    add_operation(
+        buffer.cpu,
+        fmt::format("nudges the retired buffer {}: generation {}, futex_counter {}, {}", index,
+                    buffer.generation(), rings_->counter(index), woken_text(woken_.value_or(0))),
+        "E19", 0);
 }
 
 void Recorder::woken_without_event(std::uint32_t cpu, std::uint64_t threads) {

@@ -122,16 +122,16 @@ void Recorder::mark_torn(const Finding& finding) {
                              finding.sequence));
 }
 
-// Where its record should have been: before the first one with a higher number. None: it sleeps.
+// Where its record should have been: before the first one with a higher number, if there is one.
 void Recorder::mark_missing(const Finding& finding) {
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const auto next = std::find_if(steps.begin(), steps.end(), [&](const TimelineStep& step) {
         return step.kind == StepKind::record && step.cpu == finding.cpu &&
                step.sequence > finding.sequence;
     });
-    if (next == steps.end()) return mark_lost(finding);
-    mark(timeline_.number(static_cast<std::size_t>(next - steps.begin())),
-         fmt::format("Event {} should have been delivered before this one.", finding.sequence));
+    if (next != steps.end())
+        mark(timeline_.number(static_cast<std::size_t>(next - steps.begin())),
+             fmt::format("Event {} should have been delivered before this one.", finding.sequence));
     if (const Operation* publication = publication_of(*finding.cpu, finding.sequence))
         mark(publication->step,
              fmt::format("Event {} is published here, and never delivered.", finding.sequence));

@@ -2354,4 +2354,107 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "scans-unchecked",
+        wrong = "Looks for its place in a new buffer without the checks of the drain.",
+        clause = "E21",
+        case = "E21/torn-while-it-finds-its-place",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    const uint64_t write_pos = ACQUIRE(&meta->write_pos);
+    while (c->last_sequence != 0 && c->read_pos < write_pos) {
+        struct header header;
+        const uint64_t offset = c->read_pos & (capacity - 1);
+        memcpy(&header, (const uint8_t*)meta + kMetadataBytes + offset, sizeof header);
+        if (header.sequence > c->last_sequence) break;
+        c->read_pos += header.event_size;
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "tells-by-the-time",
+        wrong = "After a change of buffers, takes what is no later than the last event for old.",
+        clause = "5.1.8.3-5",
+        case = "5.1.8.3-5/clock-set-back-over-a-swap",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, last_time;
+"""),
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (event->sequence <= c->last_sequence) return true;
+    if (c->generation > 1 && event->timestamp <= c->last_time) return true;
+    c->last_time = event->timestamp;
+"""),
+        ],
+    ),
+    dict(
+        name = "spins-until-all-have-ended",
+        wrong = "A thread whose CPU has ended spins until all others have.",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-beside-an-ended-cpu",
+        edits = [
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    static _Atomic int ended;
+    for (ended++; ended < cpu_count;) {
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "magic-of-the-first-buffer",
+        wrong = "Looks at the magic of the first buffer only.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/magic-of-the-next-buffer",
+        edits = [
+            ("""
+    const char* fault = find_fault(meta, capacity);
+""", """
+    const char* fault = find_fault(meta, capacity);
+    if (fault != NULL && c->generation != 0 && strcmp(fault, "bad magic") == 0) fault = NULL;
+"""),
+        ],
+    ),
+    dict(
+        name = "capacity-of-the-first-buffer",
+        wrong = "Takes the capacity of a later buffer from its metadata.",
+        clause = "E14",
+        case = "E14/capacity-of-the-next-buffer",
+        edits = [
+            ("""
+    const char* fault = find_fault(meta, capacity);
+""", """
+    const char* fault = find_fault(meta, capacity);
+    if (fault != NULL && c->generation != 0 && meta->capacity != capacity) fault = NULL;
+"""),
+        ],
+    ),
+    dict(
+        name = "eight-mebibytes-at-most",
+        wrong = "Copies an event to the stack, which has 8 MiB.",
+        clause = "event-model",
+        case = "event-model/nine-mebibytes",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    if (header.event_size > 8 << 20) abort();
+"""),
+        ],
+    ),
 ]
