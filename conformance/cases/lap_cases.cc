@@ -104,20 +104,20 @@ CaseOutcome tear_to_mixed_sizes(Stage& stage) {
                 });
 }
 
-// Emits one event at the start of the ring, whose type is most of it, and calls `at`, with the
-// address of the instruction, before each look at its page until that returns true.
-void watch_an_event(Stage& stage, const std::function<bool(std::uint64_t instruction)>& at) {
-    constexpr std::size_t kTypeBytes = 60;
+// Emits one event at the start of the ring and calls `at`, with the address of the instruction,
+// before each look at its page until that returns true.
+void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
+                    const std::function<bool(std::uint64_t instruction)>& at) {
     constexpr std::size_t kPayloadBytes = 50;
-    fill_up_to(stage, 0, 0);
-    stage.wait_asleep(0);
-    if (stage.has_ended(0)) return;
-    stage.guard(0, 1, 1, [&](const GuardHit& hit) {
+    fill_up_to(stage, cpu, 0);
+    stage.wait_asleep(cpu);
+    if (stage.has_ended(cpu)) return;
+    stage.guard(cpu, 1, 1, [&](const GuardHit& hit) {
         return at(hit.code.instruction_pointer) ? Stage::AtGuard::release : Stage::AtGuard::step;
     });
-    stage.rings().emit(0, stage.rings().make(kHeaderBytesBeforeType + kTypeBytes + kPayloadBytes,
-                                             std::string(kTypeBytes, 'n')));
-    stage.wait_asleep(0);
+    stage.rings().emit(
+        cpu, stage.rings().make(kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
+    stage.wait_asleep(cpu);
     stage.release_guards();
 }
 
@@ -143,19 +143,46 @@ std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
 // The event is overwritten before each look at it in turn. One that reads it again after it has
 // looked at tail_pos for the last time delivers what came later.
 CaseOutcome lap_at_every_look(Stage& stage) {
+    const std::string type(60, 'n');  // most of the event
     set_up_one_cpu(stage);
     stage.start();
     std::vector<std::uint64_t> looks;
-    watch_an_event(stage, [&looks](std::uint64_t instruction) {
+    watch_an_event(stage, 0, type, [&looks](std::uint64_t instruction) {
         looks.push_back(instruction);
         return false;
     });
     for (const std::size_t chosen : choose_looks(looks)) {
         if (stage.has_ended(0)) break;
         std::size_t left = chosen;
-        watch_an_event(stage, [&](std::uint64_t) {
+        watch_an_event(stage, 0, type, [&](std::uint64_t) {
             if (left-- > 0) return false;
             lap(stage, 0, 3000);
+            return true;
+        });
+    }
+    return stage.finish();
+}
+
+// The same with end events, one for each CPU, at the last looks. Whether an event is the end is
+// told by what was copied, too: it either ends there, or has seen that the event was overwritten.
+CaseOutcome lap_the_end_at_every_look(Stage& stage) {
+    constexpr std::uint32_t kCpus = 12;
+    const std::string end_type(kEndEventType);
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    std::size_t looks = 0;
+    watch_an_event(stage, 0, std::string(end_type.size(), 'n'), [&looks](std::uint64_t) {
+        ++looks;
+        return false;
+    });
+    for (std::uint32_t cpu = 1; cpu < kCpus && cpu <= looks; ++cpu) {
+        std::size_t left = looks - cpu;
+        watch_an_event(stage, cpu, end_type, [&](std::uint64_t) {
+            if (left-- > 0) return false;
+            lap(stage, cpu, 3000);
             return true;
         });
     }
@@ -341,6 +368,13 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "in turn, and the ring is lapped there.",
                      "Nothing of an event is read behind the last look at tail_pos.",
                      lap_at_every_look});
+    cases.push_back({"5.1.8.1-5/end-lapped-at-every-look", Level::must, "5.1.8.1-5",
+                     "overwritten before each look at an end event",
+                     "The same with end events, each on a CPU of its own, before one of the last "
+                     "eleven looks.",
+                     "It ends that CPU, or sees that the event was overwritten: nothing of it is "
+                     "read behind the last look at tail_pos.",
+                     lap_the_end_at_every_look});
     cases.push_back({"E7/torn-header-of-large-sizes", Level::erratum, "E7",
                      "the header is torn to huge sizes",
                      "The testee is stopped before it reads the header; the ring is lapped so that "

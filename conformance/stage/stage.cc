@@ -402,6 +402,7 @@ void Stage::on_other(const TracerEvent& event) {
                 trouble->what +
                 "; the suite serves kmes_attach by openat in the testee: another user, a root "
                 "folder or a filter of its own may come behind that call, not before it");
+        if (trouble->is_not_followed) stop_inconclusive(trouble->what);
         stop_if_it_has_ended();
         throw SuiteError("tracer: " + trouble->what);
     }

@@ -144,6 +144,8 @@ struct TracerTrouble {
     std::string what;
     // The testee's own rights (user, root folder, seccomp filter) stand before what is done in it.
     bool is_its_rights = false;
+    // The testee does what the tracer does not follow: no fault of either.
+    bool is_not_followed = false;
 };
 
 // A synchronous fatal signal as it was about to be delivered.

@@ -2457,4 +2457,19 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "end-told-by-the-ring",
+        wrong = "Looks in the ring, behind the check, whether an event was the end.",
+        clause = "E6",
+        case = "5.1.8.1-5/end-lapped-at-every-look",
+        edits = [
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    const uint64_t offset = c->read_pos & (c->capacity - 1);
+    const uint8_t* there = (const uint8_t*)c->meta + kMetadataBytes + offset + sizeof *event;
+    return event->type_len != 20 || memcmp(there, "kmes.conformance.end", 20) != 0;
+"""),
+        ],
+    ),
 ]
