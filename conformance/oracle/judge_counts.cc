@@ -51,13 +51,18 @@ void judge_gap(Context& context, const CpuView& view, const Announced& announced
 }
 
 // The values that a generation field of this CPU held while the testee could read it, each with the
-// smallest report size at which it came.
+// smallest report size at which it came. The first `left_out` buffers that it had do not count.
 std::map<std::uint64_t, std::uint64_t> readable_generations(const History& history,
-                                                            std::uint32_t cpu) {
+                                                            std::uint32_t cpu,
+                                                            std::size_t left_out) {
     std::map<std::uint64_t, std::uint64_t> values;
     for (const BufferIndex index : history.buffers_of(cpu)) {
         const Buffer& buffer = history.buffer(index);
         if (!buffer.attached()) continue;
+        if (left_out > 0) {
+            --left_out;
+            continue;
+        }
         for (std::size_t i = 0; i < buffer.generations.size(); ++i) {
             const bool last = i + 1 == buffer.generations.size();
             if (!last && buffer.generations[i + 1].from_operation <= buffer.attached_operation) {
@@ -145,6 +150,26 @@ std::vector<std::uint64_t> prove_switches(const History& history, const CpuView&
     return switches;
 }
 
+// With as many G records as switches each is of its own: the n-th cannot be of one of the first n
+// buffers. (With more, one may be of the first mapping.)
+void judge_generation_of_each(Context& context, const CpuView& view) {
+    std::size_t switches = 0;
+    for (const Record* record : view.records) {
+        if (record->kind != RecordKind::generation) continue;
+        const auto values = readable_generations(context.history, view.cpu, ++switches);
+        if (values.contains(record->generation)) continue;
+        const auto message = [&] {
+            return "generation " + std::to_string(record->generation) +
+                   " was reported behind change " + std::to_string(switches) +
+                   " of buffers, and no later buffer of this CPU showed it; shown were " +
+                   list_values(values) + said_in(*record);
+        };
+        context.findings.add(FindingCode::wrong_generation, "5.1.6.1", view.cpu, message, 0,
+                             record->line);
+        return;
+    }
+}
+
 }  // namespace
 
 void judge_losses(Context& context, const CpuView& view) {
@@ -175,7 +200,7 @@ void judge_losses(Context& context, const CpuView& view) {
 }
 
 void judge_generations(Context& context, const CpuView& view) {
-    const auto values = readable_generations(context.history, view.cpu);
+    const auto values = readable_generations(context.history, view.cpu, 0);
     std::vector<std::uint64_t> written;  // end offsets, ascending
     for (const Record* record : view.records) {
         if (record->kind != RecordKind::generation) continue;
@@ -208,6 +233,7 @@ void judge_generations(Context& context, const CpuView& view) {
         context.findings.add(FindingCode::missing_generation, "contract", view.cpu, message);
         return;
     }
+    if (written.size() == switches.size()) judge_generation_of_each(context, view);
 }
 
 void judge_refusals(Context& context, const CpuView& view) {

@@ -635,6 +635,26 @@ TEST(Judge, WantsOneGenerationForEachOfTwoSwitches) {
     run.expect_clean();
 }
 
+TEST(Judge, DoesNotTakeTheOldBuffersGeneration) {
+    for (const bool first_too : {false, true}) {
+        TestRun run;
+        if (first_too) run.line("G 0 1");
+        run.emit(0, spec_of("a"));
+        run.deliver(0, 1);
+        run.swap(0, 512);
+        run.emit(0, spec_of("a"));
+        // With a record of the first mapping the second may be of a buffer between.
+        run.line(first_too ? "G 0 2" : "G 0 1");
+        run.deliver(0, 2);
+        if (first_too) {
+            run.expect_clean();
+        } else {
+            EXPECT_CODE(run.only(), wrong_generation);
+            EXPECT_THAT(run.only().message, HasSubstr("behind change 1 of buffers"));
+        }
+    }
+}
+
 TEST(Judge, FindsARefusalWithoutReason) {
     TestRun run;
     run.line("R 0 I do not like it");

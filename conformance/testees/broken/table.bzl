@@ -2472,4 +2472,23 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "reports-the-old-generation",
+        wrong = "Writes the number of the buffer that it leaves into the G record.",
+        clause = "5.1.6.1",
+        case = "5.1.8.3/grow",
+        edits = [
+            ("""
+    c->generation = ACQUIRE(&meta->generation);
+""", """
+    const uint64_t before = c->generation;
+    c->generation = ACQUIRE(&meta->generation);
+"""),
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+    if (before != 0) PRINT(c, "G %d %lu\\n", c->cpu, before);
+"""),
+        ],
+    ),
 ]
