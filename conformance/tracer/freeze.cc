@@ -32,6 +32,8 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
     frozen_ = true;
     Patience patience(deadline - Clock::now());
     while (std::any_of(threads_.begin(), threads_.end(), runs)) {
+        // A parent in vfork stops when its child goes on, whose stop may have been put off.
+        if (handle_backlog()) continue;
         const auto received = receive(Clock::now() + kStep);
         if (!received) {
             find_zombies();
