@@ -325,7 +325,6 @@ class Stage {
     TimePoint looked_at_;
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    bool is_still_ = false;  // most looks, and the last one, found it so
     Clock::duration processor_time_before_{};
     // The thread that stands still because it has just begun a wait with a limit, or let one pass.
     pid_t between_timed_waits_ = 0;

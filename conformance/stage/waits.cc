@@ -22,8 +22,6 @@ using std::chrono::milliseconds;
 // How long one wait may take before it is called a failure, and how long nothing may move before a
 // testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
 constexpr milliseconds kLimit{30000};
-// The same where no verdict hangs on it.
-constexpr milliseconds kRest{1000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
 // And for each CPU: one thread may wait 100 ms at one after the other (contract).
@@ -141,7 +139,6 @@ bool Stage::owes_nothing() const {
 }
 
 Stage::Quiet Stage::look_for_quiet() {
-    is_still_ = false;
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
@@ -166,8 +163,9 @@ Stage::Quiet Stage::look_for_quiet() {
     // most found it blocked. (Time alone may have passed for the runner as well.)
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
-    is_still_ = looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs;
-    if (is_still_ && now - last_change_ > time_to_hang(Quiet::settling)) return Quiet::settling;
+    if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
+        now - last_change_ > time_to_hang(Quiet::settling))
+        return Quiet::settling;
     if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
                                 time_to_hang(Quiet::spinning))
         return Quiet::spinning;
@@ -176,9 +174,7 @@ Stage::Quiet Stage::look_for_quiet() {
 
 bool Stage::is_at_rest() {
     const Quiet quiet = look_for_quiet();
-    const milliseconds rest = kRest + cpus() * kSettleOfACpu;
-    return quiet == Quiet::settling || quiet == Quiet::for_good ||
-           (is_still_ && Clock::now() - last_change_ > scaled(rest, settings_.timeout_scale));
+    return quiet == Quiet::settling || quiet == Quiet::for_good;
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.
