@@ -58,8 +58,7 @@ CaseOutcome ends_cpu_by_cpu(Stage& stage) {
     stage.start();
     stage.wait_mapped();
     for (std::uint32_t cpu = 0; cpu + 1 < stage.cpus(); ++cpu) {
-        stage.rings().emit(
-            cpu, stage.rings().make(29 + kEndEventType.size(), std::string(kEndEventType)));
+        stage.rings().emit(cpu, stage.rings().make_end());
         stage.wait_delivered(cpu);
         emit_some(stage, stage.cpus() - 1, 4, 80);
         stage.wait_delivered(stage.cpus() - 1);
@@ -71,8 +70,7 @@ CaseOutcome nothing_after_the_end(Stage& stage) {
     stage.start();
     stage.wait_mapped();
     stage.freeze();
-    stage.rings().emit(0,
-                       stage.rings().make(29 + kEndEventType.size(), std::string(kEndEventType)));
+    stage.rings().emit(0, stage.rings().make_end());
     emit_some(stage, 0, 5, 80);
     stage.thaw();
     return stage.finish();

@@ -13,9 +13,7 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAccessesAtMost = 160;
-constexpr std::uint64_t kLeastEventBytes = 30;
 constexpr std::uint64_t kBurst = 8;
 constexpr std::uint64_t kBurstEventBytes = 700;
 
@@ -115,7 +113,7 @@ CaseOutcome burst_torn_in_part(Stage& stage) {
 
 // One event of four pages, and no more than that event is overwritten: tail_pos moves to its end.
 CaseOutcome torn_by_one(Stage& stage) {
-    constexpr std::uint64_t kEventBytes = 4 * kPage - 64;
+    constexpr std::uint64_t kEventBytes = 4 * kPageBytes - 64;
     stage.start();
     stage.wait_asleep();
     for (const std::uint64_t first_page : {1, 2, 4}) {
@@ -133,9 +131,7 @@ CaseOutcome torn_by_one(Stage& stage) {
 
 // Far more events are lost at once than 16 bits can count.
 CaseOutcome gap_of_many(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    stage.set_up(setup);
+    set_up_one_cpu(stage);
     emit_some(stage, 0, 3, 100);
     stage.start();
     for (const std::uint64_t lost : {300, 36'000, 66'000}) {

@@ -46,10 +46,7 @@ CaseOutcome swap_before_any_event(Stage& stage) {
 // The next buffer holds a few of them; the others are in the old one alone (E10).
 CaseOutcome a_thousand_unread(Stage& stage) {
     constexpr std::uint64_t kCapacity = 65536;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = kCapacity;
-    stage.set_up(setup);
+    set_up_one_cpu(stage, kCapacity);
     stage.start();
     stage.wait_asleep();
     emit_some(stage, 0, 1, 40);
@@ -162,10 +159,7 @@ CaseOutcome change_of_twenty(Stage& stage) {
 // The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
 CaseOutcome five_mebibytes(Stage& stage) {
     constexpr std::uint64_t kMebibyte = 1 << 20;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = 16 * kMebibyte;
-    stage.set_up(setup);
+    set_up_one_cpu(stage, 16 * kMebibyte);
     stage.start();
     stage.wait_asleep();
     emit_some(stage, 0, 1, 5 * kMebibyte);
@@ -178,10 +172,7 @@ CaseOutcome five_mebibytes(Stage& stage) {
 // More than the stack of a thread, as a rule.
 CaseOutcome nine_mebibytes(Stage& stage) {
     constexpr std::uint64_t kMebibyte = 1 << 20;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = 32 * kMebibyte;
-    stage.set_up(setup);
+    set_up_one_cpu(stage, 32 * kMebibyte);
     stage.start();
     stage.wait_asleep();
     emit_some(stage, 0, 1, 9 * kMebibyte);
@@ -192,10 +183,7 @@ CaseOutcome nine_mebibytes(Stage& stage) {
 // After the shrink one event is all that the new buffer holds, to the last byte.
 CaseOutcome fills_the_new_buffer(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = 2 * small;
-    stage.set_up(setup);
+    set_up_one_cpu(stage, 2 * small);
     stage.start();
     stage.wait_asleep();
     stage.freeze();
@@ -234,14 +222,10 @@ CaseOutcome flag_left_set(Stage& stage) {
     return stage.finish();
 }
 
-using Add = std::function<void(std::string_view id, Level level, std::string_view clause,
-                               std::string_view title, std::string_view description,
-                               std::string_view expectation, CaseFunction run)>;
-
 constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
 constexpr std::string_view kFollows = "It follows to each new buffer, and sleeps on no old one.";
 
-void add_ways_back_to_sleep(const Add& add) {
+void add_ways_back_to_sleep(const AddCase& add) {
     add("5.1.8.2-6/event-after-a-wake-for-nothing", Level::must, "5.1.8.2-6",
         "an event at every step after a wake without one",
         "The sleeping consumer is woken without an event; an event comes before each of its next "
@@ -281,11 +265,7 @@ void add_ways_back_to_sleep(const Add& add) {
 }  // namespace
 
 void add_found_sleep_cases(std::vector<Case>& cases) {
-    const Add add = [&cases](std::string_view id, Level level, std::string_view clause,
-                             std::string_view title, std::string_view description,
-                             std::string_view expectation, CaseFunction run) {
-        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
-    };
+    const AddCase add = add_to(cases);
     add_ways_back_to_sleep(add);
     add("E10/a-thousand-unread", Level::erratum, "E10",
         "a thousand unread events in the old buffer",

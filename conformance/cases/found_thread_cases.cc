@@ -20,7 +20,6 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kCpus = 2;
 constexpr int kPointsAtMost = 24;
 
@@ -50,7 +49,7 @@ void hold_for_the_other(Stage& stage, const GuardHit& hit) {
 
 // CPU 0's thread is held at its n-th access to the pages of an event of its own.
 CaseOutcome in_the_middle_of_an_event(Stage& stage) {
-    constexpr std::uint64_t kEventBytes = 3 * kPage - 100;
+    constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
     set_up_two(stage);
     stage.start();
     struct Point {

@@ -149,8 +149,7 @@ void end_the_second_cpu(Stage& stage) {
     setup.cpus = 2;
     stage.set_up(setup);
     emit_everywhere(stage, 3, 100);
-    const std::string type(kEndEventType);
-    stage.rings().emit(1, stage.rings().make(kHeaderBytesBeforeType + type.size(), type));
+    stage.rings().emit(1, stage.rings().make_end());
 }
 
 CaseOutcome idle_burns_no_cpu(Stage& stage, bool beside_an_ended_cpu) {

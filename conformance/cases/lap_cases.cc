@@ -12,8 +12,6 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-
 // Overwrites at least `events` events while the testee stands still.
 CaseOutcome lapped(Stage& stage, std::uint64_t event_bytes, std::uint64_t turns) {
     emit_everywhere(stage, 5, 300);
@@ -60,18 +58,14 @@ CaseOutcome tear(Stage& stage, std::uint64_t first_page, int rounds, const Overw
         fill_up_to(stage, 0, 0);
         stage.wait_asleep(0);
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
-        const auto overwrite_all = [&] {
-            // Begins behind the torn event's start, so that its old start is now somewhere inside.
-            emit_some(stage, 0, 1, 100);
-            for (int i = 0; i < 3; ++i) {
-                EventSpec over = stage.rings().make(stage.capacity_bytes() / 2);
-                overwrite(over.payload, write_pos(stage, 0) + kHeaderBytesBeforeType + 1, round);
-                stage.rings().emit(0, over);
-            }
-        };
         overwrite_under_read(
-            stage, first_page, 4 - first_page, [&stage] { emit_some(stage, 0, 1, 4 * kPage - 64); },
-            overwrite_all);
+            stage, first_page, 4 - first_page,
+            [&stage] { emit_some(stage, 0, 1, 4 * kPageBytes - 64); },
+            [&stage, &overwrite, round] {
+                overwrite_all(stage, [&](std::string& payload, std::uint64_t position) {
+                    overwrite(payload, position + kHeaderBytesBeforeType + 1, round);
+                });
+            });
     }
     return stage.finish();
 }

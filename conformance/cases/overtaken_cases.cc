@@ -15,9 +15,8 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kPages = 4;
-constexpr std::uint64_t kVictimBytes = kPages * kPage - 64;
+constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
 
 // -- One unread event in a ring of old ones ---------------------------------------------------
 
@@ -56,16 +55,16 @@ CaseOutcome wherever_it_lies(Stage& stage) {
     };
     constexpr Victim kVictims[] = {{kVictimBytes, 1, true},
                                    {kVictimBytes, 3, true},
-                                   {2 * kPage, 0, true},
-                                   {kPages * kPage, 1, false},
-                                   {kPages * kPage, 3, false}};
+                                   {2 * kPageBytes, 0, true},
+                                   {kPages * kPageBytes, 1, false},
+                                   {kPages * kPageBytes, 3, false}};
     stage.start();
     for (const Victim& victim : kVictims) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
         fill_up_to(stage, 0, victim.before_the_end);
         stage.wait_asleep(0);
-        const std::uint64_t from = (capacity(stage, 0) - victim.before_the_end) / kPage;
+        const std::uint64_t from = (capacity(stage, 0) - victim.before_the_end) / kPageBytes;
         const std::size_t type_bytes =
             victim.has_payload ? 1 : kVictimBytes - kHeaderBytesBeforeType;
         overwrite_under_read(
@@ -87,9 +86,9 @@ CaseOutcome across_borders(Stage& stage) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
         const std::uint64_t border = std::uint64_t{1} << bits;
-        move_positions(stage, write_pos(stage, 0), border - 2 * kPage);
+        move_positions(stage, write_pos(stage, 0), border - 2 * kPageBytes);
         overwrite_under_read(
-            stage, capacity(stage, 0) / kPage - 2, 1,
+            stage, capacity(stage, 0) / kPageBytes - 2, 1,
             [&stage] { emit_some(stage, 0, 1, kVictimBytes); },
             [&stage] { overwrite_newest(stage, kVictimBytes, Published::at_once); });
     }
@@ -124,7 +123,6 @@ void forge_oldest(Stage& stage, std::uint64_t position, std::uint32_t event_size
     EventSpec over = stage.rings().make(kBefore + kVictimBytes);
     over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
                          header);
-    over.payload_seed.reset();
     stage.rings().emit(0, std::move(over));
 }
 
@@ -159,10 +157,7 @@ CaseOutcome backlog_torn(Stage& stage) {
     constexpr std::uint64_t kCapacity = 2 << 20;
     constexpr std::uint64_t kEvents = 1500;
     constexpr std::uint64_t kEventBytes = 1000;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = kCapacity;
-    stage.set_up(setup);
+    set_up_one_cpu(stage, kCapacity);
     stage.start();
     struct Tear {
         std::uint64_t page;    // at whose first access
@@ -192,40 +187,37 @@ CaseOutcome backlog_torn(Stage& stage) {
 }  // namespace
 
 void add_overtaken_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, std::string_view title,
-                              std::string_view description, std::string_view expectation,
-                              CaseFunction run) {
-        cases.push_back({id, id.starts_with("E7") ? Level::erratum : Level::must,
-                         id.substr(0, id.find('/')), title, description, expectation,
-                         std::move(run)});
-    };
-    add("5.1.8.1-5/torn-by-what-is-not-published",
+    const AddCase add = add_to(cases);
+    add("5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
         "overwritten by an event that is not published yet",
         "The testee is stopped at its first access to each page of an event of four pages in turn; "
         "tail_pos moves to the end of the event, another one is written over it, and write_pos "
         "stays where it is until the testee sleeps.",
         "It sees at tail_pos, not at write_pos, that the event was overwritten, and discards it.",
         half_written);
-    add("5.1.8.1-5/torn-wherever-it-lies", "overwritten at the region's end, and without a payload",
+    add("5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",
+        "overwritten at the region's end, and without a payload",
         "An event that ends with the data region, one that wraps, and one without a payload are "
         "overwritten while they are read.",
         "It looks at tail_pos behind every event, and discards it.", wherever_it_lies);
-    add("5.1.8.1-5/torn-where-positions-pass-a-border", "overwritten across 2^31, 2^32 and 2^63",
+    add("5.1.8.1-5/torn-where-positions-pass-a-border", Level::must, "5.1.8.1-5",
+        "overwritten across 2^31, 2^32 and 2^63",
         "An event that lies across such a position is overwritten while it is read: tail_pos moves "
         "from below the border to beyond it.",
         "It compares its position with tail_pos as numbers of 64 bits, and discards the event.",
         across_borders);
-    add("E7/torn-to-a-plausible-header", "the header is torn to one that could be right",
+    add("E7/torn-to-a-plausible-header", Level::erratum, "E7",
+        "the header is torn to one that could be right",
         "The whole ring is unread. When the testee reads the first header, the first event is "
         "overwritten: the bytes there are those of its header, with an event_size that takes in "
         "some of the events behind it, or all.",
         "Nothing of a torn header is used for the decision whether it was torn, or for where to go "
         "on: it goes on at tail_pos.",
         plausible_header);
-    add("5.1.8.1-5/backlog-torn-in-part", "a part of a large backlog is overwritten",
+    add("5.1.8.1-5/backlog-torn-in-part", Level::must, "5.1.8.1-5",
+        "a part of a large backlog is overwritten",
         "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
-        "the "
-        "first of a later page, the first 5 to 700 are overwritten.",
+        "the first of a later page, the first 5 to 700 are overwritten.",
         "It goes on at tail_pos: the others are delivered.", backlog_torn);
 }
 

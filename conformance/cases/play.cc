@@ -16,9 +16,16 @@ namespace {
 constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = 64;
 constexpr std::uint64_t kAccessesOfASpin = 20000;
-constexpr std::uint64_t kLeastEventBytes = 30;
 
 }  // namespace
+
+AddCase add_to(std::vector<Case>& cases) {
+    return
+        [&cases](std::string_view id, Level level, std::string_view clause, std::string_view title,
+                 std::string_view description, std::string_view expectation, CaseFunction run) {
+            cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
+        };
+}
 
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
     stage.rings().emit_many(cpu, count, event_bytes);
@@ -32,8 +39,13 @@ void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_byte
 }
 
 void set_up_one_cpu(Stage& stage) {
+    set_up_one_cpu(stage, stage.default_setup().capacity_bytes);
+}
+
+void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
     RingsSetup setup = stage.default_setup();
     setup.cpus = 1;
+    setup.capacity_bytes = capacity_bytes;
     stage.set_up(setup);
 }
 
@@ -127,6 +139,16 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act) {
     act_at_each(stage, cpu, [&] { wake_for_nothing(stage, cpu); }, act);
+}
+
+void overwrite_all(Stage& stage,
+                   const std::function<void(std::string& payload, std::uint64_t position)>& fill) {
+    emit_some(stage, 0, 1, 100);
+    for (int i = 0; i < 3; ++i) {
+        EventSpec over = stage.rings().make(capacity(stage, 0) / 2);
+        fill(over.payload, write_pos(stage, 0));
+        stage.rings().emit(0, std::move(over));
+    }
 }
 
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,

@@ -14,6 +14,12 @@
 
 namespace kmes::conformance {
 
+// Adds one case that anybody may ask for, to `cases`, which must outlive it.
+using AddCase = std::function<void(std::string_view id, Level level, std::string_view clause,
+                                   std::string_view title, std::string_view description,
+                                   std::string_view expectation, CaseFunction run)>;
+AddCase add_to(std::vector<Case>& cases);
+
 // Each file of cases adds its own.
 void add_attach_cases(std::vector<Case>& cases);
 void add_buffer_cases(std::vector<Case>& cases);
@@ -49,6 +55,7 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
 // The rings as the command line says, with one CPU only. Before anything else.
 void set_up_one_cpu(Stage& stage);
+void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes);
 
 // Present positions of a CPU.
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu);
@@ -80,6 +87,11 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 // The same behind a wake that no event caused.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act);
+
+// Overwrites all that is in the buffer of CPU 0 with payloads that `fill` has changed, each of an
+// event that will stand at `position`. The first header is behind where the oldest one was.
+void overwrite_all(Stage& stage,
+                   const std::function<void(std::string& payload, std::uint64_t position)>& fill);
 
 // `emit` gives the sleeping consumer of CPU 0 something to read; before its first access to one of
 // `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved

@@ -174,15 +174,11 @@ CaseOutcome torn_while_it_scans(Stage& stage) {
         bool is_done = false;
         stage.set_on_mapped([&stage, &is_done, filling](const Mapped& mapped) {
             if (is_done || !stage.is_present(mapped, 0)) return;
-            stage.guard(0, 1, capacity(stage, 0) / 4096, [&stage, &is_done, filling](auto&) {
+            stage.guard(0, 1, capacity(stage, 0) / kPageBytes, [&stage, &is_done, filling](auto&) {
                 is_done = true;
-                emit_some(stage, 0, 1, 100);
-                for (int i = 0; i < 3; ++i) {
-                    EventSpec over = stage.rings().make(capacity(stage, 0) / 2);
-                    over.payload.assign(over.payload.size(), filling);
-                    over.payload_seed.reset();
-                    stage.rings().emit(0, std::move(over));
-                }
+                overwrite_all(stage, [filling](std::string& payload, std::uint64_t) {
+                    payload.assign(payload.size(), filling);
+                });
                 return Stage::AtGuard::release;
             });
         });
@@ -309,12 +305,8 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     return stage.finish();
 }
 
-using Add = std::function<void(std::string_view id, Level level, std::string_view clause,
-                               std::string_view title, std::string_view description,
-                               std::string_view expectation, CaseFunction run)>;
-
 // Several changes of buffers before, or without, an event.
-void add_swap_cases(const Add& add) {
+void add_swap_cases(const AddCase& add) {
     add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes before it can look",
         "Two resizes, with events before, between and after, while the testee stands still.",
         "Any change of generation is a change; nothing that survives is lost.",
@@ -354,11 +346,7 @@ void add_swap_cases(const Add& add) {
 }  // namespace
 
 void add_resize_cases(std::vector<Case>& cases) {
-    const Add add = [&cases](std::string_view id, Level level, std::string_view clause,
-                             std::string_view title, std::string_view description,
-                             std::string_view expectation, CaseFunction run) {
-        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
-    };
+    const AddCase add = add_to(cases);
     add("5.1.8.3/grow", Level::must, "5.1.8.3", "the buffers grow",
         "A resize to four times the capacity, with events before and after.",
         "It attaches again, reads the new capacity, and goes on without a loss or a double.", grow);

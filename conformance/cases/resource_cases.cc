@@ -223,9 +223,7 @@ bool swap_at_step_of_attach(Stage& stage, std::uint64_t k) {
 
 CaseOutcome resize_at_every_step_of_an_attach(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 60;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    stage.set_up(setup);
+    set_up_one_cpu(stage);
     emit_everywhere(stage, 3, 100);
     stage.start();
     stage.wait_asleep();
@@ -319,9 +317,6 @@ CaseOutcome timestamps_at_the_ends(Stage& stage) {
     return stage.finish();
 }
 
-using AddCase = std::function<void(std::string_view, Level, std::string_view, std::string_view,
-                                   std::string_view, std::string_view, CaseFunction)>;
-
 void add_number_cases(const AddCase& add) {
     constexpr std::string_view kAll = "Every event is delivered once, in order, with its numbers.";
     add("5.1.6.3/counter-wraps", Level::must, "5.1.6.3", "futex_counter wraps at 2^32",
@@ -352,11 +347,7 @@ void add_number_cases(const AddCase& add) {
 }  // namespace
 
 void add_resource_cases(std::vector<Case>& cases) {
-    const AddCase add = [&cases](std::string_view id, Level level, std::string_view clause,
-                                 std::string_view title, std::string_view description,
-                                 std::string_view expectation, CaseFunction run) {
-        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
-    };
+    const AddCase add = add_to(cases);
     add_number_cases(add);
     add("5.1.3/largest-capacity", Level::must, "5.1.3", "buffers of 256 MiB",
         "The largest capacity that can be configured, with events around the end of the ring; then "

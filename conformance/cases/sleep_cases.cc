@@ -123,8 +123,7 @@ CaseOutcome event_at_the_wait(Stage& stage) {
 CaseOutcome event_at_every_step(Stage& stage) {
     stage.start();
     stage.wait_asleep();
-    // The least event that there is.
-    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 30); });
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, kLeastEventBytes); });
     return stage.finish();
 }
 
@@ -192,11 +191,7 @@ CaseOutcome load_order(Stage&) {
 }  // namespace
 
 void add_sleep_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, Level level, std::string_view clause,
-                              std::string_view title, std::string_view description,
-                              std::string_view expectation, CaseFunction run) {
-        cases.push_back({id, level, clause, title, description, expectation, std::move(run)});
-    };
+    const AddCase add = add_to(cases);
     add("5.1.8.2-5/sleeps-and-wakes", Level::must, "5.1.8.2-5", "sleeps by futex, and is woken",
         "Single events, each to a sleeping consumer.",
         "It sleeps in a futex wait on futex_counter, is woken by the event, and delivers it.",

@@ -338,7 +338,6 @@ void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
 // The event that is being read is in the way of one that stands in its place, whole, before it is
 // published: write_pos says nothing of it yet (5.1.7 steps 6 to 8).
 void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
-    constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], 0);

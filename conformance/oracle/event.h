@@ -15,6 +15,8 @@
 namespace kmes::conformance {
 
 inline constexpr std::uint64_t kHeaderBytesBeforeType = 29;
+// The least event: a type of one byte, no payload.
+inline constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
 inline constexpr std::uint64_t kMetadataBytes = 4096;
 inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
 

@@ -210,10 +210,7 @@ void Stage::emit_ends() {
     if (ending_) return;
     ending_ = true;
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
-        if (progress_->ended(cpu)) continue;
-        EventSpec end =
-            rings_->make(kHeaderBytesBeforeType + kEndEventType.size(), std::string(kEndEventType));
-        rings_->emit(cpu, std::move(end));
+        if (!progress_->ended(cpu)) rings_->emit(cpu, rings_->make_end());
     }
 }
 

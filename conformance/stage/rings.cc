@@ -141,7 +141,6 @@ void Rings::emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t even
 }
 
 void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
-    constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
     const std::uint64_t largest = history_.buffer(history_.present_buffer(cpu)).capacity / 4;
     while (bytes >= kLeastEventBytes) {
         std::uint64_t next = std::min(bytes, largest);
@@ -292,6 +291,10 @@ EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
     spec.payload_seed = random_;
     spec.payload = generate_payload(random_, event_bytes - header);
     return spec;
+}
+
+EventSpec Rings::make_end() {
+    return make(kHeaderBytesBeforeType + kEndEventType.size(), std::string(kEndEventType));
 }
 
 std::uint8_t Rings::need_wake(BufferIndex buffer) const {

@@ -91,6 +91,8 @@ class Rings {
     // event of the run has. 29 + the type + extra_header_bytes at least.
     EventSpec make(std::uint64_t event_bytes, std::string type = "t",
                    std::uint64_t extra_header_bytes = 0);
+    // The end event of the contract, without a payload.
+    EventSpec make_end();
     void set_clock(std::uint64_t ns) { clock_ns_ = ns; }
     // From now on a spec's timestamp of 0 means 0, not the stage's clock.
     void take_timestamps_as_given() { timestamps_as_given_ = true; }
