@@ -276,11 +276,12 @@ void add_burst_cases(std::vector<Case>& cases) {
          "metadata page in turn, and the ring is lapped there, all eight included.",
          "It goes on at tail_pos, with nothing of what it has read ahead or carried over.",
          lapped_between_looks});
-    cases.push_back({"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
-                     "some of several events are overwritten",
-                     "As before, but only the first three of the eight are overwritten.",
-                     "It goes on at tail_pos: the other five are delivered.",
-                     lapped_in_part_between_looks});
+    cases.push_back(
+        {"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
+         "some of several events are overwritten",
+         "Eight events come at once; the testee is stopped before each of its accesses to the "
+         "metadata page in turn, and the first three of them are overwritten there.",
+         "It goes on at tail_pos: the other five are delivered.", lapped_in_part_between_looks});
     cases.push_back(
         {"5.1.8.1-5/burst-torn-in-part", Level::must, "5.1.8.1-5",
          "some of several events are torn",
@@ -315,11 +316,17 @@ void add_position_cases(std::vector<Case>& cases) {
         "event takes write_pos over 2^31 there.",
         k31, false);
     add("5.1.6.2/positions-pass-32-bits-at-every-step", "write_pos passes 2^32 at every step",
-        "The same with 2^32.", k32, false);
+        "The testee is stopped before each of its accesses to the metadata page in turn, and an "
+        "event takes write_pos over 2^32 there.",
+        k32, false);
     add("5.1.6.2/positions-pass-63-bits-at-every-step", "write_pos passes 2^63 at every step",
-        "The same with 2^63.", k63, false);
+        "The testee is stopped before each of its accesses to the metadata page in turn, and an "
+        "event takes write_pos over 2^63 there.",
+        k63, false);
     add("5.1.6.2/laps-pass-32-bits-at-every-step", "tail_pos passes 2^32 at every step",
-        "The same with a lap that takes tail_pos over 2^32.", k32, true);
+        "The testee is stopped before each of its accesses to the metadata page in turn, and a lap "
+        "takes tail_pos over 2^32 there.",
+        k32, true);
 }
 
 }  // namespace
@@ -333,13 +340,14 @@ void add_found_cases(std::vector<Case>& cases) {
                      "of any CPU in turn, an event of another CPU comes.",
                      "Before it sleeps it looks again at every CPU that it sleeps for (E2).",
                      event_elsewhere});
-    cases.push_back({"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
-                     "a resize of another CPU at every step",
-                     "As before, with a swap of the other CPU's buffer and an event in the new "
-                     "one.",
-                     "Before it sleeps it looks again at the generation of every CPU that it "
-                     "sleeps for.",
-                     swap_elsewhere});
+    cases.push_back(
+        {"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
+         "a resize of another CPU at every step",
+         "An event of one CPU wakes the consumer; before each access to the metadata of any CPU in "
+         "turn, the buffer of another CPU is replaced, and an event comes in the new one.",
+         "Before it sleeps it looks again at the generation of every CPU that it "
+         "sleeps for.",
+         swap_elsewhere});
     cases.push_back({"E11/positions-fit-by-chance", Level::erratum, "E11",
                      "the old position exists in the new buffer",
                      "Resizes that shift the positions by 50 to 900 bytes, to either side: the "

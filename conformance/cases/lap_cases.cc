@@ -296,7 +296,8 @@ void add_step_cases(std::vector<Case>& cases) {
                      lap_at_every_access});
     cases.push_back({"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
                      "lapped a little between any two looks",
-                     "As before, with ten events of an eighth of the capacity.",
+                     "The testee is stopped before each of its accesses to the metadata page in "
+                     "turn; ten events of an eighth of the capacity come there.",
                      "What is not overwritten is delivered.", lap_in_part_at_every_access});
     cases.push_back(
         {"E20/tail-reaches-write-pos", Level::erratum, "E20",
@@ -353,7 +354,8 @@ void add_lap_cases(std::vector<Case>& cases) {
                      [](Stage& stage) { return tear(stage, 1, '\x5a'); }});
     cases.push_back({"5.1.8.1-5/torn-at-the-end", Level::must, "5.1.8.1-5",
                      "overwritten when it is nearly read",
-                     "As before, at its first access to the last page of the event.",
+                     "The testee is stopped at its first access to the last page of an event of "
+                     "four pages; the ring is lapped; it goes on.",
                      "It discards the event.",
                      [](Stage& stage) { return tear(stage, 3, '\xa5'); }});
     cases.push_back({"5.1.8.1-5/lapped-at-every-look", Level::must, "5.1.8.1-5",
@@ -364,8 +366,8 @@ void add_lap_cases(std::vector<Case>& cases) {
                      lap_at_every_look});
     cases.push_back({"5.1.8.1-5/end-lapped-at-every-look", Level::must, "5.1.8.1-5",
                      "overwritten before each look at an end event",
-                     "The same with end events, each on a CPU of its own, before one of the last "
-                     "eleven looks.",
+                     "End events, each on a CPU of its own: the testee is stopped before one of "
+                     "its last eleven looks at the data, and the ring is lapped there.",
                      "It ends that CPU, or sees that the event was overwritten: nothing of it is "
                      "read behind the last look at tail_pos.",
                      lap_the_end_at_every_look});
@@ -377,16 +379,16 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "torn.",
                      [](Stage& stage) { return tear(stage, 0, '\xff'); }});
     cases.push_back({"E7/torn-header-of-zeros", Level::erratum, "E7", "the header is torn to zeros",
-                     "As before, with sizes that read as 0.",
+                     "The testee is stopped before it reads the header; the ring is lapped so that "
+                     "event_size, header_size and type_len read as 0.",
                      "It neither loops nor delivers an empty event.",
                      [](Stage& stage) { return tear(stage, 0, '\0'); }});
-    cases.push_back(
-        {"E7/torn-header-of-mixed-sizes", Level::erratum, "E7",
-         "the header is torn to sizes that contradict each other",
-         "As before, with headers of which one size could be right and another cannot: "
-         "an event of 4 GiB with a short header, a header longer than the event, a type "
-         "longer than both.",
-         "It checks every size before it uses any.", tear_to_mixed_sizes});
+    cases.push_back({"E7/torn-header-of-mixed-sizes", Level::erratum, "E7",
+                     "the header is torn to sizes that contradict each other",
+                     "The testee is stopped before it reads the header; the ring is lapped so that "
+                     "one size could be right and another cannot: an event of 4 GiB with a short "
+                     "header, a header longer than the event, a type longer than both.",
+                     "It checks every size before it uses any.", tear_to_mixed_sizes});
     add_step_cases(cases);
 }
 

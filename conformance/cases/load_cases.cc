@@ -48,7 +48,8 @@ void add_load_cases(std::vector<Case>& cases) {
                      "what is lost.",
                      [](Stage& stage) { return load(stage, false); }});
     cases.push_back({"5.1.8.4/resizes-under-load", Level::must, "5.1.8.4", "resizes while it reads",
-                     "The same, with a resize of every buffer now and then.",
+                     "Bursts of events of random sizes on random CPUs, and a resize of every "
+                     "buffer now and then, while the consumer runs.",
                      "No event is lost or delivered twice in a change of buffers.",
                      [](Stage& stage) { return load(stage, true); }});
 }

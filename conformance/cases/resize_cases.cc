@@ -299,7 +299,8 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     if (fds > most || mappings > most) {
         stage.blame(
             "5.1.8.3-6",
-            fmt::format("after {} resizes it has {} fds and {} mappings of buffers of {} CPUs",
+            fmt::format("after {} resizes it has {} fds and {} mappings of buffers; {} of each are "
+                        "in use, one for each CPU, the others are of buffers that it has left",
                         kSwaps, fds, mappings, stage.cpus()));
     }
     return stage.finish();

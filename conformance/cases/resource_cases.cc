@@ -127,9 +127,13 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
         if (i % stretch == 0) looks.push_back(look_at(stage));
     }
     const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what) {
-        std::string text = fmt::format("each {} resizes it has", stretch);
-        for (const Holdings& look : looks) text += fmt::format(" {}", look.*figure);
-        stage.blame("5.1.8.3-6", fmt::format("{} {}", text, what));
+        std::string numbers;
+        for (const Holdings& look : looks)
+            numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", look.*figure);
+        stage.blame("5.1.8.3-6",
+                    fmt::format("after every {} resizes it has {} {}: what belongs to a buffer "
+                                "that it has left is not given back",
+                                stretch, numbers, what));
     };
     if (grows(looks, &Holdings::fds, least)) blame(&Holdings::fds, "open files");
     if (grows(looks, &Holdings::ring_mappings, least))

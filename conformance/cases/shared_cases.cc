@@ -239,8 +239,9 @@ void add_shared_cases(std::vector<Case>& cases) {
         "sleeps again; then an event comes.",
         kLimit, cleared_while_it_sleeps);
     add("E12/cleared-at-every-step", "another consumer clears need_wake at every step",
-        "As before, before each access of the testee to the metadata page in turn.", kLimit,
-        cleared_at_every_step);
+        "A second consumer of the buffer clears need_wake before each access of the testee to the "
+        "metadata page in turn; then an event comes.",
+        kLimit, cleared_at_every_step);
     add("E12/set-at-every-step", "another consumer sets need_wake at every step",
         "A second consumer of the buffer asks to be woken before each access of the testee to the "
         "metadata page in turn.",

@@ -222,17 +222,24 @@ void add_sleep_cases(std::vector<Case>& cases) {
         "No event is slept on: futex_counter is read before the last look at write_pos.",
         event_at_every_step);
     add("5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step to sleep",
-        "As before, with a batch of three.", "No event is slept on.", batch_at_every_step);
+        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
+        "page in turn, until it sleeps; a batch of three events is published there.",
+        "No event is slept on.", batch_at_every_step);
     add("5.1.8.2/spurious-wake-at-every-step", Level::must, "5.1.8.2",
-        "a wake without an event at every step", "As before, with a FUTEX_WAKE and no event.",
+        "a wake without an event at every step",
+        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
+        "page in turn, until it sleeps; a FUTEX_WAKE without an event comes there.",
         "It sleeps again.", spurious_wake_at_every_step);
     add("E3/swap-at-every-step", Level::erratum, "E3", "a resize at every step to sleep",
-        "As before, with a resize and an event in the new buffer.",
+        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
+        "page in turn, until it sleeps; a resize, and an event in the new buffer, come there.",
         "It does not sleep on the retired buffer: generation is looked at again after need_wake "
         "was set.",
         swap_at_every_step);
     add("E3/swap-without-an-event-at-every-step", Level::erratum, "E3",
-        "a resize and nothing else at every step", "As before, with a resize alone.",
+        "a resize and nothing else at every step",
+        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
+        "page in turn, until it sleeps; a resize comes there, and no event.",
         "It moves to the new buffer and sleeps there.", swap_without_event_at_every_step);
     add("E3/asleep-through-a-swap", Level::erratum, "E3", "asleep when the buffer is swapped",
         "Every buffer is resized while the consumer sleeps; then events come.",

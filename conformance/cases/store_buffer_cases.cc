@@ -190,17 +190,19 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
          [](Stage& stage) { return full_barrier(stage, 0); }});
     cases.push_back({"E1/full-barrier-on-the-last-cpu", Level::erratum, "E1",
                      "a full barrier after the last need_wake is set",
-                     "As before, on the last CPU: one thread may set the flags of all of them.",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here on the "
+                     "last CPU, since one thread may set the flags of all of them.",
                      "The full barrier is behind the last store to a need_wake.",
                      [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }});
     cases.push_back({"E1/full-barrier-in-between", Level::erratum, "E1",
                      "a full barrier after every need_wake is set",
-                     "As before, on each CPU between the first and the last.",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here on each "
+                     "CPU between the first and the last.",
                      "A full barrier orders each store of 1 to a need_wake.",
                      full_barrier_in_between});
     cases.push_back({"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
-                     "As before, after twenty sleeps, after a wake without an event, and in the "
-                     "next buffer.",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here after "
+                     "twenty sleeps, after a wake without an event, and in the next buffer.",
                      "A full barrier orders the store at each of them.", full_barrier_later});
 }
 

@@ -380,6 +380,7 @@ FailureFile read_file(const JsonReader& json) {
     file.message = json.at("message").bytes(kMaximumTextFieldBytes);
     read_run(json.at("run"), file);
     read_record(json, file.record);
+    file.record.judge_options.clause = clause_of_case(file.case_id);
     if (json.has("nearest_passing"))
         file.nearest_passing = read_schedule(json.at("nearest_passing"));
     file.settings.schedule = file.record.schedule;

@@ -209,7 +209,9 @@ class Drawing {
                    std::string_view colour) const {
         const TimelineStep& step = timeline_.steps()[index];
         std::vector<std::vector<std::string>> cells(columns_.size());
-        cells[column] = lines_of(step, "", columns_[column]);
+        const bool is_named = subject_.has_several_cpus && step.cpu.has_value();
+        cells[column] = lines_of(step, is_named ? "CPU " + std::to_string(*step.cpu) + ": " : "",
+                                 columns_[column]);
         if (step.state) {
             const std::string state = state_text(index);
             for (std::string& line : picture::wrap(state, columns_[0] - 2))

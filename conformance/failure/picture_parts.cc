@@ -58,11 +58,10 @@ std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps
     return threads;
 }
 
-// What a step does, without its figures: the same for steps of one kind.
+// What a step does, without its figures: the same for steps of one kind, on any CPU.
 std::string kind_of(const TimelineStep& step) {
     std::string key = std::to_string(static_cast<int>(step.kind)) + " " +
-                      std::to_string(step.thread) + " " +
-                      (step.cpu ? std::to_string(*step.cpu) : "-") + " ";
+                      std::to_string(step.thread) + (step.cpu ? " of a CPU " : " ");
     for (const char c : step.text) {
         const bool is_digit = c >= '0' && c <= '9';
         if (!is_digit) key.push_back(c);
@@ -88,6 +87,7 @@ Subject find_subject(const Timeline& timeline, std::size_t columns) {
     subject.threads = subject_threads(steps, cpus, columns);
     std::set<std::int64_t> other_cpus;
     std::set<std::int64_t> other_threads;
+    std::set<std::uint32_t> shown_cpus;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const TimelineStep& step = steps[i];
         const bool has_column =
@@ -96,12 +96,14 @@ Subject find_subject(const Timeline& timeline, std::size_t columns) {
         const bool is_about = cpus.empty() || !step.cpu || cpus.contains(*step.cpu);
         if (step.decisive || step.kind == StepKind::end || (has_column && is_about)) {
             subject.steps.push_back(i);
+            if (step.cpu && step.kind != StepKind::end) shown_cpus.insert(*step.cpu);
             continue;
         }
         ++subject.others;
         if (!is_about) other_cpus.insert(*step.cpu);
         if (!has_column) other_threads.insert(step.thread);
     }
+    subject.has_several_cpus = shown_cpus.size() > 1;
     subject.others_text = list_text("CPU", other_cpus);
     const std::string threads = list_text("thread", other_threads);
     if (!subject.others_text.empty() && !threads.empty()) subject.others_text += "; ";

@@ -24,6 +24,7 @@ struct Item {
 
 // What the picture is about: the rest of the run is left out.
 struct Subject {
+    bool has_several_cpus = false;      // each step says whose it is
     std::vector<std::int32_t> threads;  // a column each
     std::vector<std::size_t> steps;     // indices in the timeline
     std::uint64_t others = 0;           // steps of other CPUs and threads

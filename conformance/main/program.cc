@@ -206,6 +206,10 @@ class Run {
                                outcome.verdict == Verdict::unsupported;
         if (result.clause.empty() && is_judged) result.clause = the_case.clause;
         result.message = outcome.message;
+        if (outcome.verdict == Verdict::fail) {
+            result.what_is_done = the_case.description;
+            result.what_is_right = the_case.expectation;
+        }
         result.details = outcome.details;
         result.seconds = seconds_since(begin);
         result.explored = outcome.explored;

@@ -315,7 +315,9 @@ TEST(Program, ReportsAFailureWithTheWayToRunItAgain) {
     shell.fail_case("E21/twice");
     EXPECT_EQ(shell.test(), 1);
     EXPECT_THAT(shell.out.str(),
-                HasSubstr("\nfail E21/twice (clause E21)\n    it is \\xff wrong\n    | more\n"
+                HasSubstr("\nfail E21/twice (clause E21)\n    it is \\xff wrong\n"
+                          "    what is done: what is done\n    what is right: what is right\n"
+                          "    | more\n"
                           "    run again: tools/kmes conformance --filter E21/twice --cpus 4 "
                           "--capacity 65536 --seed 1 -- ./consumer 'an argument'\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail; "));

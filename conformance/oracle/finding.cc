@@ -3,6 +3,9 @@
 // Messages of what the driver finds. Knows no process: it is told.
 #include "conformance/oracle/finding.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 
@@ -38,18 +41,23 @@ std::string region_text(std::uint64_t mapping_offset) {
 
 // The clause that a sleeper breaks, and the words for it.
 std::string wait_clause(const WaitDescription& wait) {
-    if (!wait.on_futex) return "5.1.8.2";
+    if (!wait.on_futex)
+        return wait.others_wait ? clause_by_situation(wait.clause, "contract-2") : "5.1.8.2-5";
     if (wait.is_private) return "E17";
     if (!wait.cpu || wait.mapping_offset != kFutexCounterOffset) return "5.1.8.2-5";
+    if (wait.was_there)
+        return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
     if (wait.retired_buffer) return "E3";
     if (wait.counted_before) return "E2";
-    return "5.1.8.2-2";
+    return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
 }
 
 std::string wait_text(const WaitDescription& wait) {
     const std::string thread = "thread " + std::to_string(wait.thread);
     if (!wait.on_futex) {
-        return thread + " is blocked in " + (wait.where.empty() ? "a system call" : wait.where);
+        if (wait.others_wait) return "no thread waits on a buffer of this CPU";
+        return thread + " is blocked in " + (wait.where.empty() ? "a system call" : wait.where) +
+               ", and no thread waits on a buffer";
     }
     std::string text = thread + " waits on ";
     text += wait.is_private ? "a private futex (no other process can wake it)" : "a shared futex";
@@ -63,10 +71,20 @@ std::string wait_text(const WaitDescription& wait) {
     }
     text += ", expecting " + std::to_string(wait.expected) + ", where " +
             std::to_string(wait.present) + " stands now";
-    if (wait.counted_before)
+    if (wait.is_private) return text;
+    if (wait.was_there)
+        text +=
+            wait.retired_buffer
+                ? "; the event was in the new buffer before its last round began, and generation "
+                  "says so in the old one"
+                : "; the event was in the buffer before its last round began: no wake is missing, "
+                  "it was not read (or its record is not written)";
+    else if (wait.counted_before)
         text +=
             "; that value came with the event: futex_counter was read behind it, and write_pos "
             "was not looked at again";
+    else if (!wait.asked && !wait.retired_buffer)
+        text += "; need_wake is 0: it sleeps, and has not asked to be woken";
     return text;
 }
 
@@ -84,6 +102,8 @@ std::string_view finding_name(FindingCode code) {
             return "early-event";
         case FindingCode::torn_event:
             return "torn-event";
+        case FindingCode::misread_event:
+            return "misread-event";
         case FindingCode::wrong_cpu:
             return "wrong-cpu";
         case FindingCode::doubled_event:
@@ -136,6 +156,15 @@ std::string_view finding_name(FindingCode code) {
     return "contract";
 }
 
+std::string clause_by_situation(std::string_view of_case, std::string_view otherwise) {
+    constexpr std::string_view kRaces[] = {"5.1.8.2",   "5.1.8.2-1", "5.1.8.2-2", "5.1.8.2-3",
+                                           "5.1.8.2-5", "E1",        "E2",        "E3",
+                                           "E17",       "E19",       "E24"};
+    const bool is_race =
+        std::find(std::begin(kRaces), std::end(kRaces), of_case) != std::end(kRaces);
+    return std::string(is_race || of_case == "contract" ? otherwise : of_case);
+}
+
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
                      const WaitDescription& wait) {
     Finding finding = make(FindingCode::lost_wake_up, wait_clause(wait),
@@ -174,7 +203,13 @@ Finding crash(int signal, std::string_view signal_name, std::string_view where) 
 
 Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
                       std::string_view instruction) {
-    Finding finding = make(FindingCode::write_outside, "contract",
+    const bool is_of_the_producer = mapping_offset >= 64 && mapping_offset < 128;
+    const bool is_the_counter = mapping_offset >= kFutexCounterOffset &&
+                                mapping_offset < kFutexCounterOffset + sizeof(std::uint32_t);
+    Finding finding = make(FindingCode::write_outside,
+                           is_of_the_producer ? "5.1.6.2"
+                           : is_the_counter   ? "5.1.6.3"
+                                              : "contract",
                            cpu_text(cpu) + "wrote " + bytes_text(bytes) + " at byte " +
                                std::to_string(mapping_offset) + " of the mapping (" +
                                region_text(mapping_offset) + ")" + at_instruction(instruction) +
@@ -221,8 +256,11 @@ std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8
     return finding;
 }
 
-Finding wrong_mapping(std::string_view what) {
-    return make(FindingCode::wrong_mapping, "contract-2", std::string(what));
+Finding wrong_mapping(std::uint32_t cpu, std::string_view what) {
+    Finding finding = make(FindingCode::wrong_mapping, "contract-2",
+                           cpu_text(cpu) + "its buffer is mapped with " + std::string(what));
+    finding.cpu = cpu;
+    return finding;
 }
 
 Finding contract_finding(std::string_view message) {

@@ -21,6 +21,7 @@ enum class FindingCode {
     invented_event,
     early_event,
     torn_event,
+    misread_event,
     wrong_cpu,
     doubled_event,
     reordered_event,
@@ -51,6 +52,11 @@ enum class FindingCode {
 // Stable, lower-case with hyphens: "torn-event".
 std::string_view finding_name(FindingCode code);
 
+// Of a fault that may have any reason: the clause of what the case stages (`of_case`); that is
+// `otherwise` where no case is known ("contract"), or where the case is one of how a consumer falls
+// asleep, which this fault is not about.
+std::string clause_by_situation(std::string_view of_case, std::string_view otherwise);
+
 struct Finding {
     FindingCode code = FindingCode::contract;
     std::string clause;   // "5.1.8.1-5", "E21", "contract"
@@ -72,10 +78,17 @@ struct WaitDescription {
     bool is_private = false;      // E17
     bool retired_buffer = false;  // E3, E19: it sleeps on a buffer that was swapped out
     bool counted_before = false;  // E2: `expected` was read behind the event that it sleeps through
+    // The event was there when the thread's last round began, behind the wait before this one or
+    // behind the mmap: no race, it was not read.
+    bool was_there = false;
+    bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
+    bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs
+    std::string clause = "contract";  // of what the case stages
 };
 
 // 5.1.8.2, E1, E2, E3, E17, E19: asleep although `sequence` is published and not delivered. The
-// clause is picked by what the thread waits on.
+// clause is picked by what the thread waits on; where it had a whole round for the event, it is
+// that of the case, for it may have overlooked it for any reason.
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
                      const WaitDescription& wait);
 
@@ -108,8 +121,8 @@ std::optional<Finding> judge_store(std::uint32_t cpu, std::uint64_t mapping_offs
 // Bytes 132 to 135 as found in memory, where single stores are not seen. Nothing: right.
 std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8_t bytes[4]);
 
-// mmap of a ring fd in another way than the contract says. `what` says which.
-Finding wrong_mapping(std::string_view what);
+// mmap of a ring fd in another way than the contract says. `what` says which, and what is right.
+Finding wrong_mapping(std::uint32_t cpu, std::string_view what);
 
 // Anything else that the contract forbids.
 Finding contract_finding(std::string_view message);

@@ -61,8 +61,44 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
     wait.on_futex = false;
     wait.where = "nanosleep";
-    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2");
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("blocked in nanosleep"));
+    wait.others_wait = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "contract-2");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("no thread waits on a buffer"));
+}
+
+// What it had a whole round for, it did not sleep through.
+TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.was_there = true;
+    wait.clause = "5.1.8.1-2";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.1-2");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("no wake is missing"));
+    wait.clause = "E3";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.1-6");
+    wait.retired_buffer = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.3");
+    wait.clause = "E15";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E15");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("generation says so"));
+    wait.is_private = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E17");
+}
+
+TEST(LostWakeUp, SaysWhereNobodyAskedForAWake) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.asked = false;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-1");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("need_wake is 0"));
+}
+
+TEST(WriteOutside, NamesTheClauseOfTheField) {
+    EXPECT_EQ(write_outside(0, 64, 8, "").clause, "5.1.6.2");
+    EXPECT_EQ(write_outside(0, 72, 8, "").clause, "5.1.6.2");
+    EXPECT_EQ(write_outside(0, 128, 4, "").clause, "5.1.6.3");
+    EXPECT_EQ(write_outside(0, 136, 4, "").clause, "contract");
+    EXPECT_EQ(write_outside(0, 5000, 4, "").clause, "contract");
 }
 
 TEST(JudgeStore, AllowsNeedWakeInOneByteOrFour) {

@@ -422,6 +422,7 @@ void History::publish(Lane& lane, Buffer& buffer) {
         Event& event = event_at(lane, buffer.placements[i].sequence);
         event.published = true;
         event.published_after = log_.report_bytes;
+        event.published_operation = operations_;
     }
     buffer.published_count = buffer.placements.size();
     buffer.write_pos = buffer.write_frontier;

@@ -52,6 +52,7 @@ struct Event {
     bool published = false;
     std::uint64_t published_after =
         0;  // report bytes when it was published: a record before that is too early
+    std::uint64_t published_operation = kNever;  // History::operations() behind that
     std::uint64_t owed_by =
         kNever;                   // report bytes of the first idle checkpoint that it survived to
     BufferIndex owed_buffer = 0;  // where it stood then

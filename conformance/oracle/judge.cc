@@ -76,7 +76,7 @@ std::optional<BufferIndex> certain_source(const History& history, std::uint32_t 
 }
 
 std::string quote_type(std::string_view type) {
-    return quote_bytes(type, 40);
+    return quote_bytes(type, kQuotedBytes);
 }
 
 std::string plural(std::uint64_t count, std::string_view word) {
@@ -142,6 +142,10 @@ void judge_end(Context& context, const CpuView& view) {
 
 }  // namespace
 }  // namespace internal
+
+std::string clause_of_case(std::string_view case_id) {
+    return std::string(case_id.substr(0, case_id.find('/')));
+}
 
 std::vector<Finding> judge(const History& history, const RecordParser& report,
                            const JudgeOptions& options) {

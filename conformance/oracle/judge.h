@@ -26,9 +26,15 @@ struct JudgeOptions {
     // The driver ended the run before a right testee must have been done: what would still have
     // come is not missed.
     bool cut_short = false;
+    // Of what the case stages: of a fault that says of itself only that it is one (bytes misread, a
+    // sound buffer refused), this is what it breaks.
+    std::string clause = "contract";
     // Of one code; what is beyond is summed up in one more finding ("and 311 more of this kind").
     std::size_t maximum_findings_per_code = 8;
 };
+
+// The clause that a case is of: its id begins with it.
+std::string clause_of_case(std::string_view case_id);
 
 // Findings in order of weight: what the driver should show first comes first. Empty: nothing wrong.
 std::vector<Finding> judge(const History& history, const RecordParser& report,

@@ -254,15 +254,16 @@ void judge_refusals(Context& context, const CpuView& view) {
             return "the buffer was refused (" + quote_bytes((*refusal)->text) +
                    "), but nothing is wrong with it" + said_in(**refusal);
         };
-        context.findings.add(FindingCode::refused_without_reason, "contract", view.cpu, message, 0,
-                             (*refusal)->line);
+        context.findings.add(FindingCode::refused_without_reason, context.options.clause, view.cpu,
+                             message, 0, (*refusal)->line);
     }
     const bool must = newest != nullptr && must_refuse(newest->fault);
     if (!must || view.refusal_offset || context.options.cut_short) return;
-    context.findings.add(FindingCode::not_refused, "5.1.6.1", view.cpu, [&] {
-        return "the buffer must be refused (" + newest->fault_detail +
-               "), and no R record says that it was";
-    });
+    context.findings.add(FindingCode::not_refused,
+                         clause_by_situation(context.options.clause, "5.1.6.1"), view.cpu, [&] {
+                             return "the buffer must be refused (" + newest->fault_detail +
+                                    "), and no R record says that it was";
+                         });
 }
 
 }  // namespace kmes::conformance::internal

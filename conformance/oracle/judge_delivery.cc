@@ -29,7 +29,11 @@ std::string describe_difference(const Event& event, const Record& record) {
             std::to_string(event.origin));
     }
     if (event.type != record.type) {
-        add("type " + quote_type(record.type) + " instead of " + quote_type(event.type));
+        const bool is_long = std::max(record.type.size(), event.type.size()) > kQuotedBytes;
+        const auto quoted = [is_long](const std::string& type) {
+            return quote_type(type) + (is_long ? " (" + plural(type.size(), "byte") + ")" : "");
+        };
+        add("type " + quoted(record.type) + " instead of " + quoted(event.type));
     }
     if (event.length != record.length) {
         add("payload length " + std::to_string(record.length) + " instead of " +
@@ -73,6 +77,16 @@ bool only_refusable(const History& history, std::uint32_t cpu) {
     return any;
 }
 
+// " (capacity 69632)".
+std::string why_refused(const History& history, std::uint32_t cpu) {
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        const Buffer& buffer = history.buffer(index);
+        if (buffer.attached() && must_refuse(buffer.fault) && !buffer.fault_detail.empty())
+            return " (" + buffer.fault_detail + ")";
+    }
+    return "";
+}
+
 // A record of an event that is not there: of another CPU, or of none.
 void judge_unknown(Context& context, const CpuView& view, const Record& record,
                    const Event* dropped) {
@@ -104,6 +118,36 @@ void judge_unknown(Context& context, const CpuView& view, const Record& record,
                          view.cpu, message, record.sequence, record.line);
 }
 
+// Whether the tail had passed it, in a buffer that it can have come from, when it was delivered.
+bool may_be_torn(const History& history, std::uint32_t cpu, const Record& record) {
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        if (!can_come_from(history, index, record.sequence, record.end_offset)) continue;
+        const Placement* placement = history.find_placement(index, record.sequence);
+        if (placement->overwritten_after < record.end_offset) return true;
+    }
+    return false;
+}
+
+bool crosses_the_end(const History& history, std::uint32_t cpu, const Record& record) {
+    const auto source = certain_source(history, cpu, record.sequence, record.end_offset);
+    if (!source) return false;
+    const Placement* placement = history.find_placement(*source, record.sequence);
+    const std::uint64_t capacity = history.buffer(*source).capacity;
+    return (placement->position & (capacity - 1)) + placement->bytes > capacity;
+}
+
+// What a consumer breaks that delivers other bytes than stood there all the time.
+std::string misread_clause(const Context& context, const Event& event, const Record& record) {
+    const bool payload_right = event.length == record.length && event.digest == record.digest;
+    const int fields = (event.timestamp != record.timestamp ? 1 : 0) +
+                       (event.origin != record.origin ? 1 : 0) +
+                       (event.type != record.type ? 1 : 0);
+    if (is_header_misread(event, record) || (payload_right && fields == 1)) return "event-model";
+    return crosses_the_end(context.history, record.cpu, record)
+               ? "5.1.4"
+               : clause_by_situation(context.options.clause, "event-model");
+}
+
 void judge_content(Context& context, const CpuView& view, const Event& event,
                    const Record& record) {
     if (same_content(event, record)) return;
@@ -118,18 +162,28 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
             record.sequence, record.line);
         return;
     }
-    const bool header_misread = is_header_misread(event, record);
+    const bool early = !event.published || record.end_offset <= event.published_after;
+    const bool torn = early || may_be_torn(context.history, view.cpu, record);
     const auto message = [&] {
         const bool payload_right = event.length == record.length && event.digest == record.digest;
         const std::string explanation =
             payload_right ? std::string() : explain_torn(context.history, view.cpu, event, record);
         return describe_event(context.history, view.cpu, event) +
-               " was delivered with other content than was emitted: " +
+               " was delivered with other content than was emitted" +
+               (torn ? "" : ", though nothing had overwritten it") + ": " +
                describe_difference(event, record) +
-               (explanation.empty() ? std::string() : "; " + explanation) + said_in(record);
+               (explanation.empty() ? std::string() : "; " + explanation) +
+               (!torn && crosses_the_end(context.history, view.cpu, record)
+                    ? "; it lies across the end of the region"
+                    : "") +
+               said_in(record);
     };
-    context.findings.add(FindingCode::torn_event, header_misread ? "event-model" : "5.1.8.1-5",
-                         view.cpu, message, record.sequence, record.line);
+    if (torn)
+        context.findings.add(FindingCode::torn_event, early ? "5.1.8.1-1" : "5.1.8.1-5", view.cpu,
+                             message, record.sequence, record.line);
+    else
+        context.findings.add(FindingCode::misread_event, misread_clause(context, event, record),
+                             view.cpu, message, record.sequence, record.line);
 }
 
 // New and newer than all before it: in order. Otherwise doubled or reordered.
@@ -172,7 +226,9 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
     }
     if (from_refused_only(context.history, view.cpu, record) ||
         only_refusable(context.history, view.cpu)) {
-        add(FindingCode::delivered_from_refused, "5.1.6.1", "from a buffer that must be refused");
+        add(FindingCode::delivered_from_refused,
+            clause_by_situation(context.options.clause, "5.1.6.1"),
+            "from a buffer that must be refused" + why_refused(context.history, view.cpu));
     }
 }
 

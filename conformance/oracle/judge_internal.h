@@ -104,6 +104,8 @@ std::optional<BufferIndex> certain_source(const History& history, std::uint32_t 
 
 // "event 17 (type 'x', 64 bytes, position 4294967280)"; the position is that of its last buffer.
 std::string describe_event(const History& history, std::uint32_t cpu, const Event& event);
+// Quoted, and cut after so many bytes.
+inline constexpr std::size_t kQuotedBytes = 40;
 std::string quote_type(std::string_view type);
 std::string plural(std::uint64_t count, std::string_view word);
 std::string hex_digest(std::uint64_t digest);

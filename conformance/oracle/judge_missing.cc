@@ -47,7 +47,7 @@ enum class Reason { none, asleep, asleep_late, skipped, frozen };
 
 struct Judgement {
     Reason reason = Reason::none;
-    std::string_view clause;
+    std::string clause;
 
     bool operator==(const Judgement&) const = default;
 };
@@ -114,12 +114,13 @@ class MissingJudge {
         if (view_.end_sequence && event.sequence > *view_.end_sequence) return {};
         const bool delivered = view_.delivered_at[i] != kNever;
         if (is_owed_asleep(i)) {
-            if (!delivered) return {Reason::asleep, is_first(i) ? "contract-2" : "5.1.8.1-1"};
+            if (!delivered)
+                return {Reason::asleep, by_situation(is_first(i) ? "contract-2" : "5.1.8.1-6")};
             if (!view_.reordered) return {Reason::asleep_late, "5.1.8.2"};
             return {};
         }
         if (delivered) return {};
-        if (is_skipped(i)) return {Reason::skipped, clause_of_skip(i)};
+        if (is_skipped(i)) return {Reason::skipped, by_situation(clause_of_skip(i))};
         if (is_left_frozen(i)) {
             const BufferIndex present = history_.present_buffer(view_.cpu);
             const bool kept = history_.find_placement(present, event.sequence) != nullptr;
@@ -171,6 +172,12 @@ class MissingJudge {
     }
 
     bool is_first(std::size_t i) const { return first_delivered_ == kNone || i < first_delivered_; }
+
+    // What is passed over may have been for any reason; what follows from the gap itself stays.
+    std::string by_situation(std::string_view clause) const {
+        const bool is_any = clause == "contract-2" || clause == "5.1.8.1-6";
+        return is_any ? clause_by_situation(context_.options.clause, clause) : std::string(clause);
+    }
 
     std::string_view clause_of_skip(std::size_t i) const {
         if (is_first(i)) return "contract-2";

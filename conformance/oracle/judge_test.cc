@@ -192,18 +192,84 @@ TEST(Judge, FindsAnEventOfABatchThatNeverEnded) {
     EXPECT_CODE(run.only(), early_event);
 }
 
-TEST(Judge, NamesEachFieldOfATornEvent) {
+TEST(Judge, NamesEachFieldOfAMisreadEvent) {
     TestRun run;
     run.emit(0, spec_of("a", "hello"));
     run.deliver_as(0, 1, "b", 4, 1, 6, 2);
     const Finding finding = run.only();
-    EXPECT_CODE(finding, torn_event);
-    EXPECT_EQ(finding.clause, "5.1.8.1-5");
+    EXPECT_CODE(finding, misread_event);
+    EXPECT_EQ(finding.clause, "event-model");
     EXPECT_EQ(finding.message,
               "CPU 0: event 1 (type \"a\", 35 bytes, position 0) was delivered with other content "
-              "than was emitted: timestamp 6 instead of 5, origin 2 instead of 1, type \"b\" "
+              "than was emitted, though nothing had overwritten it: timestamp 6 instead of 5, "
+              "origin 2 instead of 1, type \"b\" "
               "instead of \"a\", payload length 4 instead of 5, payload digest 0000000000000001 "
               "instead of a430d84680aabd0b (line 1 of the report)");
+}
+
+TEST(Judge, TellsATornEventFromAMisreadOne) {
+    TestRun run;
+    run.emit_bytes(0, 128, 'a');
+    run.emit_bytes(0, 128, 'b');
+    run.emit_bytes(0, 128, 'c');  // over event 1
+    run.deliver_as(0, 1, "t", 98, 1);
+    run.deliver_as(0, 2, "t", 98, 1);
+    run.deliver(0, 3);
+    const std::vector<Finding> findings = run.findings();
+    ASSERT_EQ(findings.size(), 2u);
+    EXPECT_CODE(findings[0], torn_event);
+    EXPECT_EQ(findings[0].clause, "5.1.8.1-5");
+    EXPECT_EQ(findings[0].sequence, 1u);
+    EXPECT_CODE(findings[1], misread_event);
+    EXPECT_EQ(findings[1].sequence, 2u);
+    // Delivered before it was overwritten: not torn, whatever came later.
+    TestRun late;
+    late.emit_bytes(0, 128, 'a');
+    late.emit_bytes(0, 128, 'b');
+    late.deliver_as(0, 1, "t", 98, 1);
+    late.deliver(0, 2);
+    late.emit_bytes(0, 128, 'c');
+    late.deliver(0, 3);
+    EXPECT_CODE(late.only(), misread_event);
+}
+
+TEST(Judge, TakesTheClauseOfTheCaseWhereTheFaultSaysNone) {
+    const auto misread = [](const char* clause, std::uint64_t before) {
+        TestRun run;
+        run.options.clause = clause;
+        for (std::uint64_t i = 1; i <= before; ++i) {
+            run.emit_bytes(0, 100, 'a');
+            run.deliver(0, i);
+        }
+        run.emit_bytes(0, 64, 'b');
+        run.deliver_as(0, before + 1, "t", 34, 1);
+        return run.only();
+    };
+    EXPECT_EQ(misread("5.1.1", 1).clause, "5.1.1");
+    EXPECT_EQ(misread("contract", 1).clause, "event-model");
+    EXPECT_EQ(misread("E3", 1).clause, "event-model");
+    const Finding across = misread("5.1.1", 2);
+    EXPECT_EQ(across.clause, "5.1.4");
+    EXPECT_THAT(across.message, HasSubstr("it lies across the end of the region"));
+    TestRun skipped;
+    skipped.options.clause = "5.1.6.2";
+    skipped.emit(0, spec_of("a"));
+    skipped.emit(0, spec_of("a"));
+    skipped.deliver(0, 2);
+    EXPECT_EQ(skipped.only().clause, "5.1.6.2");
+    TestRun refused;
+    refused.options.clause = "5.1.6.1";
+    refused.emit(0, spec_of("a"));
+    refused.line("R 0 reserved");
+    EXPECT_EQ(refused.only().clause, "5.1.6.1");
+}
+
+TEST(Judge, SaysHowLongATypeIsThatItCannotShow) {
+    TestRun run;
+    run.emit(0, spec_of(std::string(60, 'k')));
+    run.deliver_as(0, 1, std::string(50, 'k'), 0, fnv1a(""));
+    EXPECT_THAT(run.only().message, HasSubstr("(50 bytes) instead of"));
+    EXPECT_THAT(run.only().message, HasSubstr("(60 bytes)"));
 }
 
 TEST(Judge, SaysWhoseBytesAPayloadIs) {
@@ -317,7 +383,7 @@ TEST(Judge, MissesWhatWasThereWhenTheConsumerSlept) {
     run.sleep(0);
     const Finding finding = run.only();
     EXPECT_CODE(finding, missing_event);
-    EXPECT_EQ(finding.clause, "5.1.8.1-1");
+    EXPECT_EQ(finding.clause, "5.1.8.1-6");
     EXPECT_EQ(finding.message,
               "CPU 0: event 2 (type \"b\", 34 bytes, position 30) was never delivered although it "
               "was still in the buffer when the consumer went to sleep");
@@ -749,7 +815,7 @@ TEST(Judge, FindsEachFieldThatIsWrongAlone) {
         TestRun run;
         run.emit(0, spec_of("a", "hello"));
         run.deliver_as(0, 1, wrong.type, wrong.length, wrong.digest, wrong.timestamp, wrong.origin);
-        EXPECT_CODE(run.only(), torn_event);
+        EXPECT_CODE(run.only(), misread_event);
     }
 }
 

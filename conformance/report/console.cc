@@ -100,6 +100,10 @@ void ConsoleReport::print_problem(const CaseResult& result) {
                         printable(result.id));
     if (!result.clause.empty()) out_ << fmt::format(" (clause {})", printable(result.clause));
     out_ << "\n    " << printable(result.message) << "\n";
+    if (!result.what_is_done.empty())
+        out_ << "    what is done: " << printable(result.what_is_done) << "\n";
+    if (!result.what_is_right.empty())
+        out_ << "    what is right: " << printable(result.what_is_right) << "\n";
     // With -v they stand in the table already.
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);

@@ -59,6 +59,9 @@ struct CaseResult {
     Verdict verdict = Verdict::suite_error;
     std::string clause;
     std::string message;
+    // Of a failure: what the case does, and what a right testee does then.
+    std::string what_is_done;
+    std::string what_is_right;
     double seconds = 0;
     std::string replay;  // the command that runs this case alone, the same way
     std::string details;

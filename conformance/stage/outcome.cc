@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "conformance/failure/run_record.h"
+#include "conformance/oracle/layout.h"
 #include "conformance/stage/stage.h"
 #include "conformance/stage/state_text.h"
 
@@ -62,14 +63,18 @@ void Stage::stop_at_malformed() const {
 
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
-static WaitDescription describe_wait(
-    const Inspection& inspection, const std::function<std::optional<BufferIndex>(BufferId)>& find,
-    const History& history, std::uint32_t cpu) {
+WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance::Event& owed) {
+    const Inspection inspection = tracer_->inspect();
     WaitDescription description;
+    description.clause = case_.clause;
+    description.was_there = owed.published_operation <= round_begun_.at(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
-            const std::optional<BufferIndex> index = find(word.place.buffer);
-            if (!index || history.buffer(*index).cpu != cpu) continue;
+            const std::optional<BufferIndex> index = index_of(word.place.buffer);
+            if (!index) continue;
+            description.others_wait = true;
+            const Buffer& buffer = rings_->history().buffer(*index);
+            if (buffer.cpu != cpu) continue;
             description.thread = thread.tid;
             description.on_futex = true;
             description.where = "futex";
@@ -78,19 +83,27 @@ static WaitDescription describe_wait(
             description.expected = word.value_expected;
             description.present = word.value_there;
             description.is_private = word.is_private;
-            description.retired_buffer = history.buffer(*index).retired;
+            description.retired_buffer = buffer.retired;
+            description.asked = rings_->need_wake(*index) != 0;
+            description.counted_before =
+                counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
+                rings_->is_counted_before(cpu, owed.sequence, description.expected);
+            // On a retired buffer the round counts in which generation had changed already.
+            if (buffer.retired)
+                description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
             return description;
         }
     }
     if (!inspection.threads.empty()) {
         description.thread = inspection.threads.front().tid;
-        description.where = fmt::format("system call {}", inspection.threads.front().call_number);
+        description.where = call_text(inspection.threads.front().call_number);
     }
     return description;
 }
 
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
+    stands_still_ = true;
     const std::string state = describe_state();
     const auto given_ms = static_cast<std::uint64_t>(time_to_hang(quiet).count());
     has_hung_ = quiet != Quiet::for_good;
@@ -117,15 +130,8 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
-        if (quiet == Quiet::for_good) {
-            WaitDescription wait = describe_wait(
-                tracer_->inspect(), [this](BufferId id) { return index_of(id); }, rings_->history(),
-                cpu);
-            wait.counted_before =
-                counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
-                rings_->is_counted_before(cpu, owed->sequence, wait.expected);
-            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, wait));
-        }
+        if (quiet == Quiet::for_good)
+            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, describe_wait(cpu, *owed)));
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
             owed->sequence, waited, state));
@@ -145,17 +151,56 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             "a thread waits in io_uring_enter, and may sleep on futex_counter there: the suite "
             "does not see that. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
+    stop_at_lost_counter();
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
+    if (refused_waits_ > kRefusedWaits) {
+        finding.clause = "5.1.8.2-3";
+        finding.message +=
+            "; its futex waits return at once, one after the other: they expect another value "
+            "than futex_counter has";
+    }
     stop_with(finding);
+}
+
+// A counter that no wake of the producer's accounts for.
+void Stage::stop_at_lost_counter() {
+    const History& history = rings_->history();
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        const BufferIndex index = history.present_buffer(cpu);
+        if (history.tolerated(cpu)) continue;
+        const Buffer& buffer = history.buffer(index);
+        if (rings_->counter(index) - buffer.futex_counter_lowest <=
+            buffer.futex_counter_highest - buffer.futex_counter_lowest)
+            continue;
+        stop_with(write_outside(cpu, kFutexWordOffset, sizeof(std::uint32_t), ""));
+    }
+}
+
+// Why it gave up, as far as that is to be seen.
+Finding Stage::with_reason(Finding finding, const Ended& ended) const {
+    const int error = attaches_.empty() ? 0 : attaches_.back().error;
+    if (error != 0) {
+        finding.clause = "contract-1";
+        finding.message +=
+            fmt::format("; its last kmes_attach, with {} slots, said {}",
+                        attaches_.back().request.slots_requested, strerrorname_np(error));
+    } else if (ended.exit_status != 0) {
+        finding.clause = case_.clause;
+    }
+    return finding;
 }
 
 Finding Stage::end_finding(const Ended& ended) const {
     switch (ended.kind) {
-        case EndKind::kKilled:
-            return crash(ended.signal, strsignal(ended.signal) ? strsignal(ended.signal) : "",
-                         ended.fault ? ended.fault->describe() : std::string());
+        case EndKind::kKilled: {
+            Finding finding =
+                crash(ended.signal, strsignal(ended.signal) ? strsignal(ended.signal) : "",
+                      ended.fault ? ended.fault->describe() : std::string());
+            finding.clause = case_.clause;
+            return finding;
+        }
         case EndKind::kExited: {
             std::vector<std::uint32_t> missing;
             for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
@@ -165,8 +210,10 @@ Finding Stage::end_finding(const Ended& ended) const {
                 return contract_finding(fmt::format(
                     "it exited with status {} and never called kmes_attach (system call 1091)",
                     ended.exit_status));
-            return ended_too_early(ended.exit_status,
-                                   (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing));
+            return with_reason(
+                ended_too_early(ended.exit_status,
+                                (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing)),
+                ended);
         }
         case EndKind::kNotStarted:
         case EndKind::kNotTraceable:
@@ -214,10 +261,16 @@ void Stage::emit_ends() {
     }
 }
 
+JudgeOptions Stage::judge_options() const {
+    JudgeOptions options;
+    options.clause = clause_of_case(case_.id);
+    return options;
+}
+
 CaseOutcome Stage::finish() {
     emit_ends();
     wait_for_exit();
-    JudgeOptions options;
+    JudgeOptions options = judge_options();
     options.exited_with_zero = ended_->kind == EndKind::kExited && ended_->exit_status == 0;
     std::optional<Finding> first;
     if (ended_->sanitizer_needs_ptrace || ended_->kind == EndKind::kKilled || !ended_->attached)
@@ -233,7 +286,7 @@ CaseOutcome Stage::finish_any_exit() {
     }
     read_report();
     if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
-    JudgeOptions options;
+    JudgeOptions options = judge_options();
     options.cut_short = true;
     return judge_run(options, std::nullopt);
 }
@@ -243,7 +296,7 @@ CaseOutcome Stage::finish_refused() {
     wait_while(pending, pending, "the testee to refuse every buffer");
     read_report();
     if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
-    JudgeOptions options;
+    JudgeOptions options = judge_options();
     options.exited_with_zero = ended_->exit_status == 0;
     options.cut_short = ended_->exit_status != 0;
     return judge_run(options, std::nullopt);
@@ -265,7 +318,7 @@ CaseOutcome Stage::finish_tolerant() {
         },
         [&] { return !sound_cpus_ended(); }, "the testee to exit or to sleep");
     if (ended_ && (ended_->kind != EndKind::kExited || ended_->exit_status != 0)) stop_ended();
-    JudgeOptions options;
+    JudgeOptions options = judge_options();
     options.cut_short = !ended_;
     return judge_run(options, std::nullopt);
 }
@@ -349,18 +402,24 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
         return CaseOutcome{stop.verdict, std::string(case_.clause), stop.finding.message, ""};
     read_report();
     parser_.finish();
-    JudgeOptions options;
+    JudgeOptions options = judge_options();
     options.cut_short = true;
     // The judge says it of a malformed line, first of all.
     const bool is_judged = stop.finding.code == FindingCode::malformed_record;
-    std::vector<Finding> all;
-    if (!is_judged) all.push_back(stop.finding);
-    all.insert(all.end(), findings_.begin(), findings_.end());
-    const std::vector<Finding> by_driver = all;
+    std::vector<Finding> by_driver;
+    if (!is_judged) by_driver.push_back(stop.finding);
+    by_driver.insert(by_driver.end(), findings_.begin(), findings_.end());
     const std::vector<Finding> judged = judge(rings_->history(), parser_, options);
-    // One that has ended, or refused, every CPU exits: what it did before says more than that.
-    const bool exit_follows = stop.finding.code == FindingCode::ended_too_early && all_ended();
-    all.insert(is_judged || exit_follows ? all.begin() : all.end(), judged.begin(), judged.end());
+    // What it did before says more than that it did nothing any more. The same of one that has
+    // ended, or refused, every CPU and then exits.
+    const bool is_of_the_end =
+        stands_still_ || (stop.finding.code == FindingCode::ended_too_early && all_ended());
+    std::vector<Finding> all;
+    if (is_judged) all = judged;
+    if (!is_judged && !is_of_the_end) all.push_back(stop.finding);
+    all.insert(all.end(), findings_.begin(), findings_.end());
+    if (!is_judged) all.insert(all.end(), judged.begin(), judged.end());
+    if (!is_judged && is_of_the_end) all.push_back(stop.finding);
     CaseOutcome outcome = make_outcome(all, by_driver, options);
     outcome.has_hung = has_hung_;
     return outcome;

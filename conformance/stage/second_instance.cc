@@ -198,6 +198,7 @@ std::vector<Finding> SecondInstance::judge() {
     parser_.finish();
     const std::optional<Ended> end = ended();
     JudgeOptions options;
+    options.clause = "E12";
     options.exited_with_zero = end && end->kind == EndKind::kExited && end->exit_status == 0;
     options.cut_short = !options.exited_with_zero;
     const History history = history_from(of_the_producer_alone(rings_.history().log()));

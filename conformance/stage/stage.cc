@@ -5,6 +5,7 @@
 #include "conformance/stage/stage.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -61,6 +62,7 @@ void Stage::set_up(const RingsSetup& setup) {
     recorder_.watch(*rings_, [this](BufferId id) { return index_of(id); });
     progress_ = std::make_unique<Progress>(rings_->history());
     sleeps_.assign(setup.cpus, 0);
+    round_begun_.assign(setup.cpus, 0);
     rings_->set_before_operation([this] {
         read_report();
         rings_->history().set_report_bytes(parser_.bytes_fed());
@@ -225,17 +227,26 @@ void Stage::on(const Mapped& event) {
     if (event.error == 0) {
         mapped_[served_back_.at(event.buffer)] = event.mapping.id;
         mapped_by_[served_back_.at(event.buffer)] = event.tid;
+        round_begun_.at(cpu_of(served_back_.at(event.buffer))) = rings_->history().operations();
         record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);
     }
     if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
-    const auto blame_mapping = [&](const char* what, std::uint64_t value) {
-        findings_.push_back(wrong_mapping(fmt::format("{} {:#x}", what, value)));
+    const BufferIndex buffer = served_back_.at(event.buffer);
+    const auto blame_mapping = [&](const std::string& what) {
+        findings_.push_back(wrong_mapping(cpu_of(buffer), what));
     };
-    if (deviation.length) blame_mapping("length", event.request.length_bytes);
-    if (deviation.shared) blame_mapping("flags", event.request.flags);
-    if (deviation.protection) blame_mapping("protection", event.request.protection);
-    if (deviation.offset) blame_mapping("offset", event.request.offset_bytes);
+    const MapRequest& request = event.request;
+    const std::uint64_t capacity = rings_->history().buffer(buffer).capacity;
+    if (deviation.length)
+        blame_mapping(fmt::format("length {}; 4096 + 2 x capacity is right, {}",
+                                  request.length_bytes, kMetadataBytes + 2 * capacity));
+    if (deviation.shared)
+        blame_mapping(fmt::format("flags {:#x}; MAP_SHARED is right", request.flags));
+    if (deviation.protection)
+        blame_mapping(fmt::format("protection {:#x}; PROT_READ | PROT_WRITE is right, {:#x}",
+                                  request.protection, PROT_READ | PROT_WRITE));
+    if (deviation.offset) blame_mapping(fmt::format("offset {}; 0 is right", request.offset_bytes));
 }
 
 std::optional<BufferIndex> Stage::index_of(BufferId id) const {
@@ -273,6 +284,13 @@ void Stage::on(const FutexWaitEnd& event) {
     const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
     if (!has_limit) last_change_ = Clock::now();
     if (has_limit && event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
+    for (const FutexWord& word : found->second.wait.words) {
+        if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
+            round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
+    }
+    if (std::exchange(refused_at_, rings_->history().operations()) != refused_at_)
+        refused_waits_ = 0;
+    if (event.result == -EAGAIN) ++refused_waits_;
     waiting_.erase(found);
     recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
     if (wake_result_ == 0 || event.result != 0) return;

@@ -226,6 +226,8 @@ class Stage {
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
+    // More than any right consumer has without an operation of the producer's.
+    static constexpr std::uint64_t kRefusedWaits = 1000;
     // A short while, after which a case goes on; no verdict hangs on it.
     static constexpr std::chrono::milliseconds kStuck{60};
 
@@ -264,12 +266,16 @@ class Stage {
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;
+    void stop_at_lost_counter();
     [[noreturn]] void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
+    Finding with_reason(Finding finding, const Ended& ended) const;
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
     std::uint32_t cpu_of(BufferIndex buffer) const;
     std::optional<BufferIndex> index_of(BufferId id) const;
     std::string describe_state();
+    WaitDescription describe_wait(std::uint32_t cpu, const kmes::conformance::Event& owed);
+    JudgeOptions judge_options() const;
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(const std::vector<Finding>& findings,
                              const std::vector<Finding>& by_driver, const JudgeOptions& options);
@@ -314,6 +320,11 @@ class Stage {
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
+    // Waits that found another value in their word (EAGAIN), with nothing done meanwhile.
+    std::uint64_t refused_waits_ = 0;
+    std::uint64_t refused_at_ = 0;  // operations()
+    // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
+    std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;
     std::vector<Mapped> maps_;
     std::vector<FutexWait> wait_log_;
@@ -329,6 +340,7 @@ class Stage {
     // The thread that stands still because it has just begun a wait with a limit, or let one pass.
     pid_t between_timed_waits_ = 0;
     bool has_hung_ = false;
+    bool stands_still_ = false;  // stop_hung: it does nothing any more, or nothing of use
     bool has_forked_ = false;
     bool has_stored_oddly_ = false;
     std::uint64_t guard_hits_ = 0;  // that the case has asked for

@@ -16,38 +16,6 @@ namespace {
 
 constexpr long kFutexWaitCall = 455;  // younger than the headers here
 
-// The calls that a consumer is blocked in as a rule, by name.
-std::string call_text(long number) {
-    struct Call {
-        long number;
-        std::string_view name;
-    };
-    static constexpr Call kCalls[] = {
-        {SYS_futex, "futex"},
-        {SYS_futex_waitv, "futex_waitv"},
-        {kFutexWaitCall, "futex_wait"},
-        {SYS_read, "read"},
-        {SYS_write, "write"},
-        {SYS_writev, "writev"},
-        {SYS_poll, "poll"},
-        {SYS_ppoll, "ppoll"},
-        {SYS_select, "select"},
-        {SYS_pselect6, "pselect6"},
-        {SYS_epoll_wait, "epoll_wait"},
-        {SYS_epoll_pwait, "epoll_pwait"},
-        {SYS_nanosleep, "nanosleep"},
-        {SYS_clock_nanosleep, "clock_nanosleep"},
-        {SYS_wait4, "wait4"},
-        {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
-        {SYS_pause, "pause"},
-        {SYS_io_uring_enter, "io_uring_enter"},
-    };
-    for (const Call& call : kCalls) {
-        if (call.number == number) return fmt::format("system call {} ({})", number, call.name);
-    }
-    return number < 0 ? "the kernel" : fmt::format("system call {}", number);
-}
-
 std::string activity_text(const ThreadState& thread) {
     switch (thread.activity) {
         case Activity::kRunning:
@@ -82,6 +50,37 @@ std::string some_of(const std::vector<pid_t>& tids) {
 }
 
 }  // namespace
+
+std::string call_text(long number) {
+    struct Call {
+        long number;
+        std::string_view name;
+    };
+    static constexpr Call kCalls[] = {
+        {SYS_futex, "futex"},
+        {SYS_futex_waitv, "futex_waitv"},
+        {kFutexWaitCall, "futex_wait"},
+        {SYS_read, "read"},
+        {SYS_write, "write"},
+        {SYS_writev, "writev"},
+        {SYS_poll, "poll"},
+        {SYS_ppoll, "ppoll"},
+        {SYS_select, "select"},
+        {SYS_pselect6, "pselect6"},
+        {SYS_epoll_wait, "epoll_wait"},
+        {SYS_epoll_pwait, "epoll_pwait"},
+        {SYS_nanosleep, "nanosleep"},
+        {SYS_clock_nanosleep, "clock_nanosleep"},
+        {SYS_wait4, "wait4"},
+        {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+        {SYS_pause, "pause"},
+        {SYS_io_uring_enter, "io_uring_enter"},
+    };
+    for (const Call& call : kCalls) {
+        if (call.number == number) return fmt::format("system call {} ({})", number, call.name);
+    }
+    return number < 0 ? "the kernel" : fmt::format("system call {}", number);
+}
 
 std::string ranges_text(const std::vector<std::uint32_t>& numbers) {
     std::string text;

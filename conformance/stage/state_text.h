@@ -15,6 +15,9 @@ namespace kmes::conformance {
 // "0 to 3, 7", of numbers that rise.
 std::string ranges_text(const std::vector<std::uint32_t>& numbers);
 
+// "system call 202 (futex)"; the name of those that a consumer is blocked in as a rule.
+std::string call_text(long number);
+
 // "3 threads; 12 running; 13 and 14 blocked in system call 202 (futex)": threads that do the same
 // are told together, and not more than six kinds.
 std::string describe_threads(const Inspection& inspection);

@@ -156,11 +156,14 @@ struct Fault {
     bool has_address = false;  // SIGSEGV, SIGBUS, SIGILL, SIGFPE from the processor
     uint64_t address = 0;
     CodePlace code_place;
-    // If the address lies in a mapping of a served buffer, or within 1 GiB before or behind one and
-    // nearer to it than to any other: which, and how far. distance_bytes is 0 inside, negative
-    // before the first byte, positive (1 = the next byte) behind the last.
+    // If the address lies in a mapping of a served buffer, or (in none that was removed, and)
+    // within 1 GiB before or behind one and nearer to it than to any other: which, and how far.
+    // distance_bytes is 0 inside, negative before the first byte, positive (1 = the next byte)
+    // behind the last.
     std::optional<Mapping> nearest_mapping;
     int64_t distance_bytes = 0;
+    // Otherwise, if a mapping of a served buffer was there that has been removed: the last one.
+    std::optional<Mapping> removed_mapping;
 
     std::string describe() const;
 };

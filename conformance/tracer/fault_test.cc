@@ -77,6 +77,21 @@ TEST_P(FaultTest, ACrashBehindAMappingSaysHowFar) {
         << ended.text;
 }
 
+TEST_P(FaultTest, ACrashInWhatWasAMappingSaysSo) {
+    TestRun run(options_for(GetParam()));
+    run.start("read-after-unmap");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    ASSERT_TRUE(ended.fault);
+    EXPECT_FALSE(ended.fault->nearest_mapping);
+    ASSERT_TRUE(ended.fault->removed_mapping);
+    EXPECT_EQ(ended.fault->removed_mapping->buffer, 0u);
+    EXPECT_NE(ended.text.find("in what was the mapping of buffer 0 until it was removed, at offset "
+                              "0x1009"),
+              std::string::npos)
+        << ended.text;
+}
+
 TEST_P(FaultTest, AnAbortIsAnAbort) {
     TestRun run(options_for(GetParam()));
     run.start("abort");

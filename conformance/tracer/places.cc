@@ -22,16 +22,22 @@ constexpr int64_t kNearBytes = int64_t{1} << 30;
 std::string Fault::describe() const {
     std::string line = fmt::format("SIG{}", sigabbrev_np(signal));
     if (has_address) line += fmt::format(" at address {:#x}", address);
-    if (nearest_mapping) {
+    if (removed_mapping) {
+        line += fmt::format(
+            ", in what was the mapping of buffer {} until it was removed, at offset "
+            "{:#x}",
+            removed_mapping->buffer,
+            address - removed_mapping->address + removed_mapping->offset_bytes);
+    } else if (nearest_mapping) {
         if (distance_bytes == 0) {
             line += fmt::format(", inside the mapping of buffer {} at offset {:#x}",
                                 nearest_mapping->buffer,
                                 address - nearest_mapping->address + nearest_mapping->offset_bytes);
         } else {
-            line += fmt::format(", {} bytes {} the mapping of buffer {}",
-                                distance_bytes < 0 ? -distance_bytes : distance_bytes,
-                                distance_bytes < 0 ? "before" : "behind the last byte of",
-                                nearest_mapping->buffer);
+            const int64_t distance = distance_bytes < 0 ? -distance_bytes : distance_bytes;
+            line += fmt::format(
+                ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
+                distance_bytes < 0 ? "before" : "behind the last byte of", nearest_mapping->buffer);
         }
     }
     return line + ", by " + code_place.describe();
@@ -76,6 +82,15 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
         fault.nearest_mapping = live.mapping;
         fault.distance_bytes = distance;
     }
+    if (fault.nearest_mapping && fault.distance_bytes == 0) return fault;
+    const auto removed =
+        std::find_if(mappings_.rbegin(), mappings_.rend(), [&fault](const LiveMapping& each) {
+            return !each.live && fault.address - each.mapping.address < each.mapping.length_bytes;
+        });
+    if (removed == mappings_.rend()) return fault;
+    fault.removed_mapping = removed->mapping;
+    fault.nearest_mapping.reset();
+    fault.distance_bytes = 0;
     return fault;
 }
 

@@ -71,6 +71,14 @@ static int mode_read_behind(char** argv) {
     return at[mapping_bytes() + 9];
 }
 
+static int mode_read_after_unmap(char** argv) {
+    (void)argv;
+    attach_all();
+    unsigned char* at = mmap(NULL, mapping_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    munmap(at, mapping_bytes());
+    return at[4096 + 9];
+}
+
 static int mode_abort(char** argv) {
     (void)argv;
     attach_and_map();
@@ -441,6 +449,7 @@ const struct mode kOtherModes[] = {
     {"write-data", mode_write_data},
     {"write-data-handled", mode_write_data_handled},
     {"read-behind", mode_read_behind},
+    {"read-after-unmap", mode_read_after_unmap},
     {"abort", mode_abort},
     {"accesses", mode_accesses},
     {"flags", mode_flags},
