@@ -176,6 +176,19 @@ Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view
     return finding;
 }
 
+Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait) {
+    Finding finding = make(
+        FindingCode::lost_wake_up,
+        wait.was_there ? clause_by_situation(wait.clause, "5.1.8.3") : "E3",
+        cpu_text(cpu) + "asleep on a buffer that was replaced: thread " +
+            std::to_string(wait.thread) + " waits on its futex_counter, expecting " +
+            std::to_string(wait.expected) + ", where " + std::to_string(wait.present) +
+            " stands now; no event of the new buffer will wake it, and generation has changed" +
+            (wait.was_there ? " before its last round began" : ""));
+    finding.cpu = cpu;
+    return finding;
+}
+
 Finding never_ended(std::string_view state, std::uint64_t waited_ms) {
     return make(FindingCode::never_ended, "contract-4",
                 "it did not exit within " + std::to_string(waited_ms) +

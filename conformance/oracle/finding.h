@@ -92,6 +92,10 @@ struct WaitDescription {
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
                      const WaitDescription& wait);
 
+// 5.1.8.3, E3: all is delivered, and it sleeps on a buffer that was swapped out: no event of the
+// new one will wake it. `wait.was_there`: the swap was before its last round.
+Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait);
+
 // The end event was delivered everywhere (or nothing is left to deliver), and it runs on. `state`
 // says what it does
 // ("3 threads: 2 blocked in futex, 1 running").

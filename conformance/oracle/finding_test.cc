@@ -86,6 +86,17 @@ TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E17");
 }
 
+TEST(AsleepOnRetired, IsOfTheCaseWhereItHadARoundForIt) {
+    WaitDescription wait = futex_wait_on(2);
+    EXPECT_EQ(asleep_on_retired(2, wait).clause, "E3");
+    wait.was_there = true;
+    EXPECT_EQ(asleep_on_retired(2, wait).clause, "5.1.8.3");
+    wait.clause = "E15";
+    EXPECT_EQ(asleep_on_retired(2, wait).clause, "E15");
+    EXPECT_THAT(asleep_on_retired(2, wait).message,
+                HasSubstr("no event of the new buffer will wake it"));
+}
+
 TEST(LostWakeUp, SaysWhereNobodyAskedForAWake) {
     WaitDescription wait = futex_wait_on(2);
     wait.asked = false;

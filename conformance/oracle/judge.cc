@@ -169,7 +169,8 @@ std::vector<Finding> judge(const History& history, const RecordParser& report,
     for (const MalformedLine& malformed : report.malformed()) {
         Finding finding;
         finding.code = FindingCode::malformed_record;
-        finding.clause = "contract";
+        // Of the adapter, whatever the case is about.
+        finding.clause = options.clause.starts_with("contract") ? options.clause : "contract";
         finding.message = malformed.message;
         finding.line = malformed.line;
         all.push_back(std::move(finding));

@@ -232,13 +232,35 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
     }
 }
 
-void judge_early(Context& context, const CpuView& view, const Event& event, const Record& record) {
+// The event that began where this one begins now, one lap before, and was due next: that is what
+// the consumer was reading. nullptr: none.
+const Event* written_over(const Context& context, const CpuView& view, const Event& event,
+                          std::uint64_t highest) {
+    const BufferIndex present = context.history.present_buffer(view.cpu);
+    const Placement* placement = context.history.find_placement(present, event.sequence);
+    if (placement == nullptr) return nullptr;
+    const Buffer& buffer = context.history.buffer(present);
+    for (const Placement& each : buffer.placements) {
+        if (each.sequence <= highest || each.sequence >= event.sequence) continue;
+        return each.position + buffer.capacity == placement->position
+                   ? context.history.find(view.cpu, each.sequence)
+                   : nullptr;
+    }
+    return nullptr;
+}
+
+void judge_early(Context& context, const CpuView& view, const Event& event, const Record& record,
+                 std::uint64_t highest) {
     if (event.published && record.end_offset > event.published_after) return;
+    const Event* victim = written_over(context, view, event, highest);
     context.findings.add(
-        FindingCode::early_event, "5.1.8.1-1", view.cpu,
+        FindingCode::early_event, victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1", view.cpu,
         [&] {
             return describe_event(context.history, view.cpu, event) +
-                   " was delivered before it was published: it was read beyond write_pos" +
+                   " was delivered before it was published: it was " +
+                   (victim != nullptr ? "written over event " + std::to_string(victim->sequence) +
+                                            " while that was read, and tail_pos says so"
+                                      : "read beyond write_pos") +
                    said_in(record);
         },
         record.sequence, record.line);
@@ -262,7 +284,7 @@ void judge_deliveries(Context& context, CpuView& view) {
             judge_unknown(context, view, *record, event);
         } else {
             delivery.event = event;
-            judge_early(context, view, *event, *record);
+            judge_early(context, view, *event, *record, highest);
             judge_content(context, view, *event, *record);
             judge_order(context, view, delivery, highest);
             if (record->sequence > highest) highest = record->sequence;

@@ -184,6 +184,35 @@ TEST(Judge, FindsAnEventBeforeItWasPublished) {
     right.expect_clean();
 }
 
+// A consumer that asks write_pos whether what it has read was overwritten.
+TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
+    TestRun run;
+    run.emit_bytes(0, 128, 'a');
+    run.emit_bytes(0, 128, 'b');
+    run.deliver(0, 1);
+    run.history.batch_begin(0);
+    EventSpec over = spec_of("t");
+    over.payload = std::string(98, 'c');
+    run.history.batch_add(0, over);  // where event 1 was
+    over.payload = std::string(98, 'd');
+    run.deliver(0, 3);
+    const std::vector<Finding> beyond = run.findings();
+    ASSERT_FALSE(beyond.empty());
+    EXPECT_CODE(beyond[0], early_event);
+    EXPECT_EQ(beyond[0].clause, "5.1.8.1-1");
+    TestRun torn;
+    torn.emit_bytes(0, 128, 'a');
+    torn.emit_bytes(0, 128, 'b');
+    torn.history.batch_begin(0);
+    torn.history.batch_add(0, over);
+    torn.deliver(0, 3);
+    const std::vector<Finding> findings = torn.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], early_event);
+    EXPECT_EQ(findings[0].clause, "5.1.8.1-5");
+    EXPECT_THAT(findings[0].message, HasSubstr("written over event 1 while that was read"));
+}
+
 TEST(Judge, FindsAnEventOfABatchThatNeverEnded) {
     TestRun run;
     run.history.batch_begin(0);

@@ -63,11 +63,11 @@ void Stage::stop_at_malformed() const {
 
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
-WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance::Event& owed) {
+WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance::Event* owed) {
     const Inspection inspection = tracer_->inspect();
     WaitDescription description;
     description.clause = case_.clause;
-    description.was_there = owed.published_operation <= round_begun_.at(cpu);
+    description.was_there = !owed || owed->published_operation <= round_begun_.at(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
             const std::optional<BufferIndex> index = index_of(word.place.buffer);
@@ -86,8 +86,8 @@ WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance:
             description.retired_buffer = buffer.retired;
             description.asked = rings_->need_wake(*index) != 0;
             description.counted_before =
-                counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
-                rings_->is_counted_before(cpu, owed.sequence, description.expected);
+                owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
+                rings_->is_counted_before(cpu, owed->sequence, description.expected);
             // On a retired buffer the round counts in which generation had changed already.
             if (buffer.retired)
                 description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
@@ -99,6 +99,15 @@ WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance:
         description.where = call_text(inspection.threads.front().call_number);
     }
     return description;
+}
+
+// All is delivered, and it sleeps on a buffer that nothing comes in any more.
+void Stage::stop_at_retired() {
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (progress_->ended(cpu) || rings_->history().tolerated(cpu)) continue;
+        const WaitDescription wait = describe_wait(cpu, nullptr);
+        if (wait.on_futex && wait.retired_buffer) stop_with(asleep_on_retired(cpu, wait));
+    }
 }
 
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
@@ -131,7 +140,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
         if (quiet == Quiet::for_good)
-            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, describe_wait(cpu, *owed)));
+            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, describe_wait(cpu, owed)));
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
             owed->sequence, waited, state));
@@ -152,6 +161,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             "does not see that. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
     stop_at_lost_counter();
+    if (quiet == Quiet::for_good) stop_at_retired();
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
