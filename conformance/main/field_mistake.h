@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "conformance/main/digest_mistake.h"
+#include "conformance/oracle/digest_mistake.h"
 #include "conformance/oracle/history.h"
 
 namespace kmes::conformance {

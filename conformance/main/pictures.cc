@@ -18,12 +18,13 @@ constexpr double kWorthASecondRunSeconds = 20;
 constexpr std::string_view kNotDrawn =
     "(the picture of this failure: run it again as below, or with -v)\n";
 
-// The same thing is wrong: the same finding on the same CPU. Sequence numbers may differ.
+// The same thing is wrong: the same finding on the same CPU. Sequence numbers may differ, and the
+// run that sees more may know the clause better.
 bool is_same(const RunRecord& one, const RunRecord& other) {
     if (one.findings.empty() || other.findings.empty()) return false;
     const Finding& first = one.findings.front();
     const Finding& second = other.findings.front();
-    return first.code == second.code && first.clause == second.clause && first.cpu == second.cpu;
+    return first.code == second.code && first.cpu == second.cpu;
 }
 
 }  // namespace
@@ -41,20 +42,21 @@ CaseOutcome Pictures::run_again(const Case& the_case, const StageSettings& setti
     }
 }
 
-std::string Pictures::of(const Case& the_case, const StageSettings& settings,
-                         const CaseOutcome& outcome, double seconds) {
+Pictures::Picture Pictures::of(const Case& the_case, const StageSettings& settings,
+                               const CaseOutcome& outcome, double seconds) {
     if (outcome.verdict != Verdict::fail || !outcome.record || outcome.record->timeline.empty())
-        return "";
-    if (!all_ && drawn_ >= kPicturesWithoutBeingAsked) return std::string(kNotDrawn);
+        return {};
+    if (!all_ && drawn_ >= kPicturesWithoutBeingAsked)
+        return {std::string(kNotDrawn), std::nullopt};
     ++drawn_;
     const RunRecord& first = *outcome.record;
     // A schedule that failed was played once more with everything told already.
     if (!first.schedule && !settings.record_accesses && seconds < kWorthASecondRunSeconds) {
         const CaseOutcome second = run_again(the_case, settings, first);
         if (second.record && is_same(first, *second.record))
-            return draw(second.record->timeline, options_);
+            return {draw(second.record->timeline, options_), second.record->findings.front()};
     }
-    return draw(first.timeline, options_);
+    return {draw(first.timeline, options_), std::nullopt};
 }
 
 }  // namespace kmes::conformance

@@ -6,10 +6,12 @@
 #define KMES_CONFORMANCE_MAIN_PICTURES_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "conformance/failure/picture.h"
 #include "conformance/main/program.h"
+#include "conformance/oracle/finding.h"
 
 namespace kmes::conformance {
 
@@ -19,9 +21,16 @@ class Pictures {
     Pictures(const Surroundings& around, const PictureOptions& options, bool all)
         : around_(around), options_(options), all_(all) {}
 
+    struct Picture {
+        std::string text;
+        // What the run that is drawn says of the failure: it has seen more, and may know the
+        // clause better. None: the first run is drawn.
+        std::optional<Finding> finding;
+    };
+
     // Empty: none, or it did not fail. Runs the case once more. `seconds`: what the first run took.
-    std::string of(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
-                   double seconds);
+    Picture of(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
+               double seconds);
 
   private:
     CaseOutcome run_again(const Case& the_case, const StageSettings& settings,

@@ -218,9 +218,16 @@ class Run {
             save(the_case, outcome, result);
         }
         if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
-        if (prints_console())
-            result.picture = pictures_.of(the_case, settings_, outcome, result.seconds);
+        if (prints_console()) draw(the_case, outcome, result);
         return result;
+    }
+
+    void draw(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
+        Pictures::Picture picture = pictures_.of(the_case, settings_, outcome, result.seconds);
+        result.picture = std::move(picture.text);
+        if (!picture.finding) return;
+        result.clause = picture.finding->clause;
+        result.message = picture.finding->message;
     }
 
     // One that spins, or has the wrong limits, may hang in every case: the first few say so with

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/main/digest_mistake.h"
+#include "conformance/oracle/digest_mistake.h"
 
 namespace kmes::conformance {
 namespace {

@@ -360,9 +360,11 @@ class Session {
 
     // Nothing in the report where something should be: the likely reasons.
     void conclude_silence() {
-        // A refusal is why nothing comes, and is a mistake of its own.
-        const bool has_refused =
-            run_.report.starts_with("R ") || run_.report.find("\nR ") != std::string::npos;
+        // The refusal of a sound buffer is why nothing comes, and is a mistake of its own.
+        bool has_refused = false;
+        for (std::uint32_t cpu = 0; cpu < kRefused; ++cpu)
+            has_refused |=
+                ("\n" + run_.report).find(fmt::format("\nR {} ", cpu)) != std::string::npos;
         if (has_refused) return;
         const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
         if (came_late) {

@@ -48,6 +48,7 @@ std::string wait_clause(const WaitDescription& wait) {
     if (wait.was_there)
         return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
     if (wait.retired_buffer) return "E3";
+    if (wait.was_seen) return clause_by_situation(wait.clause, "5.1.8.1-6");
     if (wait.counted_before) return "E2";
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
 }
@@ -79,12 +80,20 @@ std::string wait_text(const WaitDescription& wait) {
                   "says so in the old one"
                 : "; the event was in the buffer before its last round began: no wake is missing, "
                   "it was not read (or its record is not written)";
+    else if (wait.was_seen && !wait.retired_buffer)
+        text +=
+            "; write_pos was read when it was behind the event: no wake is missing, it was passed "
+            "over (or its record is not written)";
     else if (wait.counted_before)
         text +=
             "; that value came with the event: futex_counter was read behind it, and write_pos "
             "was not looked at again";
     else if (!wait.asked && !wait.retired_buffer)
         text += "; need_wake is 0: it sleeps, and has not asked to be woken";
+    else if (!wait.retired_buffer)
+        text +=
+            "; it came during the last round: write_pos was not looked at behind the store to "
+            "need_wake, or the event was passed over";
     return text;
 }
 
@@ -157,12 +166,13 @@ std::string_view finding_name(FindingCode code) {
 }
 
 std::string clause_by_situation(std::string_view of_case, std::string_view otherwise) {
-    constexpr std::string_view kRaces[] = {"5.1.8.2",   "5.1.8.2-1", "5.1.8.2-2", "5.1.8.2-3",
-                                           "5.1.8.2-5", "E1",        "E2",        "E3",
-                                           "E17",       "E19",       "E24"};
-    const bool is_race =
-        std::find(std::begin(kRaces), std::end(kRaces), of_case) != std::end(kRaces);
-    return std::string(is_race || of_case == "contract" ? otherwise : of_case);
+    // How it falls asleep, and how it maps.
+    constexpr std::string_view kOthers[] = {
+        "5.1.5", "5.1.8.2", "5.1.8.2-1", "5.1.8.2-2", "5.1.8.2-3", "5.1.8.2-5", "E1",
+        "E2",    "E3",      "E17",       "E19",       "E24",       "contract"};
+    const bool is_other =
+        std::find(std::begin(kOthers), std::end(kOthers), of_case) != std::end(kOthers);
+    return std::string(is_other ? otherwise : of_case);
 }
 
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,

@@ -53,8 +53,8 @@ enum class FindingCode {
 std::string_view finding_name(FindingCode code);
 
 // Of a fault that may have any reason: the clause of what the case stages (`of_case`); that is
-// `otherwise` where no case is known ("contract"), or where the case is one of how a consumer falls
-// asleep, which this fault is not about.
+// `otherwise` where no case is known ("contract"), or where the case is one of how a consumer maps
+// or falls asleep, which this fault is not about.
 std::string clause_by_situation(std::string_view of_case, std::string_view otherwise);
 
 struct Finding {
@@ -81,6 +81,7 @@ struct WaitDescription {
     // The event was there when the thread's last round began, behind the wait before this one or
     // behind the mmap: no race, it was not read.
     bool was_there = false;
+    bool was_seen = false;            // write_pos was read when it was behind the event already
     bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
     bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs
     std::string clause = "contract";  // of what the case stages

@@ -38,7 +38,8 @@ TEST(LostWakeUp, SaysWhatTheThreadWaitsOn) {
     EXPECT_EQ(finding.message,
               "CPU 2: asleep although event 17 (type \"x\") is published and was not delivered: "
               "thread 4711 waits on a shared futex at byte 128 of the buffer of CPU 2, expecting "
-              "5, where 5 stands now");
+              "5, where 5 stands now; it came during the last round: write_pos was not looked at "
+              "behind the store to need_wake, or the event was passed over");
 }
 
 TEST(LostWakeUp, PicksTheClauseByTheWait) {
@@ -84,6 +85,15 @@ TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("generation says so"));
     wait.is_private = true;
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E17");
+}
+
+TEST(LostWakeUp, IsNoneWhereWritePosWasSeenBehindTheEvent) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.was_seen = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.1-6");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("it was passed over"));
+    wait.clause = "event-model";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "event-model");
 }
 
 TEST(AsleepOnRetired, IsOfTheCaseWhereItHadARoundForIt) {

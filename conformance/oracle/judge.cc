@@ -87,12 +87,6 @@ std::string said_in(const Record& record) {
     return " (line " + std::to_string(record.line) + " of the report)";
 }
 
-std::string hex_digest(std::uint64_t digest) {
-    std::string digits(16, '0');
-    for (int i = 15; i >= 0; --i, digest >>= 4) digits[i] = "0123456789abcdef"[digest & 15];
-    return digits;
-}
-
 std::string describe_event(const History& history, std::uint32_t cpu, const Event& event) {
     std::string text = "event " + std::to_string(event.sequence) + " (type " +
                        quote_type(event.type) + ", " + plural(event.bytes, "byte");
@@ -121,7 +115,7 @@ void collect_views(const History& history, const RecordParser& report, std::vect
             continue;
         }
         findings.add(
-            FindingCode::unknown_cpu, "contract", kNoCpu,
+            FindingCode::unknown_cpu, "contract-records", kNoCpu,
             [&] {
                 return "line " + std::to_string(record.line) + " of the report names CPU " +
                        std::to_string(record.cpu) + "; this run has " +
@@ -170,7 +164,8 @@ std::vector<Finding> judge(const History& history, const RecordParser& report,
         Finding finding;
         finding.code = FindingCode::malformed_record;
         // Of the adapter, whatever the case is about.
-        finding.clause = options.clause.starts_with("contract") ? options.clause : "contract";
+        finding.clause =
+            options.clause.starts_with("contract-") ? options.clause : "contract-records";
         finding.message = malformed.message;
         finding.line = malformed.line;
         all.push_back(std::move(finding));

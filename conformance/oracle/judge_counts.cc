@@ -230,7 +230,8 @@ void judge_generations(Context& context, const CpuView& view) {
                    plural(needed, "time") + ", and wrote " + plural(found, "G record") +
                    "; one for every change is right";
         };
-        context.findings.add(FindingCode::missing_generation, "contract", view.cpu, message);
+        context.findings.add(FindingCode::missing_generation, "contract-records", view.cpu,
+                             message);
         return;
     }
     if (written.size() == switches.size()) judge_generation_of_each(context, view);

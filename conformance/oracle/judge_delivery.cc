@@ -3,6 +3,7 @@
 // Judges each E record by itself and by those before it: torn, doubled, reordered, invented, early,
 // on the wrong CPU, from a buffer that must be refused, after the end. Knows nothing of what is
 // missing.
+#include "conformance/oracle/digest_mistake.h"
 #include "conformance/oracle/judge_internal.h"
 
 namespace kmes::conformance::internal {
@@ -40,8 +41,8 @@ std::string describe_difference(const Event& event, const Record& record) {
             std::to_string(event.length));
     }
     if (event.digest != record.digest) {
-        add("payload digest " + hex_digest(record.digest) + " instead of " +
-            hex_digest(event.digest));
+        add("payload digest " + digest_text(record.digest) + " instead of " +
+            digest_text(event.digest));
     }
     return text;
 }
@@ -136,6 +137,22 @@ bool crosses_the_end(const History& history, std::uint32_t cpu, const Record& re
     return (placement->position & (capacity - 1)) + placement->bytes > capacity;
 }
 
+// All but the digest is right, and it is one that a mistake makes of the right bytes: the
+// adapter's.
+std::string wrong_digest(const Event& event, const Record& record) {
+    if (!event.payload_kept || event.timestamp != record.timestamp ||
+        event.origin != record.origin || event.type != record.type || event.length != record.length)
+        return {};
+    EventSpec spec;
+    spec.type = event.type;
+    spec.payload = event.payload;
+    spec.timestamp = event.timestamp;
+    spec.origin = event.origin;
+    spec.extra_header = event.extra_header;
+    return explain_digest(digest_text(record.digest), spec, event.sequence,
+                          static_cast<std::uint16_t>(record.cpu));
+}
+
 // What a consumer breaks that delivers other bytes than stood there all the time.
 std::string misread_clause(const Context& context, const Event& event, const Record& record) {
     const bool payload_right = event.length == record.length && event.digest == record.digest;
@@ -143,6 +160,7 @@ std::string misread_clause(const Context& context, const Event& event, const Rec
                        (event.origin != record.origin ? 1 : 0) +
                        (event.type != record.type ? 1 : 0);
     if (is_header_misread(event, record) || (payload_right && fields == 1)) return "event-model";
+    if (!payload_right && !wrong_digest(event, record).empty()) return "contract-records";
     return crosses_the_end(context.history, record.cpu, record)
                ? "5.1.4"
                : clause_by_situation(context.options.clause, "event-model");
@@ -166,8 +184,11 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
     const bool torn = early || may_be_torn(context.history, view.cpu, record);
     const auto message = [&] {
         const bool payload_right = event.length == record.length && event.digest == record.digest;
-        const std::string explanation =
+        std::string explanation =
             payload_right ? std::string() : explain_torn(context.history, view.cpu, event, record);
+        if (const std::string mistake = torn ? "" : wrong_digest(event, record);
+            explanation.empty() && !mistake.empty())
+            explanation = "the digest is " + mistake;
         return describe_event(context.history, view.cpu, event) +
                " was delivered with other content than was emitted" +
                (torn ? "" : ", though nothing had overwritten it") + ": " +
@@ -222,7 +243,7 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
         add(FindingCode::after_end, "contract-4", "after the end event of this CPU");
     }
     if (view.refusal_offset) {
-        add(FindingCode::after_refusal, "contract", "after this CPU's buffer was refused");
+        add(FindingCode::after_refusal, "contract-records", "after this CPU's buffer was refused");
     }
     if (from_refused_only(context.history, view.cpu, record) ||
         only_refusable(context.history, view.cpu)) {

@@ -108,7 +108,6 @@ std::string describe_event(const History& history, std::uint32_t cpu, const Even
 inline constexpr std::size_t kQuotedBytes = 40;
 std::string quote_type(std::string_view type);
 std::string plural(std::uint64_t count, std::string_view word);
-std::string hex_digest(std::uint64_t digest);
 // " (line 12 of the report)".
 std::string said_in(const Record& record);
 

@@ -126,7 +126,7 @@ TEST(Judge, FindsAMalformedLine) {
     run.line("hello");
     const Finding finding = run.only();
     EXPECT_CODE(finding, malformed_record);
-    EXPECT_EQ(finding.clause, "contract");
+    EXPECT_EQ(finding.clause, "contract-records");
     EXPECT_THAT(finding.message, HasSubstr("unknown record \"hello\""));
     TestRun comment;
     comment.line("# hello");
@@ -291,6 +291,15 @@ TEST(Judge, TakesTheClauseOfTheCaseWhereTheFaultSaysNone) {
     refused.emit(0, spec_of("a"));
     refused.line("R 0 reserved");
     EXPECT_EQ(refused.only().clause, "5.1.6.1");
+}
+
+TEST(Judge, KnowsTheDigestsThatAdaptersGetWrong) {
+    TestRun run;
+    run.options.clause = "5.1.1";
+    run.emit(0, spec_of("a", "hello"));
+    run.deliver_as(0, 1, "a", 5, fnv1a(""));
+    EXPECT_EQ(run.only().clause, "contract-records");
+    EXPECT_THAT(run.only().message, HasSubstr("the digest is FNV-1a of no bytes at all"));
 }
 
 TEST(Judge, SaysHowLongATypeIsThatItCannotShow) {

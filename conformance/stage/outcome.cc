@@ -67,6 +67,9 @@ WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance:
     const Inspection inspection = tracer_->inspect();
     WaitDescription description;
     description.clause = case_.clause;
+    const auto look = write_pos_read_.find(rings_->history().present_buffer(cpu));
+    description.was_seen =
+        owed && look != write_pos_read_.end() && owed->published_operation <= look->second;
     description.was_there = !owed || owed->published_operation <= round_begun_.at(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {

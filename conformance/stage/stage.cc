@@ -341,6 +341,7 @@ void Stage::note_look(const GuardHit& hit) {
         if (!buffer) continue;
         const bool is_of_position = access.touches(kWritePosOffset);
         if (is_of_position) counter_read_last_.erase(*buffer);
+        if (is_of_position) write_pos_read_[*buffer] = rings_->history().operations();
         if (access.touches(kFutexWordOffset) && !is_of_position) counter_read_last_.insert(*buffer);
     }
 }

@@ -317,6 +317,7 @@ class Stage {
     std::function<bool(const GuardHit&)> on_plain_guard_;
     std::function<bool(const ReportWrite&)> on_report_write_;
     std::set<BufferIndex> counter_read_last_;
+    std::map<BufferIndex, std::uint64_t> write_pos_read_;  // operations() at a load of write_pos
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which mistake makes this digest out of that event.
-#include "conformance/main/digest_mistake.h"
-
-#include <fmt/format.h>
+#include "conformance/oracle/digest_mistake.h"
 
 #include <algorithm>
 #include <functional>
@@ -126,12 +124,18 @@ Form form_of(std::string_view field) {
 }  // namespace
 
 std::string digest_text(std::uint64_t digest) {
-    return fmt::format("{:016x}", digest);
+    std::string digits(kDigits, '0');
+    for (std::size_t i = kDigits; i > 0; --i, digest >>= 4)
+        digits[i - 1] = "0123456789abcdef"[digest & 15];
+    return digits;
 }
 
 std::string hex_of(std::string_view bytes) {
     std::string text;
-    for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<std::uint8_t>(byte));
+    for (const char each : bytes) {
+        const auto byte = static_cast<std::uint8_t>(each);
+        text += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+    }
     return text;
 }
 

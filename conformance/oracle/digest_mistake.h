@@ -2,8 +2,8 @@
 //
 // Which mistake makes this digest out of that event: what a newcomer's adapter gets wrong, tried
 // one by one. Knows no report and no testee.
-#ifndef KMES_CONFORMANCE_MAIN_DIGEST_MISTAKE_H_
-#define KMES_CONFORMANCE_MAIN_DIGEST_MISTAKE_H_
+#ifndef KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
+#define KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ std::string explain_digest(std::string_view field, const EventSpec& event, std::
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_MAIN_DIGEST_MISTAKE_H_
+#endif  // KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
