@@ -25,7 +25,7 @@ Whatever the kernel reports in its log fails the run.
   --production     takes the module without the test ioctls
   --pack PATH      takes a file or a folder along, to /kmes/bin; may be repeated
   --seconds N      the time limit of the command; 120. KMES_TIMEOUT_SCALE is a factor on it
-  --memory MB      of the machine; 1024
+  --memory MB      of the machine; 1024, for kasan 2560
   --cpus N         of the machine; 2
   --log FILE       keeps the kernel's log
 
