@@ -54,7 +54,7 @@ Pictures::Picture Pictures::of(const Case& the_case, const StageSettings& settin
     if (!first.schedule && !settings.record_accesses && seconds < kWorthASecondRunSeconds) {
         const CaseOutcome second = run_again(the_case, settings, first);
         if (second.record && is_same(first, *second.record))
-            return {draw(second.record->timeline, options_), second.record->findings.front()};
+            return {draw(second.record->timeline, options_), second};
     }
     return {draw(first.timeline, options_), std::nullopt};
 }

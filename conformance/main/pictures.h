@@ -11,7 +11,6 @@
 
 #include "conformance/failure/picture.h"
 #include "conformance/main/program.h"
-#include "conformance/oracle/finding.h"
 
 namespace kmes::conformance {
 
@@ -25,7 +24,7 @@ class Pictures {
         std::string text;
         // What the run that is drawn says of the failure: it has seen more, and may know the
         // clause better. None: the first run is drawn.
-        std::optional<Finding> finding;
+        std::optional<CaseOutcome> outcome;
     };
 
     // Empty: none, or it did not fail. Runs the case once more. `seconds`: what the first run took.

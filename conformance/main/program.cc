@@ -225,9 +225,11 @@ class Run {
     void draw(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
         Pictures::Picture picture = pictures_.of(the_case, settings_, outcome, result.seconds);
         result.picture = std::move(picture.text);
-        if (!picture.finding) return;
-        result.clause = picture.finding->clause;
-        result.message = picture.finding->message;
+        if (!picture.outcome) return;
+        // The text is to speak of the run that is drawn: its numbers may be others.
+        result.clause = picture.outcome->clause;
+        result.message = picture.outcome->message;
+        result.details = picture.outcome->details;
     }
 
     // One that spins, or has the wrong limits, may hang in every case: the first few say so with

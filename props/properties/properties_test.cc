@@ -115,15 +115,18 @@ Script without_pokes(Script script) {
     return script;
 }
 
-// Whether an interrupt meets a started operation is a matter of how many accesses that has made,
-// and a wake is an access more: so nothing of the producer's comes in between here.
+// Whether an interrupt, or an event that becomes corrupt, meets a started operation is a matter of
+// how many accesses that has made, and a wake is an access more: so nothing but pokes and the
+// schedule comes in between here.
 Script without_interrupts(Script script) {
     bool is_started = false;
     std::erase_if(script.operations, [&is_started](const Operation& operation) {
         if (operation.is_started) is_started = true;
         if (operation.verb == Verb::finish) is_started = false;
+        const Actor actor = rule_of(operation.verb).actor;
         return is_started && !operation.is_started &&
-               rule_of(operation.verb).actor == Actor::producer;
+               (actor == Actor::producer ||
+                (actor == Actor::world && operation.verb != Verb::poke));
     });
     return script;
 }
