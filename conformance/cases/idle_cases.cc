@@ -10,11 +10,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "conformance/cases/play.h"
+#include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
 
@@ -99,16 +98,10 @@ struct Idle {
 
 // What the threads of the testee have waited for a processor; 0 where the kernel does not count it.
 double ready_seconds(Stage& stage) {
-    double all = 0;
-    std::error_code error;
-    const std::string tasks = fmt::format("/proc/{}/task", stage.tracer().testee_pid());
-    for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
-        std::ifstream in(entry.path() / "schedstat");
-        double had_ns = 0;
-        double ready_ns = 0;
-        if (in >> had_ns >> ready_ns) all += ready_ns / 1e9;
-    }
-    return all;
+    Clock::duration all{};
+    for (const pid_t tid : stage.tracer().testee_threads())
+        all += processor_time_of(tid).waited_for;
+    return seconds_of(all);
 }
 
 Idle look_at(Stage& stage, const Burner& burner) {

@@ -32,10 +32,6 @@ std::optional<std::uint64_t> number_of(std::string_view field) {
     return value;
 }
 
-EventSpec spec_of(const Event& event) {
-    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header};
-}
-
 // The first of these numbers that the field is.
 std::string which(std::uint64_t value,
                   const std::vector<std::pair<std::uint64_t, std::string_view>>& known) {

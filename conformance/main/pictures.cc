@@ -52,9 +52,9 @@ Pictures::Picture Pictures::of(const Case& the_case, const StageSettings& settin
     const RunRecord& first = *outcome.record;
     // A schedule that failed was played once more with everything told already.
     if (!first.schedule && !settings.record_accesses && seconds < kWorthASecondRunSeconds) {
-        const CaseOutcome second = run_again(the_case, settings, first);
+        CaseOutcome second = run_again(the_case, settings, first);
         if (second.record && is_same(first, *second.record))
-            return {draw(second.record->timeline, options_), second};
+            return {draw(second.record->timeline, options_), std::move(second)};
     }
     return {draw(first.timeline, options_), std::nullopt};
 }

@@ -358,14 +358,17 @@ class Session {
         }
     }
 
+    bool has_refused_a_sound_one() const {
+        const std::string lines = "\n" + run_.report;
+        for (std::uint32_t cpu = 0; cpu < kRefused; ++cpu) {
+            if (lines.find(fmt::format("\nR {} ", cpu)) != std::string::npos) return true;
+        }
+        return false;
+    }
+
     // Nothing in the report where something should be: the likely reasons.
     void conclude_silence() {
-        // The refusal of a sound buffer is why nothing comes, and is a mistake of its own.
-        bool has_refused = false;
-        for (std::uint32_t cpu = 0; cpu < kRefused; ++cpu)
-            has_refused |=
-                ("\n" + run_.report).find(fmt::format("\nR {} ", cpu)) != std::string::npos;
-        if (has_refused) return;
+        if (has_refused_a_sound_one()) return;  // that is why, and a mistake of its own
         const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
         if (came_late) {
             return complain(

@@ -40,7 +40,7 @@ std::string region_text(std::uint64_t mapping_offset) {
 }
 
 // The clause that a sleeper breaks, and the words for it.
-std::string wait_clause(const WaitDescription& wait) {
+std::string_view wait_clause(const WaitDescription& wait) {
     if (!wait.on_futex)
         return wait.others_wait ? clause_by_situation(wait.clause, "contract-2") : "5.1.8.2-5";
     if (wait.is_private) return "E17";
@@ -165,19 +165,19 @@ std::string_view finding_name(FindingCode code) {
     return "contract";
 }
 
-std::string clause_by_situation(std::string_view of_case, std::string_view otherwise) {
+std::string_view clause_by_situation(std::string_view of_case, std::string_view otherwise) {
     // How it falls asleep, and how it maps.
     constexpr std::string_view kOthers[] = {
         "5.1.5", "5.1.8.2", "5.1.8.2-1", "5.1.8.2-2", "5.1.8.2-3", "5.1.8.2-5", "E1",
         "E2",    "E3",      "E17",       "E19",       "E24",       "contract"};
     const bool is_other =
         std::find(std::begin(kOthers), std::end(kOthers), of_case) != std::end(kOthers);
-    return std::string(is_other ? otherwise : of_case);
+    return is_other ? otherwise : of_case;
 }
 
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
                      const WaitDescription& wait) {
-    Finding finding = make(FindingCode::lost_wake_up, wait_clause(wait),
+    Finding finding = make(FindingCode::lost_wake_up, std::string(wait_clause(wait)),
                            cpu_text(cpu) + "asleep although event " + std::to_string(sequence) +
                                " (type " + quote_bytes(type, 40) +
                                ") is published and was not delivered: " + wait_text(wait));
@@ -189,7 +189,7 @@ Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view
 Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait) {
     Finding finding = make(
         FindingCode::lost_wake_up,
-        wait.was_there ? clause_by_situation(wait.clause, "5.1.8.3") : "E3",
+        std::string(wait.was_there ? clause_by_situation(wait.clause, "5.1.8.3") : "E3"),
         cpu_text(cpu) + "asleep on a buffer that was replaced: thread " +
             std::to_string(wait.thread) + " waits on its futex_counter, expecting " +
             std::to_string(wait.expected) + ", where " + std::to_string(wait.present) +

@@ -55,7 +55,7 @@ std::string_view finding_name(FindingCode code);
 // Of a fault that may have any reason: the clause of what the case stages (`of_case`); that is
 // `otherwise` where no case is known ("contract"), or where the case is one of how a consumer maps
 // or falls asleep, which this fault is not about.
-std::string clause_by_situation(std::string_view of_case, std::string_view otherwise);
+std::string_view clause_by_situation(std::string_view of_case, std::string_view otherwise);
 
 struct Finding {
     FindingCode code = FindingCode::contract;

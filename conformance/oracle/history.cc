@@ -31,10 +31,6 @@ void require_event(const EventSpec& spec) {
             "an event has less than 4 GiB");
 }
 
-EventSpec spec_of(const Event& event) {
-    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
-}
-
 // How many of the survivors, counted from the newest, fit into `capacity` (E10).
 std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
     std::size_t count = 0;
@@ -48,6 +44,10 @@ std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
 }
 
 }  // namespace
+
+EventSpec spec_of(const Event& event) {
+    return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
+}
 
 bool must_refuse(BufferFault fault) {
     switch (fault) {

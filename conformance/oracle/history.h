@@ -58,6 +58,9 @@ struct Event {
     BufferIndex owed_buffer = 0;  // where it stood then
 };
 
+// As it was emitted. The payload is empty where it is no longer kept.
+EventSpec spec_of(const Event& event);
+
 // An event's place in one buffer.
 struct Placement {
     std::uint64_t sequence = 0;

@@ -9,10 +9,18 @@
 namespace kmes::conformance::internal {
 namespace {
 
+bool same_payload(const Event& event, const Record& record) {
+    return event.length == record.length && event.digest == record.digest;
+}
+
 bool same_content(const Event& event, const Record& record) {
     return event.timestamp == record.timestamp && event.origin == record.origin &&
-           event.type == record.type && event.length == record.length &&
-           event.digest == record.digest;
+           event.type == record.type && same_payload(event, record);
+}
+
+// Delivered before it was published.
+bool is_early(const Event& event, const Record& record) {
+    return !event.published || record.end_offset <= event.published_after;
 }
 
 // Every field that is other than emitted.
@@ -143,27 +151,28 @@ std::string wrong_digest(const Event& event, const Record& record) {
     if (!event.payload_kept || event.timestamp != record.timestamp ||
         event.origin != record.origin || event.type != record.type || event.length != record.length)
         return {};
-    EventSpec spec;
-    spec.type = event.type;
-    spec.payload = event.payload;
-    spec.timestamp = event.timestamp;
-    spec.origin = event.origin;
-    spec.extra_header = event.extra_header;
-    return explain_digest(digest_text(record.digest), spec, event.sequence,
+    return explain_digest(digest_text(record.digest), spec_of(event), event.sequence,
                           static_cast<std::uint16_t>(record.cpu));
 }
 
-// What a consumer breaks that delivers other bytes than stood there all the time.
-std::string misread_clause(const Context& context, const Event& event, const Record& record) {
-    const bool payload_right = event.length == record.length && event.digest == record.digest;
+// What a consumer breaks that delivers other bytes than stood there all the time, and what is known
+// of how, beside `why`.
+FindingList::Told explain_misread(const Context& context, const Event& event, const Record& record,
+                                  std::string why) {
+    const bool payload_right = same_payload(event, record);
     const int fields = (event.timestamp != record.timestamp ? 1 : 0) +
                        (event.origin != record.origin ? 1 : 0) +
                        (event.type != record.type ? 1 : 0);
-    if (is_header_misread(event, record) || (payload_right && fields == 1)) return "event-model";
-    if (!payload_right && !wrong_digest(event, record).empty()) return "contract-records";
-    return crosses_the_end(context.history, record.cpu, record)
-               ? "5.1.4"
-               : clause_by_situation(context.options.clause, "event-model");
+    const std::string mistake = payload_right ? "" : wrong_digest(event, record);
+    if (why.empty() && !mistake.empty()) why = "the digest is " + mistake;
+    const bool crosses = crosses_the_end(context.history, record.cpu, record);
+    if (crosses)
+        why += std::string(why.empty() ? "" : "; ") + "it lies across the end of the region";
+    if (is_header_misread(event, record) || (payload_right && fields == 1))
+        return {"event-model", why};
+    if (!mistake.empty()) return {"contract-records", why};
+    if (crosses) return {"5.1.4", why};
+    return {std::string(clause_by_situation(context.options.clause, "event-model")), why};
 }
 
 void judge_content(Context& context, const CpuView& view, const Event& event,
@@ -180,31 +189,24 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
             record.sequence, record.line);
         return;
     }
-    const bool early = !event.published || record.end_offset <= event.published_after;
+    const bool early = is_early(event, record);
     const bool torn = early || may_be_torn(context.history, view.cpu, record);
-    const auto message = [&] {
-        const bool payload_right = event.length == record.length && event.digest == record.digest;
-        std::string explanation =
-            payload_right ? std::string() : explain_torn(context.history, view.cpu, event, record);
-        if (const std::string mistake = torn ? "" : wrong_digest(event, record);
-            explanation.empty() && !mistake.empty())
-            explanation = "the digest is " + mistake;
-        return describe_event(context.history, view.cpu, event) +
-               " was delivered with other content than was emitted" +
-               (torn ? "" : ", though nothing had overwritten it") + ": " +
-               describe_difference(event, record) +
-               (explanation.empty() ? std::string() : "; " + explanation) +
-               (!torn && crosses_the_end(context.history, view.cpu, record)
-                    ? "; it lies across the end of the region"
-                    : "") +
-               said_in(record);
+    const auto tell = [&] {
+        std::string why;
+        if (!same_payload(event, record))
+            why = explain_torn(context.history, view.cpu, event, record);
+        auto [clause, explanation] = torn
+                                         ? FindingList::Told{early ? "5.1.8.1-1" : "5.1.8.1-5", why}
+                                         : explain_misread(context, event, record, why);
+        return FindingList::Told{clause, describe_event(context.history, view.cpu, event) +
+                                             " was delivered with other content than was emitted" +
+                                             (torn ? "" : ", though nothing had overwritten it") +
+                                             ": " + describe_difference(event, record) +
+                                             (explanation.empty() ? "" : "; " + explanation) +
+                                             said_in(record)};
     };
-    if (torn)
-        context.findings.add(FindingCode::torn_event, early ? "5.1.8.1-1" : "5.1.8.1-5", view.cpu,
-                             message, record.sequence, record.line);
-    else
-        context.findings.add(FindingCode::misread_event, misread_clause(context, event, record),
-                             view.cpu, message, record.sequence, record.line);
+    context.findings.tell(torn ? FindingCode::torn_event : FindingCode::misread_event, view.cpu,
+                          tell, record.sequence, record.line);
 }
 
 // New and newer than all before it: in order. Otherwise doubled or reordered.
@@ -272,19 +274,19 @@ const Event* written_over(const Context& context, const CpuView& view, const Eve
 
 void judge_early(Context& context, const CpuView& view, const Event& event, const Record& record,
                  std::uint64_t highest) {
-    if (event.published && record.end_offset > event.published_after) return;
-    const Event* victim = written_over(context, view, event, highest);
-    context.findings.add(
-        FindingCode::early_event, victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1", view.cpu,
-        [&] {
-            return describe_event(context.history, view.cpu, event) +
-                   " was delivered before it was published: it was " +
-                   (victim != nullptr ? "written over event " + std::to_string(victim->sequence) +
-                                            " while that was read, and tail_pos says so"
-                                      : "read beyond write_pos") +
-                   said_in(record);
-        },
-        record.sequence, record.line);
+    if (!is_early(event, record)) return;
+    const auto tell = [&] {
+        const Event* victim = written_over(context, view, event, highest);
+        const std::string how = victim != nullptr
+                                    ? "written over event " + std::to_string(victim->sequence) +
+                                          " while that was read, and tail_pos says so"
+                                    : "read beyond write_pos";
+        return FindingList::Told{victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1",
+                                 describe_event(context.history, view.cpu, event) +
+                                     " was delivered before it was published: it was " + how +
+                                     said_in(record)};
+    };
+    context.findings.tell(FindingCode::early_event, view.cpu, tell, record.sequence, record.line);
 }
 
 }  // namespace

@@ -51,8 +51,18 @@ class FindingList {
     template <typename Message>
     void add(FindingCode code, std::string_view clause, std::uint32_t cpu, Message&& message,
              std::uint64_t sequence = 0, std::uint64_t line = 0) {
+        tell(code, cpu, [&] { return Told{std::string(clause), message()}; }, sequence, line);
+    }
+    // The same where the clause costs as much as the message.
+    struct Told {
+        std::string clause;
+        std::string message;
+    };
+    template <typename Tell>
+    void tell(FindingCode code, std::uint32_t cpu, Tell&& told, std::uint64_t sequence,
+              std::uint64_t line) {
         if (wants(code)) {
-            show(code, clause, cpu, message(), sequence, line);
+            show(code, cpu, told(), sequence, line);
         } else {
             ++kind(code).more;
         }
@@ -65,8 +75,8 @@ class FindingList {
         std::uint64_t more = 0;
     };
     bool wants(FindingCode code) const;
-    void show(FindingCode code, std::string_view clause, std::uint32_t cpu, std::string message,
-              std::uint64_t sequence, std::uint64_t line);
+    void show(FindingCode code, std::uint32_t cpu, Told told, std::uint64_t sequence,
+              std::uint64_t line);
     Kind& kind(FindingCode code);
     std::size_t maximum_per_code_;
     std::vector<Kind> kinds_;

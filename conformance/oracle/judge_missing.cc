@@ -47,7 +47,7 @@ enum class Reason { none, asleep, asleep_late, skipped, frozen };
 
 struct Judgement {
     Reason reason = Reason::none;
-    std::string clause;
+    std::string_view clause;
 
     bool operator==(const Judgement&) const = default;
 };
@@ -174,9 +174,9 @@ class MissingJudge {
     bool is_first(std::size_t i) const { return first_delivered_ == kNone || i < first_delivered_; }
 
     // What is passed over may have been for any reason; what follows from the gap itself stays.
-    std::string by_situation(std::string_view clause) const {
+    std::string_view by_situation(std::string_view clause) const {
         const bool is_any = clause == "contract-2" || clause == "5.1.8.1-6";
-        return is_any ? clause_by_situation(context_.options.clause, clause) : std::string(clause);
+        return is_any ? clause_by_situation(context_.options.clause, clause) : clause;
     }
 
     std::string_view clause_of_skip(std::size_t i) const {

@@ -39,10 +39,6 @@ std::string block(const std::string& title, const std::string& text) {
 
 }  // namespace
 
-std::string Stage::describe_state() {
-    return describe_threads(tracer_->inspect());
-}
-
 void Stage::stop_with(Finding finding) {
     throw Stop{Verdict::fail, std::move(finding)};
 }
@@ -63,8 +59,8 @@ void Stage::stop_at_malformed() const {
 
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
-WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance::Event* owed) {
-    const Inspection inspection = tracer_->inspect();
+WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t cpu,
+                                     const kmes::conformance::Event* owed) const {
     WaitDescription description;
     description.clause = case_.clause;
     const auto look = write_pos_read_.find(rings_->history().present_buffer(cpu));
@@ -105,10 +101,10 @@ WaitDescription Stage::describe_wait(std::uint32_t cpu, const kmes::conformance:
 }
 
 // All is delivered, and it sleeps on a buffer that nothing comes in any more.
-void Stage::stop_at_retired() {
+void Stage::stop_at_retired(const Inspection& inspection) const {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         if (progress_->ended(cpu) || rings_->history().tolerated(cpu)) continue;
-        const WaitDescription wait = describe_wait(cpu, nullptr);
+        const WaitDescription wait = describe_wait(inspection, cpu, nullptr);
         if (wait.on_futex && wait.retired_buffer) stop_with(asleep_on_retired(cpu, wait));
     }
 }
@@ -116,7 +112,8 @@ void Stage::stop_at_retired() {
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     stands_still_ = true;
-    const std::string state = describe_state();
+    const Inspection inspection = tracer_->inspect();
+    const std::string state = describe_threads(inspection);
     const auto given_ms = static_cast<std::uint64_t>(time_to_hang(quiet).count());
     has_hung_ = quiet != Quiet::for_good;
     if (attaches_.empty())
@@ -143,7 +140,8 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
         if (quiet == Quiet::for_good)
-            stop_with(lost_wake_up(cpu, owed->sequence, owed->type, describe_wait(cpu, owed)));
+            stop_with(lost_wake_up(cpu, owed->sequence, owed->type,
+                                   describe_wait(inspection, cpu, owed)));
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
             owed->sequence, waited, state));
@@ -154,17 +152,17 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         stop_with(finding);
     }
     // Everything is delivered, and somebody else may be the one who sleeps.
-    if (has_forked_ && tracer_->inspect().other_processes)
+    if (has_forked_ && inspection.other_processes)
         stop_inconclusive(
             "the testee has child processes, which may be the ones that sleep: the suite follows "
             "one process. Let it consume with threads in the run that is judged");
-    if (waits_by_io_uring(tracer_->inspect()))
+    if (waits_by_io_uring(inspection))
         stop_inconclusive(
             "a thread waits in io_uring_enter, and may sleep on futex_counter there: the suite "
             "does not see that. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
     stop_at_lost_counter();
-    if (quiet == Quiet::for_good) stop_at_retired();
+    if (quiet == Quiet::for_good) stop_at_retired(inspection);
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
@@ -178,7 +176,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
 }
 
 // A counter that no wake of the producer's accounts for.
-void Stage::stop_at_lost_counter() {
+void Stage::stop_at_lost_counter() const {
     const History& history = rings_->history();
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);
@@ -428,11 +426,20 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     const bool is_of_the_end =
         stands_still_ || (stop.finding.code == FindingCode::ended_too_early && all_ended());
     std::vector<Finding> all;
-    if (is_judged) all = judged;
-    if (!is_judged && !is_of_the_end) all.push_back(stop.finding);
-    all.insert(all.end(), findings_.begin(), findings_.end());
-    if (!is_judged) all.insert(all.end(), judged.begin(), judged.end());
-    if (!is_judged && is_of_the_end) all.push_back(stop.finding);
+    const auto append = [&all](const std::vector<Finding>& more) {
+        all.insert(all.end(), more.begin(), more.end());
+    };
+    if (is_judged) {
+        append(judged);
+        append(findings_);
+    } else if (is_of_the_end) {
+        append(findings_);
+        append(judged);
+        append({stop.finding});
+    } else {
+        append(by_driver);
+        append(judged);
+    }
     CaseOutcome outcome = make_outcome(all, by_driver, options);
     outcome.has_hung = has_hung_;
     return outcome;

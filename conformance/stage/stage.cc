@@ -224,15 +224,15 @@ void Stage::on(const Mapped& event) {
     maps_.push_back(event);
     recorder_.mapped(event);
     const MapDeviation& deviation = event.deviation;
+    const BufferIndex buffer = served_back_.at(event.buffer);
     if (event.error == 0) {
-        mapped_[served_back_.at(event.buffer)] = event.mapping.id;
-        mapped_by_[served_back_.at(event.buffer)] = event.tid;
-        round_begun_.at(cpu_of(served_back_.at(event.buffer))) = rings_->history().operations();
+        mapped_[buffer] = event.mapping.id;
+        mapped_by_[buffer] = event.tid;
+        round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
         record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);
     }
     if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
-    const BufferIndex buffer = served_back_.at(event.buffer);
     const auto blame_mapping = [&](const std::string& what) {
         findings_.push_back(wrong_mapping(cpu_of(buffer), what));
     };
@@ -329,8 +329,8 @@ void Stage::on(const GuardHit& event) {
     if (asked && on_stepped_) on_stepped_(event, step);
 }
 
-// Where all accesses to the page are seen: whether the counter was read behind the last look at
-// write_pos (E2).
+// Where all accesses to the page are seen: when write_pos was read last, and whether the counter
+// was read behind that (E2).
 void Stage::note_look(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
         if (access.is_write && access.place.offset_bytes == kNeedWakeOffset)
@@ -339,10 +339,12 @@ void Stage::note_look(const GuardHit& hit) {
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
         if (!buffer) continue;
-        const bool is_of_position = access.touches(kWritePosOffset);
-        if (is_of_position) counter_read_last_.erase(*buffer);
-        if (is_of_position) write_pos_read_[*buffer] = rings_->history().operations();
-        if (access.touches(kFutexWordOffset) && !is_of_position) counter_read_last_.insert(*buffer);
+        if (access.touches(kWritePosOffset)) {
+            counter_read_last_.erase(*buffer);
+            write_pos_read_[*buffer] = rings_->history().operations();
+        } else if (access.touches(kFutexWordOffset)) {
+            counter_read_last_.insert(*buffer);
+        }
     }
 }
 

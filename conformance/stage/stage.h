@@ -266,16 +266,16 @@ class Stage {
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;
-    void stop_at_lost_counter();
-    void stop_at_retired();
-    [[noreturn]] void stop_with(Finding finding);
+    void stop_at_lost_counter() const;
+    void stop_at_retired(const Inspection& inspection) const;
+    [[noreturn]] static void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
     Finding with_reason(Finding finding, const Ended& ended) const;
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
     std::uint32_t cpu_of(BufferIndex buffer) const;
     std::optional<BufferIndex> index_of(BufferId id) const;
-    std::string describe_state();
-    WaitDescription describe_wait(std::uint32_t cpu, const kmes::conformance::Event* owed);
+    WaitDescription describe_wait(const Inspection& inspection, std::uint32_t cpu,
+                                  const kmes::conformance::Event* owed) const;
     JudgeOptions judge_options() const;
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(const std::vector<Finding>& findings,

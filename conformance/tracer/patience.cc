@@ -23,22 +23,22 @@ constexpr int kMostLimits = 10;
 
 }  // namespace
 
-void Patience::restart() {
-    begin_ = asked_ = Clock::now();
-    next_look_ = begin_ + limit_ / kLooks;
-    lost_ = {};
-    times_.clear();
-}
-
 // The second number of schedstat grows when a thread gets the processor that it waited for. Where
 // the kernel keeps no count there are zeros, or no file.
-Patience::ProcessorTime Patience::processor_time_of(pid_t tid) {
+ProcessorTime processor_time_of(pid_t tid) {
     const auto content = tracing::read_small_file("/proc/" + std::to_string(tid) + "/schedstat");
     uint64_t had = 0;
     uint64_t waited_for = 0;
     if (!content || sscanf(content->c_str(), "%" SCNu64 " %" SCNu64, &had, &waited_for) != 2)
         return {};
     return {std::chrono::nanoseconds(had), std::chrono::nanoseconds(waited_for)};
+}
+
+void Patience::restart() {
+    begin_ = asked_ = Clock::now();
+    next_look_ = begin_ + limit_ / kLooks;
+    lost_ = {};
+    times_.clear();
 }
 
 bool Patience::look_at(const std::vector<pid_t>& tids) {

@@ -17,6 +17,13 @@
 
 namespace kmes::conformance {
 
+// Of one thread, since it began. Zeros where the kernel keeps no count, or the thread is gone.
+struct ProcessorTime {
+    Clock::duration had{};
+    Clock::duration waited_for{};  // ready to run, and without a processor
+};
+ProcessorTime processor_time_of(pid_t tid);
+
 class Patience {
   public:
     // It begins now.
@@ -28,11 +35,6 @@ class Patience {
     bool is_over(const std::vector<pid_t>& tids);
 
   private:
-    struct ProcessorTime {
-        Clock::duration had{};
-        Clock::duration waited_for{};
-    };
-    static ProcessorTime processor_time_of(pid_t tid);
     // What the threads lost since the last look; true: one is ready to run, and has not run since.
     bool look_at(const std::vector<pid_t>& tids);
 

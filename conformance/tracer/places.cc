@@ -28,17 +28,15 @@ std::string Fault::describe() const {
             "{:#x}",
             removed_mapping->buffer,
             address - removed_mapping->address + removed_mapping->offset_bytes);
+    } else if (nearest_mapping && distance_bytes == 0) {
+        line += fmt::format(", inside the mapping of buffer {} at offset {:#x}",
+                            nearest_mapping->buffer,
+                            address - nearest_mapping->address + nearest_mapping->offset_bytes);
     } else if (nearest_mapping) {
-        if (distance_bytes == 0) {
-            line += fmt::format(", inside the mapping of buffer {} at offset {:#x}",
-                                nearest_mapping->buffer,
-                                address - nearest_mapping->address + nearest_mapping->offset_bytes);
-        } else {
-            const int64_t distance = distance_bytes < 0 ? -distance_bytes : distance_bytes;
-            line += fmt::format(
-                ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
-                distance_bytes < 0 ? "before" : "behind the last byte of", nearest_mapping->buffer);
-        }
+        const int64_t distance = std::abs(distance_bytes);
+        line += fmt::format(
+            ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
+            distance_bytes < 0 ? "before" : "behind the last byte of", nearest_mapping->buffer);
     }
     return line + ", by " + code_place.describe();
 }
@@ -69,6 +67,14 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
                         info.si_code > 0 && info.si_code != SI_KERNEL;
     if (!fault.has_address) return fault;
     fault.address = reinterpret_cast<uint64_t>(info.si_addr);
+    const auto was_here = [&fault](const LiveMapping& each) {
+        return !each.live && fault.address - each.mapping.address < each.mapping.length_bytes;
+    };
+    const auto removed = std::find_if(mappings_.rbegin(), mappings_.rend(), was_here);
+    if (removed != mappings_.rend() && mapping_at(fault.address) == nullptr) {
+        fault.removed_mapping = removed->mapping;
+        return fault;
+    }
     int64_t best = kNearBytes;
     for (const LiveMapping& live : mappings_) {
         if (!live.live) continue;
@@ -82,15 +88,6 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
         fault.nearest_mapping = live.mapping;
         fault.distance_bytes = distance;
     }
-    if (fault.nearest_mapping && fault.distance_bytes == 0) return fault;
-    const auto removed =
-        std::find_if(mappings_.rbegin(), mappings_.rend(), [&fault](const LiveMapping& each) {
-            return !each.live && fault.address - each.mapping.address < each.mapping.length_bytes;
-        });
-    if (removed == mappings_.rend()) return fault;
-    fault.removed_mapping = removed->mapping;
-    fault.nearest_mapping.reset();
-    fault.distance_bytes = 0;
     return fault;
 }
 
