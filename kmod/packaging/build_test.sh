@@ -27,8 +27,9 @@ try() {
     mkdir "$tree/kmes"
     cp "$REPOSITORY"/kmes/*.[ch] "$tree/kmes/"
     cp -r "$REPOSITORY/kmod" "$tree/"
-    if make -s -C "$tree/kmod" KDIR="/lib/modules/$kernel/build" CONFIG_DEBUG_INFO_BTF_MODULES= \
-        KMES_SAMPLES=1 W=1 "$@" >"$SCRATCH/log" 2>&1 && [ ! -s "$SCRATCH/log" ]; then
+    if make -s -j"$(nproc)" -C "$tree/kmod" KDIR="/lib/modules/$kernel/build" \
+        CONFIG_DEBUG_INFO_BTF_MODULES= KMES_SAMPLES=1 W=1 "$@" >"$SCRATCH/log" 2>&1 &&
+        [ ! -s "$SCRATCH/log" ]; then
         echo "PASS $kernel $name"
     else
         echo "FAIL $kernel $name"
