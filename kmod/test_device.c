@@ -61,6 +61,7 @@ static struct kmes_test* make_test(const struct kmes_test_world* wanted, const u
         .capacity = wanted->capacity,
         .max_event_bytes = wanted->max_event_size,
         .last_sequence = wanted->last_sequence,
+        .first_generation = wanted->first_generation,
         .clock_ns = wanted->clock_ns,
         .clock_step_ns = wanted->clock_step_ns,
         .start_positions = positions,

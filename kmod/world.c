@@ -36,7 +36,7 @@ static void init_platform(struct kmes_world* world, struct kmes_platform* platfo
 static int make_cpu(struct kmes_world* world, const struct kmes_world_setup* how, u32 number) {
     struct kmes_memory_setup setup = {
         .capacity = how->capacity,
-        .generation = how->is_boot ? 0 : 1,
+        .generation = how->is_boot ? 0 : max(how->first_generation, 1ull),
         .start_pos = how->start_positions ? how->start_positions[number] : 0,
         .cpu = number,
         .futex_counter = how->first_futex_counter,

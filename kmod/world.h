@@ -109,6 +109,7 @@ struct kmes_world_setup {
     u64 capacity; /* of the first buffers: boot buffers, or rings */
     u64 max_event_bytes;
     u64 last_sequence;
+    u64 first_generation; /* of rings; 0: 1 */
     u64 clock_ns;
     u64 clock_step_ns;
     const u64* start_positions; /* of each CPU; NULL: 0 */

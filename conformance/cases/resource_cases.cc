@@ -292,6 +292,24 @@ CaseOutcome sequences_from(Stage& stage, std::uint64_t first) {
     return stage.finish();
 }
 
+// Buffers that have been replaced often: two swaps, and a nudge of what is retired, cross the
+// border.
+CaseOutcome generations_from(Stage& stage, std::uint64_t first) {
+    RingsSetup setup = stage.default_setup();
+    setup.first_generation = first;
+    stage.set_up(setup);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    for (int round = 0; round < 3; ++round) {
+        emit_everywhere(stage, 2, 100);
+        stage.resize(round % 2 == 0 ? 2 * stage.capacity_bytes() : stage.capacity_bytes());
+        emit_everywhere(stage, 2, 100);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
 CaseOutcome long_runs_of_drops(Stage& stage) {
     stage.start();
     stage.wait_asleep();
@@ -339,6 +357,12 @@ void add_number_cases(const AddCase& add) {
         "sequence numbers beyond 2^63",
         "The sequence numbers cross 2^63, with a drop and a resize behind.", kAll,
         [](Stage& stage) { return sequences_from(stage, (1ull << 63) - 3); });
+    add("5.1.6.1/generations-beyond-32-bits", Level::must, "5.1.6.1", "generation beyond 2^32",
+        "The first buffers' generation is two below 2^32; three resizes.", kAll,
+        [](Stage& stage) { return generations_from(stage, (1ull << 32) - 2); });
+    add("5.1.6.1/generations-beyond-63-bits", Level::must, "5.1.6.1", "generation beyond 2^63",
+        "The first buffers' generation is two below 2^63; three resizes.", kAll,
+        [](Stage& stage) { return generations_from(stage, (1ull << 63) - 2); });
     add("5.1.9/long-runs-of-drops", Level::must, "5.1.9", "hundreds of dropped events in a row",
         "255, 256 and 300 events in a row are dropped; nothing of that wakes the consumer.",
         "What follows is delivered; an L record, where there is one, has the exact number.",

@@ -31,7 +31,8 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        {"5.1.6.1/static-fields-that-change"}});
     clauses.push_back({"5.1.6.1 generation",
                        "Each buffer has a generation, higher than that of the one before.",
-                       {"5.1.8.3/grow", "E19/nudged"}});
+                       {"5.1.8.3/grow", "E19/nudged", "5.1.6.1/generations-beyond-32-bits",
+                        "5.1.6.1/generations-beyond-63-bits"}});
     clauses.push_back({"5.1.6.2 positions",
                        "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",
                        {"5.1.6.2/positions-beyond-31-bits", "5.1.6.2/positions-beyond-32-bits",

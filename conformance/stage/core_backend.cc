@@ -120,7 +120,7 @@ void CoreBackend::create(const BackendSetup& setup, OnWake on_wake) {
     on_wake_ = std::move(on_wake);
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         BufferMemory& memory = add_memory(setup.capacity_bytes, cpu, setup.start_positions.at(cpu),
-                                          setup.is_boot ? 0 : 1);
+                                          setup.first_generation);
         // Before anybody can see it: a buffer that has woken often.
         memory.buffer()->futex_counter = setup.first_futex_counter;
         *memory.futex_word() = setup.first_futex_counter;

@@ -106,6 +106,7 @@ void DeviceBackend::create(const BackendSetup& setup, OnWake on_wake) {
     world.capacity = setup.capacity_bytes;
     world.start_positions_address = address_of(setup.start_positions.data());
     world.last_sequence = setup.last_sequence;
+    world.first_generation = setup.first_generation;
     world.max_event_size = kLargestEventBytes;
     world.cpus = setup.cpus;
     world.is_boot = setup.is_boot ? 1 : 0;

@@ -166,13 +166,27 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
-    if (refused_waits_ > kRefusedWaits) {
+    name_repeats(finding);
+    stop_with(finding);
+}
+
+// Why somebody may run and run, as far as it shows in what is done again and again.
+void Stage::name_repeats(Finding& finding) const {
+    const History& history = rings_->history();
+    const std::uint64_t maps_again = maps_again_.count(history.buffer_count());
+    if (maps_again > Repeats::kTooMany) {
+        finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
+        finding.message += fmt::format(
+            "; {} times it has mapped a buffer that it had mapped before, and nothing has been "
+            "replaced meanwhile: a buffer is replaced where its generation is another than when "
+            "it was first read, in all 64 bits",
+            maps_again);
+    } else if (refused_waits_.count(history.operations()) > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=
             "; its futex waits return at once, one after the other: they expect another value "
             "than futex_counter has";
     }
-    stop_with(finding);
 }
 
 // A counter that no wake of the producer's accounts for.

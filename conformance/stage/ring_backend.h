@@ -42,6 +42,7 @@ struct BackendSetup {
     std::vector<std::uint64_t> start_positions;  // one a CPU
     bool is_boot = false;                        // they are boot buffers
     std::uint64_t last_sequence = 0;
+    std::uint64_t first_generation = 1;  // 0 of boot buffers
     std::uint32_t first_futex_counter = 0;
 };
 

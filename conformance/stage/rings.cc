@@ -24,6 +24,7 @@ HistorySettings history_settings(const RingsSetup& setup) {
     settings.start_positions = setup.start_positions;
     settings.boot_capacity_bytes = setup.boot_capacity_bytes;
     settings.first_sequence = setup.first_sequence;
+    settings.first_generation = setup.first_generation;
     settings.first_futex_counter = setup.first_futex_counter;
     return settings;
 }
@@ -65,6 +66,7 @@ Rings::Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend)
     first.is_boot = setup.boot_capacity_bytes.has_value();
     first.capacity_bytes = setup.boot_capacity_bytes.value_or(setup.capacity_bytes);
     first.last_sequence = setup.first_sequence - 1;
+    first.first_generation = first.is_boot ? 0 : setup.first_generation;
     first.first_futex_counter = setup.first_futex_counter;
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);

@@ -32,6 +32,7 @@ struct RingsSetup {
     // With a value the run begins in the boot phase: attaching is answered EAGAIN until hand_over.
     std::optional<std::uint64_t> boot_capacity_bytes;
     std::uint64_t first_sequence = 1;       // E25: a producer that restarted goes on
+    std::uint64_t first_generation = 1;     // more: of buffers that were replaced before
     std::uint32_t first_futex_counter = 0;  // of the first buffers: near the top it wraps soon
 };
 

@@ -226,6 +226,7 @@ void Stage::on(const Mapped& event) {
     const MapDeviation& deviation = event.deviation;
     const BufferIndex buffer = served_back_.at(event.buffer);
     if (event.error == 0) {
+        if (!ever_mapped_.insert(buffer).second) maps_again_.note(rings_->history().buffer_count());
         mapped_[buffer] = event.mapping.id;
         mapped_by_[buffer] = event.tid;
         round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
@@ -288,9 +289,7 @@ void Stage::on(const FutexWaitEnd& event) {
         if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
             round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
     }
-    if (std::exchange(refused_at_, rings_->history().operations()) != refused_at_)
-        refused_waits_ = 0;
-    if (event.result == -EAGAIN) ++refused_waits_;
+    if (event.result == -EAGAIN) refused_waits_.note(rings_->history().operations());
     waiting_.erase(found);
     recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
     if (wake_result_ == 0 || event.result != 0) return;

@@ -226,8 +226,21 @@ class Stage {
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
-    // More than any right consumer has without an operation of the producer's.
-    static constexpr std::uint64_t kRefusedWaits = 1000;
+    // What the testee does again and again while the producer does nothing that it could be for:
+    // `epoch` is how often the producer has.
+    struct Repeats {
+        // More than of any right consumer.
+        static constexpr std::uint64_t kTooMany = 1000;
+        void note(std::uint64_t epoch) {
+            count_ = count(epoch) + 1;
+            epoch_ = epoch;
+        }
+        std::uint64_t count(std::uint64_t epoch) const { return epoch == epoch_ ? count_ : 0; }
+
+      private:
+        std::uint64_t count_ = 0;
+        std::uint64_t epoch_ = 0;
+    };
     // A short while, after which a case goes on; no verdict hangs on it.
     static constexpr std::chrono::milliseconds kStuck{60};
 
@@ -267,6 +280,7 @@ class Stage {
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;
     void stop_at_lost_counter() const;
+    void name_repeats(Finding& finding) const;
     void stop_at_retired(const Inspection& inspection) const;
     [[noreturn]] static void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
@@ -305,6 +319,7 @@ class Stage {
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
     std::map<BufferIndex, MappingId> mapped_;
+    std::set<BufferIndex> ever_mapped_;
     std::map<BufferIndex, pid_t> mapped_by_;
     std::map<pid_t, Wait> waiting_;
     std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
@@ -322,9 +337,8 @@ class Stage {
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
-    // Waits that found another value in their word (EAGAIN), with nothing done meanwhile.
-    std::uint64_t refused_waits_ = 0;
-    std::uint64_t refused_at_ = 0;  // operations()
+    Repeats refused_waits_;  // that found another value in their word; epoch: operations()
+    Repeats maps_again_;     // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
     std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;

@@ -249,6 +249,7 @@ void Player::create(Bytes& bytes) {
     if (world.cpus > 8 && world.capacity > 4096) world.capacity = 4096;
     world.start_positions_address = bytes.byte() < 128 ? 0 : address(bytes, positions.data());
     world.last_sequence = bytes.number();
+    world.first_generation = bytes.number();
     world.clock_ns = bytes.number();
     world.clock_step_ns = bytes.number();
     world.max_event_size = bytes.byte() < 200 ? 65536 : bytes.number();

@@ -2491,4 +2491,36 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "generation-of-32-bits",
+        wrong = "Remembers 32 bits of the generation: beyond 2^32 it attaches again for ever.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/generations-beyond-32-bits",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity;
+    uint32_t generation;
+"""),
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+    PRINT(c, "G %d %lu\\n", c->cpu, ACQUIRE(&meta->generation));
+"""),
+        ],
+    ),
+    dict(
+        name = "generation-with-a-sign",
+        wrong = "Takes a buffer for replaced where its generation, with a sign, is greater.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/generations-beyond-63-bits",
+        edits = [
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->replaced || (int64_t)ACQUIRE(&c->meta->generation) > (int64_t)c->generation;
+"""),
+        ],
+    ),
 ]

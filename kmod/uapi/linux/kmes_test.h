@@ -20,6 +20,7 @@ struct kmes_test_world {
     __u64 capacity; /* of the first rings; of the boot buffers where is_boot is set */
     __u64 start_positions_address; /* of __u64[cpus]; 0: all begin at 0 (E11) */
     __u64 last_sequence;           /* the first event has one more */
+    __u64 first_generation;        /* of rings; 0: 1 (a boot buffer has 0) */
     __u64 clock_ns;
     __u64 clock_step_ns;  /* each look at the clock moves it on by so much */
     __u64 max_event_size; /* of the emit calls */
