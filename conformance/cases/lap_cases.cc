@@ -46,6 +46,29 @@ CaseOutcome lapped_by_one(Stage& stage) {
     return stage.finish();
 }
 
+// Overtaken by so much that 32 bits of the distance say nothing: as it sleeps, between its first
+// accesses to the metadata page, and under its read.
+CaseOutcome outrun(Stage& stage, std::uint64_t bytes) {
+    constexpr std::uint64_t kCapacity = std::uint64_t{512} << 10;
+    constexpr std::uint64_t kAccesses = 10;
+    const auto overtake = [&stage, bytes] { stage.outrun(0, bytes); };
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    stage.wait_asleep();
+    overtake();
+    stage.wait_asleep();
+    for (std::uint64_t k = 1; k <= kAccesses; ++k) {
+        if (stage.has_ended(0) || !act_at_access(stage, 0, k, overtake)) break;
+    }
+    if (!stage.has_ended(0)) {
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        overwrite_under_read(
+            stage, 0, 4, [&stage] { emit_some(stage, 0, 1, 4 * kPageBytes - 64); }, overtake);
+    }
+    return stage.finish();
+}
+
 // Makes the payload of an event that will stand at `position`, and overwrites another.
 using Overwrite = std::function<void(std::string& payload, std::uint64_t position, int round)>;
 
@@ -320,6 +343,26 @@ void add_step_cases(std::vector<Case>& cases) {
          "What is not overwritten is delivered.", jump_to_write_pos});
 }
 
+// More than 32 bits of a distance can tell.
+void add_distance_cases(std::vector<Case>& cases) {
+    constexpr std::uint64_t k31 = std::uint64_t{1} << 31;
+    constexpr std::uint64_t k32 = std::uint64_t{1} << 32;
+    constexpr std::uint64_t kMore = std::uint64_t{2} << 20;
+    constexpr std::string_view kWhere =
+        "One CPU's consumer is overtaken as it sleeps, before each of its first ten accesses to "
+        "the metadata page, and under its read: ";
+    static const std::string kBy2 = std::string(kWhere) + "by 2 GiB and 2 MiB.";
+    static const std::string kBy4 = std::string(kWhere) + "by 4 GiB.";
+    const auto add = [&cases](std::string_view id, std::string_view title,
+                              std::string_view description, std::uint64_t bytes) {
+        cases.push_back({id, Level::must, "5.1.6.2", title, description,
+                         "It compares positions as numbers of 64 bits, and goes on at tail_pos.",
+                         [bytes](Stage& stage) { return outrun(stage, bytes); }});
+    };
+    add("5.1.6.2/overtaken-by-2-gibibytes", "overtaken by more than 2^31 bytes", kBy2, k31 + kMore);
+    add("5.1.6.2/overtaken-by-4-gibibytes", "overtaken by 2^32 bytes", kBy4, k32);
+}
+
 }  // namespace
 
 void add_lap_cases(std::vector<Case>& cases) {
@@ -390,6 +433,7 @@ void add_lap_cases(std::vector<Case>& cases) {
                      "header, a header longer than the event, a type longer than both.",
                      "It checks every size before it uses any.", tear_to_mixed_sizes});
     add_step_cases(cases);
+    add_distance_cases(cases);
 }
 
 }  // namespace kmes::conformance

@@ -33,14 +33,15 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        "Each buffer has a generation, higher than that of the one before.",
                        {"5.1.8.3/grow", "E19/nudged", "5.1.6.1/generations-beyond-32-bits",
                         "5.1.6.1/generations-beyond-63-bits"}});
-    clauses.push_back({"5.1.6.2 positions",
-                       "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",
-                       {"5.1.6.2/positions-beyond-31-bits", "5.1.6.2/positions-beyond-32-bits",
-                        "5.1.6.2/positions-beyond-63-bits", "5.1.6.2/positions-near-the-top",
-                        "5.1.6.2/positions-pass-31-bits-at-every-step",
-                        "5.1.6.2/positions-pass-32-bits-at-every-step",
-                        "5.1.6.2/positions-pass-63-bits-at-every-step",
-                        "5.1.6.2/laps-pass-32-bits-at-every-step"}});
+    clauses.push_back(
+        {"5.1.6.2 positions",
+         "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",
+         {"5.1.6.2/positions-beyond-31-bits", "5.1.6.2/positions-beyond-32-bits",
+          "5.1.6.2/positions-beyond-63-bits", "5.1.6.2/positions-near-the-top",
+          "5.1.6.2/positions-pass-31-bits-at-every-step",
+          "5.1.6.2/positions-pass-32-bits-at-every-step",
+          "5.1.6.2/positions-pass-63-bits-at-every-step", "5.1.6.2/laps-pass-32-bits-at-every-step",
+          "5.1.6.2/overtaken-by-2-gibibytes", "5.1.6.2/overtaken-by-4-gibibytes"}});
     clauses.push_back({"5.1.6.2 writer",
                        "The producer's fields are the producer's: a consumer writes none of them.",
                        {"5.1.8.1-6/drain", "5.1.8.2-5/sleeps-and-wakes"}});

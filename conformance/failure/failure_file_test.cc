@@ -346,6 +346,7 @@ void mutate_value(nlohmann::json& json, std::mt19937& random) {
                                                         "t",
                                                         "swap",
                                                         "checkpoint_idle",
+                                                        "outrun",
                                                         nlohmann::json::array(),
                                                         nlohmann::json::object(),
                                                         {{"hex", "00ff"}},

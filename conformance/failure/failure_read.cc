@@ -153,7 +153,7 @@ class LogReader {
     void read(const JsonReader& json) {
         static const std::vector<std::string_view> kinds = [] {
             std::vector<std::string_view> names;
-            for (int kind = 0; kind <= static_cast<int>(OperationKind::checkpoint_idle); ++kind)
+            for (int kind = 0; kind <= static_cast<int>(OperationKind::outrun); ++kind)
                 names.push_back(operation_name(static_cast<OperationKind>(kind)));
             return names;
         }();
@@ -179,6 +179,11 @@ class LogReader {
                 json.expect_names({"do", "cpu", "bytes", "report_bytes"});
                 operation.cpu = cpu(json);
                 operation.room_bytes = json.at("bytes").number(0, kAny64);
+                break;
+            case OperationKind::outrun:
+                json.expect_names({"do", "cpu", "laps", "report_bytes"});
+                operation.cpu = cpu(json);
+                operation.laps = json.at("laps").number(0, kAny64);
                 break;
             default:
                 read_about_buffer(json, operation);

@@ -220,6 +220,10 @@ Json operation_to_json(const HistoryLog& log, std::size_t index) {
             value["cpu"] = operation.cpu;
             value["bytes"] = operation.room_bytes;
             break;
+        case OperationKind::outrun:
+            value["cpu"] = operation.cpu;
+            value["laps"] = operation.laps;
+            break;
         case OperationKind::set_fault:
             value["buffer"] = operation.buffer;
             value["fault"] = fault_name(operation.fault);

@@ -127,6 +127,33 @@ void History::reserve(std::uint32_t cpu, std::uint64_t bytes) {
     log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes});
 }
 
+void History::outrun(std::uint32_t cpu, std::uint64_t laps) {
+    ++operations_;
+    Lane& lane = this->lane(cpu);
+    Buffer& buffer = mutable_buffer(present_buffer(cpu));
+    require(!lane.batch_pending, "a batch is pending on this CPU");
+    Event event;
+    event.type = "t";
+    event.bytes = buffer.capacity / 2;
+    event.length = event.bytes - encoded_bytes(spec_of(event));
+    event.payload_kept = false;
+    event.published = true;
+    event.published_after = log_.report_bytes;
+    event.published_operation = operations_;
+    for (std::uint64_t i = 0; i < 2 * laps; ++i) {
+        event.sequence = log_.settings.first_sequence + lane.events.size();
+        lane.events.push_back(event);
+        buffer.placements.push_back({event.sequence, buffer.write_frontier, event.bytes, kNever});
+        buffer.write_frontier += event.bytes;
+    }
+    for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i)
+        buffer.placements[i].overwritten_after = log_.report_bytes;
+    buffer.tail_index = buffer.published_count = buffer.placements.size();
+    buffer.tail_pos = buffer.write_pos = buffer.write_frontier;
+    buffer.futex_counter_highest += static_cast<std::uint32_t>(2 * laps);
+    log_.add({.kind = OperationKind::outrun, .cpu = cpu, .laps = laps});
+}
+
 void History::batch_begin(std::uint32_t cpu) {
     require(!lane(cpu).batch_pending, "a batch is pending on this CPU already");
     lane(cpu).batch_pending = true;

@@ -148,6 +148,11 @@ class History {
     // when it is published (steps 7 and 8). Nothing else may be told of this CPU in between.
     void reserve(std::uint32_t cpu, std::uint64_t bytes);
 
+    // The producer overwrites all of the buffer `laps` times, with two events each time, while the
+    // testee stands still: nobody can have read them, and their content is not kept. What is
+    // emitted next is all that there is.
+    void outrun(std::uint32_t cpu, std::uint64_t laps);
+
     // A batch: what is added is unpublished until the end, or until E8 makes the producer publish.
     void batch_begin(std::uint32_t cpu);
     Emitted batch_add(std::uint32_t cpu, const EventSpec& spec,

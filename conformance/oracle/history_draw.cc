@@ -59,6 +59,8 @@ class Driver {
             history_.batch_begin(cpu);
         } else if (what < 9 && pending) {
             history_.batch_add(cpu, event(), what == 8 ? EmitStyle::call : EmitStyle::kernel);
+        } else if (what == 8) {
+            history_.outrun(cpu, 1 + tape_.choose(3));
         } else if (what == 9 && history_.buffer(history_.present_buffer(cpu)).boot) {
             history_.hand_over(cpu, swap());
         } else if (what == 9) {

@@ -3,6 +3,7 @@
 // What a History was told, and the history again. Knows no file format.
 #include "conformance/oracle/history_log.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -15,12 +16,21 @@ namespace {
 constexpr std::uint64_t kMaximumCopied = 4'000'000;
 // What the events of one log may have together: more than ten laps of the largest buffer.
 constexpr std::uint64_t kMaximumEventBytes = std::uint64_t{4} << 30;
+// The laps of one log that nobody saw, together.
+constexpr std::uint64_t kMaximumLaps = 400'000;
 
 void require_bounded_events(const HistoryLog& log) {
     std::uint64_t bytes = 0;
-    for (const LoggedOperation& operation : log.operations) bytes += operation.payload.length;
+    std::uint64_t laps = 0;
+    for (const LoggedOperation& operation : log.operations) {
+        bytes += operation.payload.length;
+        laps = std::max(laps, operation.laps) > kMaximumLaps ? kMaximumLaps + 1
+                                                             : laps + operation.laps;
+    }
     if (bytes > kMaximumEventBytes)
         throw std::invalid_argument("the events have more bytes than those of any run");
+    if (laps > kMaximumLaps)
+        throw std::invalid_argument("a consumer is outrun by more laps than in any run");
 }
 
 class Teller {
@@ -61,6 +71,8 @@ class Teller {
             case OperationKind::checkpoint_idle:
                 return history_.checkpoint_idle(operation.cpu, operation.buffer,
                                                 operation.checkpoint_bytes);
+            case OperationKind::outrun:
+                return history_.outrun(operation.cpu, operation.laps);
         }
         throw std::invalid_argument("there is no such operation");
     }
@@ -124,6 +136,8 @@ std::string_view operation_name(OperationKind kind) {
             return "note_draining";
         case OperationKind::checkpoint_idle:
             return "checkpoint_idle";
+        case OperationKind::outrun:
+            return "outrun";
     }
     return "";
 }

@@ -33,6 +33,7 @@ enum class OperationKind : std::uint8_t {
     note_attached,
     note_draining,
     checkpoint_idle,
+    outrun,
 };
 
 // "emit", "batch_add": as they are called in History.
@@ -57,6 +58,7 @@ struct LoggedOperation {
     std::uint64_t timestamp = 0;            // emit, batch_add
     std::uint64_t checkpoint_bytes = 0;     // checkpoint_idle: its report_bytes
     std::uint64_t room_bytes = 0;           // reserve
+    std::uint64_t laps = 0;                 // outrun
     LoggedBytes type = {};                  // emit, batch_add
     LoggedBytes extra_header = {};          // emit, batch_add
     LoggedBytes payload = {};               // emit, batch_add

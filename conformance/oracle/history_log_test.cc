@@ -65,7 +65,7 @@ TEST(HistoryLog, MakesTheSameHistoryAgain) {
         // And the log of it is the same log.
         RC_ASSERT(dump(history_from(again.log())) == dump(history));
     }));
-    EXPECT_EQ(seen.size(), static_cast<std::size_t>(OperationKind::checkpoint_idle) + 1)
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(OperationKind::outrun) + 1)
         << "an operation was never drawn";
 }
 
@@ -161,6 +161,14 @@ TEST(HistoryLog, BoundsTheWorkThatALogAsksFor) {
     large.payload = {1, 0x80000000, true};
     log.operations.assign(3, large);
     EXPECT_THROW(history_from(log), std::invalid_argument);
+
+    LoggedOperation outrun;
+    outrun.kind = OperationKind::outrun;
+    for (const std::uint64_t laps : {std::uint64_t{300'000}, ~std::uint64_t{0}}) {
+        outrun.laps = laps;
+        log.operations.assign(2, outrun);
+        EXPECT_THROW(history_from(log), std::invalid_argument) << laps;
+    }
 }
 
 }  // namespace

@@ -291,6 +291,29 @@ TEST(History, BoundsTheFutexCounterByWhatItKnows) {
     EXPECT_EQ(history.expected_metadata(0).futex_counter_highest, 3u);
 }
 
+TEST(History, OverwritesAllOfABufferUnseen) {
+    History history(settings_of(256, 40));
+    history.emit(0, event_of(30));
+    history.note_attached(0);
+    history.outrun(0, 3);
+    const Buffer& buffer = history.buffer(0);
+    EXPECT_EQ(buffer.tail_pos, 40 + 30 + 3 * 256u);
+    EXPECT_EQ(buffer.write_pos, buffer.tail_pos);
+    EXPECT_EQ(history.events_of(0).size(), 7u);
+    EXPECT_EQ(history.find(0, 7)->bytes, 128u);
+    EXPECT_FALSE(history.find(0, 7)->payload_kept);
+    const Emitted next = history.emit(0, event_of(30));
+    EXPECT_EQ(next.sequence, 8u);
+    EXPECT_EQ(next.position, buffer.tail_pos);
+    EXPECT_EQ(next.overwritten, 0u);
+    // Only what came behind it is owed.
+    history.checkpoint_idle(0, 0, 0);
+    EXPECT_EQ(history.find(0, 7)->owed_by, kNever);
+    EXPECT_EQ(history.find(0, 8)->owed_by, 0u);
+    history.batch_begin(0);
+    EXPECT_THROW(history.outrun(0, 1), std::invalid_argument);
+}
+
 TEST(History, ComparesTheDataAcrossTheWrap) {
     History history(settings_of(64, 50));
     history.emit(0, {"t", "", 1, 0, ""});  // 30 bytes at 50: wraps after 14

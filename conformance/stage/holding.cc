@@ -47,6 +47,12 @@ void Stage::thaw() {
     tracer_->thaw_all();
 }
 
+void Stage::outrun(std::uint32_t cpu, std::uint64_t bytes) {
+    freeze();
+    rings_->outrun(cpu, bytes);
+    thaw();
+}
+
 void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                   GuardFunction function, SteppedFunction stepped) {
     const auto found = mapped_.find(rings_->history().present_buffer(cpu));

@@ -190,6 +190,14 @@ void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes) {
                     bytes, buffer.write_frontier, moved);
 }
 
+void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes) {
+    if (!on_) return;
+    Operation& operation = add_operation(cpu, "", "5.1.9", 0);
+    timeline_.last().text =
+        fmt::format("emits {} bytes, two events in each lap, while all threads stand still{}",
+                    bytes, tail_text(operation));
+}
+
 void Recorder::committed(std::uint32_t cpu, const Emitted& emitted) {
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.7 step 8", emitted.sequence);

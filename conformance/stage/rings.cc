@@ -153,6 +153,17 @@ void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
     }
 }
 
+void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes) {
+    constexpr std::uint64_t kEvents = 16;  // in the last lap
+    const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
+    const std::uint64_t laps = bytes / capacity - 1;
+    before_operation(cpu);
+    history_.outrun(cpu, laps);
+    backend_->outrun(cpu, laps);
+    recorder_->outran(cpu, laps * capacity);
+    emit_many(cpu, kEvents, capacity / kEvents);
+}
+
 void Rings::note_counter(std::uint32_t cpu, std::uint64_t sequence) {
     const BufferIndex buffer = history_.present_buffer(cpu);
     const std::uint32_t now = counter(buffer);

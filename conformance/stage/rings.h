@@ -58,6 +58,9 @@ class Rings {
 
     // -- The producer (timestamps: the stage's clock unless the spec has one) --
     Emitted emit(std::uint32_t cpu, EventSpec spec, EmitStyle style = EmitStyle::kernel);
+    // While the testee stands still: all of the buffer is overwritten, until write_pos is `bytes`
+    // further, a multiple of the capacity and at least two of them. Only the last lap is written.
+    void outrun(std::uint32_t cpu, std::uint64_t bytes);
     // `count` events of `event_bytes` bytes.
     void emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
     // Events of exactly `bytes` bytes altogether, none larger than a quarter of the capacity. Fewer

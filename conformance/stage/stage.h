@@ -125,6 +125,8 @@ class Stage {
     // -- Holding the testee --
     void freeze();
     void thaw();
+    // Rings::outrun, with all threads stopped.
+    void outrun(std::uint32_t cpu, std::uint64_t bytes);
 
     // Guards pages of the present buffer of a CPU, as the testee has it mapped; `function` is
     // called at each access to them before it happens, and returns what is to be done with it.

@@ -2523,4 +2523,43 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "distances-of-32-bits",
+        wrong = "Takes the difference of two positions for a number of 32 bits with a sign.",
+        clause = "5.1.6.2",
+        case = "5.1.6.2/overtaken-by-2-gibibytes",
+        edits = [
+            ("""
+        if (c->read_pos >= write_pos) return true;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+""", """
+        if ((int32_t)(write_pos - c->read_pos) <= 0) return true;
+        const bool lapped = (int32_t)(ACQUIRE(&c->meta->tail_pos) - c->read_pos) > 0;  // step 2
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        if ((int32_t)(tail_pos - c->read_pos) > 0) {
+"""),
+        ],
+    ),
+    dict(
+        name = "empty-by-32-bits",
+        wrong = "Takes a buffer for empty where the lower halves of two positions are the same.",
+        clause = "5.1.6.2",
+        case = "5.1.6.2/overtaken-by-4-gibibytes",
+        edits = [
+            ("""
+        if (c->read_pos >= write_pos) return true;
+""", """
+        if ((uint32_t)c->read_pos == (uint32_t)write_pos) return true;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        (uint32_t)ACQUIRE(&meta->write_pos) == (uint32_t)c->read_pos && !is_retired(c);
+"""),
+        ],
+    ),
 ]
