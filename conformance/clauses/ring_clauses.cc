@@ -110,7 +110,8 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.8.1 step 5",
          "tail_pos is read again: an event that it has passed is thrown away.",
-         {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/explored-tear", "5.1.8.1-5/torn-at-the-end",
+         {"5.1.8.1-5/torn-in-the-middle", "5.1.8.1-5/explored-tear",
+          "5.1.8.1-5/torn-by-2-gibibytes", "5.1.8.1-5/torn-at-the-end",
           "5.1.8.1-5/burst-torn-in-part", "5.1.8.1-5/torn-by-one-event",
           "5.1.8.1-5/lapped-at-every-look", "5.1.8.1-5/torn-by-what-is-not-published",
           "5.1.8.1-5/torn-wherever-it-lies", "5.1.8.1-5/end-lapped-at-every-look",

@@ -2562,4 +2562,19 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "second-look-of-32-bits",
+        wrong = "Takes the difference of two positions for 32 bits with a sign in its second look.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-by-2-gibibytes",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (lapped || (int32_t)(tail_pos - c->read_pos) > 0) {
+            c->read_pos = tail_pos;  // lapped, or torn
+"""),
+        ],
+    ),
 ]
