@@ -169,13 +169,12 @@ CaseOutcome five_mebibytes(Stage& stage) {
     return stage.finish();
 }
 
-// More than the stack of a thread, as a rule.
-CaseOutcome nine_mebibytes(Stage& stage) {
+CaseOutcome one_event_of(Stage& stage, std::uint64_t mebibytes, std::uint64_t capacity_mebibytes) {
     constexpr std::uint64_t kMebibyte = 1 << 20;
-    set_up_one_cpu(stage, 32 * kMebibyte);
+    set_up_one_cpu(stage, capacity_mebibytes * kMebibyte);
     stage.start();
     stage.wait_asleep();
-    emit_some(stage, 0, 1, 9 * kMebibyte);
+    emit_some(stage, 0, 1, mebibytes * kMebibyte);
     stage.wait_asleep();
     return stage.finish();
 }
@@ -301,7 +300,11 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
         "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",
         "Both are delivered whole.", five_mebibytes);
     add("event-model/nine-mebibytes", Level::must, "event-model", "an event of 9 MiB",
-        "A ring of 32 MiB with an event of 9 MiB.", "It is delivered whole.", nine_mebibytes);
+        "A ring of 32 MiB with an event of 9 MiB: more than the stack of a thread, as a rule.",
+        "It is delivered whole.", [](Stage& stage) { return one_event_of(stage, 9, 32); });
+    add("event-model/eighteen-mebibytes", Level::must, "event-model", "an event of 18 MiB",
+        "A ring of 64 MiB with an event of 18 MiB: more than 2^24 bytes.", "It is delivered whole.",
+        [](Stage& stage) { return one_event_of(stage, 18, 64); });
     add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
         "An event survives a shrink to exactly its own size.", "It is delivered whole.",
         fills_the_new_buffer);

@@ -2577,4 +2577,17 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "length-of-24-bits",
+        wrong = "Keeps 24 bits of the length of a payload.",
+        clause = "event-model",
+        case = "event-model/eighteen-mebibytes",
+        edits = [
+            ("""
+    const uint32_t length = event->event_size - event->header_size;
+""", """
+    const uint32_t length = (event->event_size - event->header_size) & 0xffffff;
+"""),
+        ],
+    ),
 ]
