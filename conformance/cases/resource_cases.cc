@@ -41,17 +41,16 @@ std::uint64_t read_kib(const std::string& path, const std::string& name) {
 }
 
 // The folder of a thread that lives: the first one may have ended before the others.
-std::string folder_of(pid_t pid) {
-    const std::string process = fmt::format("/proc/{}", pid);
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(process + "/task", error)) {
-        if (count_lines(entry.path() / "maps") > 0) return entry.path();
+std::string folder_of(const Tracer& tracer) {
+    for (const pid_t tid : tracer.testee_threads()) {
+        const std::string folder = fmt::format("/proc/{}", tid);
+        if (count_lines(folder + "/maps") > 0) return folder;
     }
-    return process;
+    return fmt::format("/proc/{}", tracer.testee_pid());
 }
 
 Holdings look_at(Stage& stage) {
-    const std::string folder = folder_of(stage.tracer().testee_pid());
+    const std::string folder = folder_of(stage.tracer());
     Holdings holdings;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {

@@ -30,6 +30,11 @@ bool same_access(const AccessPoint& a, const AccessPoint& b) {
     return a == whole;
 }
 
+// So much gives up everything up to the end of that event, and no more.
+std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event) {
+    return event.position + event.bytes + buffer.capacity - buffer.write_pos;
+}
+
 }  // namespace
 
 Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
@@ -325,14 +330,12 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
     }
 }
 
-// Exactly as much is written as gives up everything up to the end of that event, and no more.
 void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], further);
     if (placement == nullptr) return;
-    const std::uint64_t target = placement->position + placement->bytes + buffer.capacity;
-    rings().emit_bytes(cpu, target - buffer.write_pos);
+    rings().emit_bytes(cpu, bytes_that_give_up(buffer, *placement));
 }
 
 // The event that is being read is in the way of one that stands in its place, whole, before it is
@@ -342,8 +345,7 @@ void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], 0);
     if (placement == nullptr) return;
-    const std::uint64_t all =
-        placement->position + placement->bytes + buffer.capacity - buffer.write_pos;
+    const std::uint64_t all = bytes_that_give_up(buffer, *placement);
     std::uint64_t last = std::min(placement->bytes, buffer.capacity / 4);
     if (all - last < kLeastEventBytes) last = all;
     rings().emit_bytes(cpu, all - last);

@@ -252,7 +252,8 @@ class Session {
                 foreign->pid));
         }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
-            if (trouble->is_not_followed) return complain(trouble->what);
+            if (trouble->reason == TracerTrouble::Reason::not_followed)
+                return complain(trouble->what);
             run_.suite_error = "tracer: " + trouble->what;
         }
         if (const auto* ended = std::get_if<Ended>(&event)) ended_ = *ended;

@@ -27,6 +27,13 @@ std::string events_text(std::uint64_t first, std::uint64_t last) {
                          : fmt::format("events {} to {}", first, last);
 }
 
+// A thread that the suite has stopped in its wait goes back to it by itself, and finds there that
+// the counter has moved: the wake did not reach it, and is not missed.
+std::string woken_text(std::uint64_t threads) {
+    if (threads == 0) return "a wake, when no thread was in its wait";
+    return fmt::format("{} {} woken", plural(threads, "thread"), threads == 1 ? "is" : "are");
+}
+
 }  // namespace
 
 void Recorder::watch(const Rings& rings, FindBuffer find_buffer) {
@@ -114,13 +121,6 @@ std::string Recorder::tail_text(Operation& operation) const {
     operation.overwritten_last = buffer.placements[buffer.tail_index - 1].sequence;
     return fmt::format("; tail_pos moves over {}",
                        events_text(operation.overwritten_first, operation.overwritten_last));
-}
-
-// A thread that the suite has stopped in its wait goes back to it by itself, and finds there that
-// the counter has moved: the wake did not reach it, and is not missed.
-static std::string woken_text(std::uint64_t threads) {
-    if (threads == 0) return "a wake, when no thread was in its wait";
-    return fmt::format("{} {} woken", plural(threads, "thread"), threads == 1 ? "is" : "are");
 }
 
 std::string Recorder::wake_text(std::uint32_t cpu) const {

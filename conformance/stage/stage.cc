@@ -417,10 +417,11 @@ void Stage::on_other(const TracerEvent& event) {
         note(fmt::format("process {}, which is not the testee, called kmes_attach; it got EPERM",
                          foreign->pid));
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
-        if (trouble->is_not_followed) stop_inconclusive(trouble->what);
+        if (trouble->reason == TracerTrouble::Reason::not_followed)
+            stop_inconclusive(trouble->what);
         // One that is ending refuses all that is done in it.
         stop_if_it_has_ended();
-        if (trouble->is_its_rights)
+        if (trouble->reason == TracerTrouble::Reason::its_rights)
             stop_inconclusive(
                 trouble->what +
                 "; the suite serves kmes_attach by openat in the testee: another user, a root "

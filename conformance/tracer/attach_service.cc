@@ -100,7 +100,7 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
              TracerTrouble{thread.tid,
                            std::string("the testee could not open a descriptor of the runner: ") +
                                strerror(static_cast<int>(-failed)),
-                           true});
+                           TracerTrouble::Reason::its_rights});
     }
     return static_cast<int>(-failed);
 }

@@ -142,10 +142,12 @@ struct OutputLimit {
 struct TracerTrouble {
     pid_t tid = 0;
     std::string what;
-    // The testee's own rights (user, root folder, seccomp filter) stand before what is done in it.
-    bool is_its_rights = false;
-    // The testee does what the tracer does not follow: no fault of either.
-    bool is_not_followed = false;
+    enum class Reason : std::uint8_t {
+        none_known,
+        its_rights,    // user, root folder, seccomp filter stand before what is done in the testee
+        not_followed,  // it does what the tracer does not follow: no fault of either
+    };
+    Reason reason = Reason::none_known;
 };
 
 // A synchronous fatal signal as it was about to be delivered.

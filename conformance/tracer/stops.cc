@@ -162,7 +162,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
                 push(TracerTrouble{.tid = thread.tid,
                                    .what = "the testee moves the mapping of a buffer (mremap), "
                                            "which the suite does not follow",
-                                   .is_not_followed = true});
+                                   .reason = TracerTrouble::Reason::not_followed});
             note_unmap(arguments[0], arguments[1]);
         }
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
