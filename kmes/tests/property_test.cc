@@ -128,8 +128,8 @@ struct Model {
 /* Where two tables of bytes begin to differ; -1: nowhere. (Whole pages would flood a report.) */
 std::ptrdiff_t first_difference(const Bytes& a, const Bytes& b) {
     if (a.size() != b.size()) return static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
-    const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin());
-    return at == a.end() ? -1 : at - a.begin();
+    if (a == b) return -1;  // at once, where mismatch takes a minute under a sanitizer
+    return std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
 }
 
 /* The world beside the model, and a reader that reads one of three ways. */
