@@ -31,8 +31,7 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        {"5.1.6.1/static-fields-that-change"}});
     clauses.push_back({"5.1.6.1 generation",
                        "Each buffer has a generation, higher than that of the one before.",
-                       {"5.1.8.3/grow", "E19/nudged", "5.1.6.1/generations-beyond-32-bits",
-                        "5.1.6.1/generations-beyond-63-bits"}});
+                       {"5.1.8.3/grow", "E19/nudged", "5.1.6.1/generations-beyond-32-bits"}});
     clauses.push_back(
         {"5.1.6.2 positions",
          "Positions have 64 bits, never wrap, and lie at position & (capacity - 1).",

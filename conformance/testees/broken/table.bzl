@@ -2511,19 +2511,6 @@ int main(void) {
         ],
     ),
     dict(
-        name = "generation-with-a-sign",
-        wrong = "Takes a buffer for replaced where its generation, with a sign, is greater.",
-        clause = "5.1.6.1",
-        case = "5.1.6.1/generations-beyond-63-bits",
-        edits = [
-            ("""
-    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
-""", """
-    return c->replaced || (int64_t)ACQUIRE(&c->meta->generation) > (int64_t)c->generation;
-"""),
-        ],
-    ),
-    dict(
         name = "distances-of-32-bits",
         wrong = "Takes the difference of two positions for a number of 32 bits with a sign.",
         clause = "5.1.6.2",
