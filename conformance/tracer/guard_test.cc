@@ -241,6 +241,31 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
               "vector kept 1\nwait 0\nchild 12\n");
 }
 
+// rt_sigreturn looks at none of its registers, whatever they point to, and behind it they are those
+// of the code that the signal interrupted.
+TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
+    TestRun run(options_for(GetParam()));
+    run.start("signal-context");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.standard_output(),
+              "handled 1\nkept 1\nkept 1\nkept 1\nkept 1\nkept 1\nkept 1\n");
+}
+
+TEST_P(GuardTest, AChildHasTheRegistersOfItsParent) {
+    TestRun run(options_for(GetParam()));
+    run.start("child-registers");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.standard_output(), "parent kept 1\nchild 21\n");
+}
+
 // A thread that stands at the entry of its wait, or sleeps in a timed one, when the guard comes:
 // neither gets EFAULT.
 TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {

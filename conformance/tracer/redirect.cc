@@ -41,6 +41,22 @@ bool is_about_mappings(long number) {
     }
 }
 
+// Calls behind which the registers are not those of before: they are the ones that a signal had
+// found, or a child has them too and would keep what they were led to. None of them takes a pointer
+// that may lie in a buffer; but in the registers that it does not look at, anything may.
+bool leaves_other_registers(long number) {
+    switch (number) {
+        case SYS_rt_sigreturn:
+        case SYS_clone:
+        case SYS_clone3:
+        case SYS_fork:
+        case SYS_vfork:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool takes_iovec(long number) {
     switch (number) {
         case SYS_readv:
@@ -133,7 +149,8 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
         restart_wait_afresh(thread, registers);
         return thread.redirect.has_value();
     }
-    if (thread.redirect || is_about_mappings(number)) return false;
+    if (thread.redirect || is_about_mappings(number) || leaves_other_registers(number))
+        return false;
     Redirect redirect;
     arguments_of(registers, redirect.original_arguments);
     uint64_t arguments[6];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two files of the tracer's test testee share: the calls, the layout of the mapping, and
+ * What the files of the tracer's test testee share: the calls, the layout of the mapping, and
  * its one state.
  */
 #ifndef CONFORMANCE_TRACER_TESTDATA_TESTEE_H_
@@ -33,8 +33,9 @@ struct mode {
     const char* name;
     int (*run)(char** argv);
 };
-extern const struct mode kOtherModes[]; /* of testee_faults.c */
-extern const struct mode kFormModes[];  /* of testee_forms.c */
-extern const struct mode kCopyModes[];  /* of testee_copies.c */
+extern const struct mode kOtherModes[];    /* of testee_faults.c */
+extern const struct mode kFormModes[];     /* of testee_forms.c */
+extern const struct mode kCopyModes[];     /* of testee_copies.c */
+extern const struct mode kRegisterModes[]; /* of testee_registers.c */
 
 #endif
