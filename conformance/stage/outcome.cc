@@ -109,6 +109,11 @@ void Stage::stop_at_retired(const Inspection& inspection) const {
     }
 }
 
+// Every instruction of the testee is looked at: how long it takes says nothing of it.
+bool Stage::is_stepped() const {
+    return tracer_->stepping() == Stepping::kSingleStep && (is_recording() || !guarded_.empty());
+}
+
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     stands_still_ = true;
@@ -121,6 +126,11 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             fmt::format("it runs, and has not called kmes_attach (system call 1091) in {} ms{}",
                         given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
+    if (is_stepped() && (quiet == Quiet::spinning || quiet == Quiet::no))
+        stop_inconclusive(
+            fmt::format("it runs step by step, thousands of times slower than by itself, and has "
+                        "not come to its next sleep or record in {} ms{}",
+                        given_ms, quiet == Quiet::spinning ? " of processor time" : ""));
     if (has_hung_ && settings_.patience < 1)
         note("it has hung in cases before this one, and is given less time here");
     std::string waited = "every thread is blocked for good";

@@ -278,6 +278,7 @@ class Stage {
     Quiet look_for_quiet();
     bool is_at_rest();
     bool nudge_retired();
+    bool is_stepped() const;
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;

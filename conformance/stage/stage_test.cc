@@ -63,5 +63,20 @@ TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
     EXPECT_TRUE(outcome.has_hung);
 }
 
+TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
+    case_.run = [&](Stage& stage) {
+        stage.start();
+        stage.wait_mapped();
+        stage.guard(0, 1, 1, [](const GuardHit&) { return Stage::AtGuard::step; });
+        stage.wait_until([] { return false; }, "what no consumer does");
+        return stage.finish();
+    };
+    settings_.stepper = Stepper::single_step;
+    settings_.testee = {"conformance/testees/broken_spins"};
+    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
+    EXPECT_NE(outcome.message.find("step by step"), std::string::npos) << outcome.message;
+}
+
 }  // namespace
 }  // namespace kmes::conformance
