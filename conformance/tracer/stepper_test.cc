@@ -96,6 +96,25 @@ TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
     EXPECT_LT(ways[Way::kProtected], 20);
 }
 
+// A signal comes with each guarded instruction; its handler leaves other registers.
+TEST_P(StepperTest, AnInterruptedInstructionDoesTheSame) {
+    const std::vector<std::string> expected = native_forms(GetParam());
+    FormsRun forms(GetParam());
+    const auto mapping = forms.start();
+    ASSERT_TRUE(mapping);
+    ASSERT_TRUE(forms.run.tracer.guard_pages(*mapping, 0, 33));
+    forms.run.tracer.set_guard_handler([&](const GuardHit& hit) {
+        syscall(SYS_tgkill, forms.run.tracer.testee_pid(), hit.tid, SIGUSR1);
+        return GuardAnswer::kStep;
+    });
+    forms.go_on();
+    const Ended ended = forms.run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
+    const std::vector<std::string> lines = lines_of(forms.run.tracer.standard_output());
+    ASSERT_EQ(lines.size(), expected.size());
+    for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], expected[i]);
+}
+
 // Overtaken in the middle of one instruction, whatever it reads with: the first words are old, the
 // others new.
 TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {

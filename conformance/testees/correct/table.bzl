@@ -371,6 +371,13 @@ CORRECT = [
         ["WITH_TIMERS"],
     ),
     _c(
+        "with-sampler",
+        "Handlers of timers read its own buffers' positions, wherever they interrupt it.",
+        "company",
+        ["5.1.8.2-4"],
+        ["WITH_TIMERS", "WITH_SAMPLER"],
+    ),
+    _c(
         "with-children",
         "Starts helpers by fork, posix_spawn and system, before and while it consumes.",
         "company",

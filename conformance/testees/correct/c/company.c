@@ -3,6 +3,7 @@
 // A consumer in a program that does much else: what a daemon does beside reading must not matter.
 //
 //   WITH_TIMERS   interval timers with handlers that restart nothing: every wait may end with EINTR
+//   WITH_SAMPLER  the handlers read positions of the buffer that their thread consumes
 //   WITH_CHILDREN helper processes by fork, vfork, posix_spawn, before and while it consumes
 //   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
 //   WITH_MEMORY   a large static array and huge pages
@@ -29,14 +30,32 @@ struct consumer {
 };
 
 static int cpus;
+// Of this thread, while it is mapped.
+static _Thread_local const unsigned char* volatile sampled;
 static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t see_at(const unsigned char* ring, int at) {
+    return atomic_load_explicit((const _Atomic uint64_t*)(ring + at), memory_order_acquire);
+}
 
 #ifdef WITH_TIMERS
 static atomic_int ticks;
 
+// As a statistics thread would, but from within the consumer's own: how far it is behind.
+static void take_sample(void) {
+#ifdef WITH_SAMPLER
+    static _Atomic uint64_t most_behind;
+    const unsigned char* ring = sampled;
+    if (ring == NULL) return;
+    uint64_t behind = see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
+    if (behind > atomic_load(&most_behind)) atomic_store(&most_behind, behind);
+#endif
+}
+
 static void tick(int number) {
     (void)number;
     atomic_fetch_add(&ticks, 1);
+    take_sample();
 }
 
 static void start_timers(void) {
@@ -123,7 +142,7 @@ static void pause_a_little(uint64_t sequence) {
 }
 
 static uint64_t see(struct consumer* consumer, int at) {
-    return atomic_load_explicit((_Atomic uint64_t*)(consumer->ring + at), memory_order_acquire);
+    return see_at(consumer->ring, at);
 }
 
 static void open_buffer(struct consumer* consumer) {
@@ -146,6 +165,7 @@ static void open_buffer(struct consumer* consumer) {
     if (consumer->copy == NULL) err(1, "realloc");
     consumer->generation = see(consumer, AT_GENERATION);
     consumer->position = see(consumer, AT_TAIL_POS);
+    sampled = consumer->ring;
 }
 
 static void drain(struct consumer* consumer) {
@@ -196,6 +216,7 @@ static void* run(void* argument) {
         drain(consumer);
         if (consumer->over) break;
         have_children();
+        sampled = NULL;
         unmap_ring(consumer->ring, consumer->capacity);
         close(consumer->fd);
         open_buffer(consumer);
