@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
@@ -114,6 +115,8 @@ CaseOutcome in_the_middle_of_a_change(Stage& stage) {
     set_up_two(stage);
     emit_some(stage, 0, 5, 200);
     emit_some(stage, 1, 2, 200);
+    // From here on the CPUs have different generations.
+    stage.rings().swap(1, SwapSpec{stage.capacity_bytes()});
     stage.start();
     for (int access = 1; access <= kPointsAtMost; ++access) {
         if (!hold_in_a_change(stage, access)) break;
@@ -206,11 +209,11 @@ class WriterHold {
     WriterHold& operator=(const WriterHold&) = delete;
 
     // Until the round is over; the others have time to go to sleep while the thread is held.
-    void wait_asleep(int nth) {
+    void wait_asleep(int nth, std::chrono::milliseconds at_most) {
         left_ = nth;
         held_ = 0;
         if (stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0))
-            stage_.hold_while(held_, [this] { return !watch_.has_blamed(); });
+            stage_.hold_while(held_, [this] { return !watch_.has_blamed(); }, at_most);
         left_ = 0;
         stage_.wait_asleep();
     }
@@ -260,6 +263,10 @@ CaseOutcome whole_lines(Stage& stage) {
 
 CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::uint32_t kBurst = 40;
+    // The first hold is for one that waits for its writers, but not for ever.
+    constexpr std::chrono::milliseconds kLong{500};
+    constexpr std::chrono::milliseconds kShort{60};
+    std::chrono::milliseconds at_most = kLong;
     set_up_two(stage);
     SleepWatch watch(stage, "contract-3",
                      "CPU 0: it goes to sleep while the records of what it has read are not "
@@ -273,7 +280,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
         if (stage.has_ended(0) || watch.has_blamed()) break;
         watch.guard(0, nullptr);
         emit_some(stage, 0, kBurst, 1500);
-        hold.wait_asleep(nth);
+        hold.wait_asleep(nth, std::exchange(at_most, kShort));
         stage.release_guards();
     }
     return stage.finish();

@@ -184,6 +184,108 @@ CaseOutcome backlog_torn(Stage& stage) {
     return stage.finish();
 }
 
+// -- By size, and by number -------------------------------------------------------------------
+
+// An event that many would not copy as they copy others: at its first page, in its middle, at its
+// last.
+void tear_large(Stage& stage, std::uint64_t pages) {
+    const std::uint64_t event_bytes = pages * kPageBytes - 64;
+    for (const std::uint64_t stopped_at : {std::uint64_t{0}, pages / 2, pages - 1}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        overwrite_under_read(
+            stage, stopped_at, 1, [&] { emit_some(stage, 0, 1, event_bytes); },
+            [&] { overwrite_newest(stage, event_bytes, Published::at_once); });
+    }
+}
+
+// At its last access to the last page: for one that goes over an event more than once.
+void tear_large_at_last(Stage& stage, std::uint64_t pages) {
+    const std::uint64_t event_bytes = pages * kPageBytes - 64;
+    std::uint64_t looks = 0;
+    for (const bool is_torn : {false, true}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) return;
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        std::uint64_t left = looks;
+        stage.guard(0, pages, 1, [&](const GuardHit&) {
+            if (!is_torn) ++looks;
+            if (!is_torn || --left > 0) return Stage::AtGuard::step;
+            overwrite_newest(stage, event_bytes, Published::at_once);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, event_bytes);
+        stage.wait_asleep(0);
+        stage.release_guards();
+    }
+}
+
+CaseOutcome large_event_torn(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 4 << 20;
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    for (const std::uint64_t pages : {20, 80, 300, 500}) {
+        tear_large(stage, pages);
+        tear_large_at_last(stage, pages);
+    }
+    return stage.finish();
+}
+
+// A producer that is always faster: it overwrites all that is unread, in turn when the consumer has
+// looked at tail_pos and comes to read, and when it has read and comes to look at tail_pos.
+class FasterProducer {
+  public:
+    FasterProducer(Stage& stage, int times) : stage_(stage), limit_(stage), left_(times) {
+        stage.guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
+                    [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
+    }
+    bool has_come_to_read() const { return has_read_; }
+
+  private:
+    static constexpr std::uint64_t kEventBytes = 1000;
+
+    Stage::AtGuard at(std::uint64_t offset) {
+        const bool is_read = offset >= kMetadataBytes;
+        if (!is_read && offset != kTailPosOffset) return Stage::AtGuard::step;
+        if (is_read == is_reading_) return Stage::AtGuard::step;
+        is_reading_ = is_read;
+        has_read_ |= is_read;
+        if (has_read_ && is_read == (left_ % 2 == 0)) {
+            lap(stage_, 0, kEventBytes);
+            if (--left_ == 0 || limit_.is_over()) return Stage::AtGuard::release;
+        }
+        // What else it reads before it looks again is nothing to stop at.
+        if (is_read)
+            stage_.release_data_guards();
+        else
+            stage_.guard_data();
+        return Stage::AtGuard::step;
+    }
+
+    Stage& stage_;
+    const WalkLimit limit_;
+    int left_;
+    bool is_reading_ = false;
+    bool has_read_ = false;
+};
+
+CaseOutcome overtaken_again(Stage& stage) {
+    constexpr int kTimes = 200;
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    const std::uint64_t calls = stage.tracer().redirected_calls();
+    const FasterProducer producer(stage, kTimes);
+    lap(stage, 0);
+    stage.wait_asleep(0);
+    if (!producer.has_come_to_read()) stop_unseen(stage, calls);
+    stage.release_guards();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_overtaken_cases(std::vector<Case>& cases) {
@@ -219,6 +321,22 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
         "the first of a later page, the first 5 to 700 are overwritten.",
         "It goes on at tail_pos: the others are delivered.", backlog_torn);
+    add("5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
+        "an event of up to two MiB is overwritten while it is read",
+        "Events of 80 KiB to 2 MiB in a ring of 4 MiB; the testee is stopped at its first access "
+        "to "
+        "the first page of one, to a page in the middle, to the last, and at its last access to "
+        "that, and one of the same size is written over it.",
+        "However large an event is, it looks at tail_pos when it has read all of it, and discards "
+        "it.",
+        large_event_torn);
+    add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
+        "overtaken two hundred times in a row",
+        "The ring is full of unread events. All of them are overwritten when the testee has looked "
+        "at tail_pos and comes to read, then when it has read and comes to look, two hundred times "
+        "in turn.",
+        "It goes on at tail_pos each time, however often that is, and delivers what is left.",
+        overtaken_again);
 }
 
 }  // namespace kmes::conformance

@@ -151,6 +151,13 @@ void overwrite_all(Stage& stage,
     }
 }
 
+void stop_unseen(Stage& stage, std::uint64_t calls_before) {
+    if (stage.tracer().redirected_calls() > calls_before)
+        stop_unsupported("it has system calls read events, inside which the suite stops nothing");
+    if (!stage.has_ended(0))
+        stop_inconclusive("it delivered an event without an access to its pages");
+}
+
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
                           const std::function<void()>& emit,
                           const std::function<void()>& overwrite) {
@@ -164,10 +171,7 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
     });
     emit();
     stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
-    if (!is_done && stage.tracer().redirected_calls() > calls)
-        stop_unsupported("it has system calls read events, inside which the suite stops nothing");
-    if (!is_done && !stage.has_ended(0))
-        stop_inconclusive("it delivered an event without an access to its pages");
+    if (!is_done) stop_unseen(stage, calls);
     if (stage.rings().is_reserved(0)) {
         stage.wait_asleep_or_stuck(0);
         stage.rings().commit(0);

@@ -93,6 +93,11 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
 void overwrite_all(Stage& stage,
                    const std::function<void(std::string& payload, std::uint64_t position)>& fill);
 
+// Nobody has touched the pages of CPU 0's events: says why that shows nothing, and ends the case,
+// but for a consumer that has refused the buffer. `calls_before`: the tracer's redirected calls,
+// before there was anything to read.
+void stop_unseen(Stage& stage, std::uint64_t calls_before);
+
 // `emit` gives the sleeping consumer of CPU 0 something to read; before its first access to one of
 // `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved
 // is published when the consumer has done all that it can. Afterwards it sleeps again.

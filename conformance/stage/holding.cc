@@ -102,8 +102,9 @@ void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
     tracer_->step_guarded_torn(hit.tid, split_bytes, between);
 }
 
-void Stage::hold_while(pid_t tid, const std::function<bool()>& condition) {
-    const TimePoint end = Clock::now() + kStuck;
+void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
+                       std::chrono::milliseconds at_most) {
+    const TimePoint end = Clock::now() + at_most;
     recorder_.scheduled("the suite holds this thread", tid);
     tracer_->hold(tid);
     while (!ended_ && condition() && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));

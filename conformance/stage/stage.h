@@ -162,7 +162,8 @@ class Stage {
     // Keeps a thread that stands at a guard, or is held, still while the others run until
     // `condition`, or until none of them gets any further, or for a short while: no verdict hangs
     // on it.
-    void hold_while(pid_t tid, const std::function<bool()>& condition);
+    void hold_while(pid_t tid, const std::function<bool()>& condition,
+                    std::chrono::milliseconds at_most = kStuck);
     // The buffer that a hit of a guard is in; nothing: none of this stage's.
     std::optional<BufferIndex> buffer_at(const BufferPlace& place) const {
         return index_of(place.buffer);

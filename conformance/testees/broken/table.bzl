@@ -2577,4 +2577,37 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "large-events-unchecked",
+        wrong = "Looks at tail_pos behind an event only where that has less than 256 KiB.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/large-event-torn",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        const bool is_large = !lapped && sound && c->event->event_size >= 262144;
+        if (tail_pos > c->read_pos && !is_large) {
+            c->read_pos = tail_pos;  // lapped, or torn
+"""),
+        ],
+    ),
+    dict(
+        name = "tries-64-times",
+        wrong = "Goes on at write_pos when it has been overtaken 64 times in a row.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/overtaken-again-and-again",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        static _Thread_local unsigned in_a_row;
+        in_a_row = tail_pos > c->read_pos ? in_a_row + 1 : 0;
+        if (tail_pos > c->read_pos) {
+            c->read_pos = in_a_row < 64 ? tail_pos : write_pos;
+"""),
+        ],
+    ),
 ]
