@@ -125,6 +125,48 @@ CaseOutcome in_the_middle_of_a_change(Stage& stage) {
     return stage.finish();
 }
 
+// CPU 0's thread is held at its n-th access to the metadata page while CPU 1 goes through two
+// changes, each to another capacity. False: there was no n-th access.
+bool hold_over_two_changes(Stage& stage, int access) {
+    const std::uint64_t first = stage.default_setup().capacity_bytes;
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    if (stage.has_ended(0) || stage.has_ended(1)) return false;
+    stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return Stage::AtGuard::step;
+        held = true;
+        for (const std::uint64_t capacity : {2 * first, 8 * first}) {
+            stage.resize(capacity);
+            emit_everywhere(stage, 2, 300);
+            hold_for_the_other(stage, hit);
+        }
+        return Stage::AtGuard::release;
+    });
+    emit_some(stage, 0, 2, 200);
+    stage.wait_asleep();
+    stage.release_guards();
+    emit_everywhere(stage, 3, 1000);
+    stage.wait_asleep();
+    stage.resize(first);
+    return held;
+}
+
+CaseOutcome one_is_two_behind(Stage& stage) {
+    constexpr int kPoints = 4;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    // Where each of the three capacities leads to another place.
+    setup.start_positions.assign(kCpus, 7 * setup.capacity_bytes);
+    stage.set_up(setup);
+    stage.start();
+    for (int access = 1; access <= kPoints; ++access) {
+        if (!hold_over_two_changes(stage, access)) break;
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // A thread that enters this wait really sleeps, on CPU 0's present buffer and with its flag set,
 // while something that is published is not in the report.
 bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
@@ -341,6 +383,13 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "to it in turn, while CPU 1 moves to its own.",
                      "Each CPU goes on where it was: nothing is shared between the CPUs.",
                      in_the_middle_of_a_change});
+    cases.push_back({"5.1.8.3/one-cpu-is-two-changes-behind", Level::must, "5.1.8.3",
+                     "one CPU changes its buffer twice before another does",
+                     "The thread of CPU 0 is held at each of its first accesses to the metadata "
+                     "page in turn, while all buffers are replaced twice, each time by larger "
+                     "ones, and CPU 1 moves to its own.",
+                     "Each CPU goes on where it was, with what holds for its own buffer.",
+                     one_is_two_behind});
     cases.push_back({"contract-3/whole-lines", Level::must, "contract-3",
                      "a write holds whole lines",
                      "Each CPU's buffer is half full of events with types of 20 to 40,000 bytes; "

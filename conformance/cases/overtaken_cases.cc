@@ -273,7 +273,7 @@ class FasterProducer {
 };
 
 CaseOutcome overtaken_again(Stage& stage) {
-    constexpr int kTimes = 200;
+    constexpr int kTimes = 600;
     set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
@@ -331,9 +331,9 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "it.",
         large_event_torn);
     add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
-        "overtaken two hundred times in a row",
+        "overtaken six hundred times in a row",
         "The ring is full of unread events. All of them are overwritten when the testee has looked "
-        "at tail_pos and comes to read, then when it has read and comes to look, two hundred times "
+        "at tail_pos and comes to read, then when it has read and comes to look, six hundred times "
         "in turn.",
         "It goes on at tail_pos each time, however often that is, and delivers what is left.",
         overtaken_again);

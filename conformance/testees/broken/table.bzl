@@ -2610,4 +2610,25 @@ int main(void) {
 """),
         ],
     ),
+    dict(
+        name = "capacity-of-the-last-attach",
+        wrong = "Keeps one capacity for all CPUs: the one that came with the last attach.",
+        clause = "5.1.8.3",
+        case = "5.1.8.3/one-cpu-is-two-changes-behind",
+        edits = [
+            ("""
+static int attach_all(int* fds,""", """
+static _Atomic uint64_t capacity_now;
+static int attach_all(int* fds,"""),
+            ("""
+    const int fd = attach(c->cpu, &capacity, &taken);
+""", """
+    const int fd = attach(c->cpu, &capacity, &taken);
+    capacity_now = capacity;
+"""),
+            ("""
+    from += c->read_pos & (c->capacity - 1);""", """
+    from += c->read_pos & (capacity_now - 1);"""),
+        ],
+    ),
 ]
