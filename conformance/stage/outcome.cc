@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 
 #include "conformance/failure/run_record.h"
 #include "conformance/oracle/layout.h"
@@ -177,7 +178,35 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
     finding.clause = case_.clause;
     name_repeats(finding);
+    name_forged(finding, inspection);
     stop_with(finding);
+}
+
+// Those of the forged buffers that are still worked on.
+void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
+    constexpr std::size_t kNamed = 3;
+    const History& history = rings_->history();
+    std::set<std::uint32_t> slept_on;
+    for (const ThreadState& thread : inspection.threads) {
+        for (const FutexWord& word : thread.words) {
+            if (const auto index = index_of(word.place.buffer))
+                slept_on.insert(history.buffer(*index).cpu);
+        }
+    }
+    std::vector<std::string> names;
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
+        if (!history.tolerated(cpu) || progress_->ended(cpu) || slept_on.contains(cpu)) continue;
+        names.push_back(fmt::format("CPU {} ({})", cpu,
+                                    history.buffer(history.present_buffer(cpu)).fault_detail));
+        finding.cpu = cpu;
+    }
+    if (names.empty()) return;
+    if (names.size() > 1) finding.cpu.reset();
+    const std::size_t more = names.size() - std::min(names.size(), kNamed);
+    names.resize(names.size() - more);
+    finding.message +=
+        "; neither refused nor slept on: " + fmt::format("{}", fmt::join(names, ", "));
+    if (more > 0) finding.message += fmt::format(" and {} more", more);
 }
 
 // Why somebody may run and run, as far as it shows in what is done again and again.

@@ -285,6 +285,7 @@ class Stage {
     void stop_at_malformed() const;
     void stop_at_lost_counter() const;
     void name_repeats(Finding& finding) const;
+    void name_forged(Finding& finding, const Inspection& inspection) const;
     void stop_at_retired(const Inspection& inspection) const;
     [[noreturn]] static void stop_with(Finding finding);
     Finding end_finding(const Ended& ended) const;
