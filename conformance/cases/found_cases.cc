@@ -63,7 +63,7 @@ bool act_at(Stage& stage, const Step& step, std::uint64_t k) {
 }
 
 void act_at_every(Stage& stage, const Step& step) {
-    const WalkLimit limit(stage);
+    WalkLimit limit(stage);
     for (std::uint64_t k = 1; k < kAccessesAtMost && act_at(stage, step, k); ++k) {
         if (limit.is_over()) return;
     }
@@ -196,7 +196,7 @@ CaseOutcome positions_pass(Stage& stage, std::uint64_t border, bool in_laps) {
             emit_some(stage, 0, 1, 70);
     };
     bool more = true;
-    const WalkLimit limit(stage);
+    WalkLimit limit(stage);
     for (std::uint64_t k = 1; more && k < kAccessesAtMost && !limit.is_over(); ++k) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;

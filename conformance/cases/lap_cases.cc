@@ -297,7 +297,7 @@ CaseOutcome tail_at_write_pos(Stage& stage) {
     stage.set_up(large_rings(stage));
     stage.start();
     stage.wait_asleep();
-    const WalkLimit limit(stage);
+    WalkLimit limit(stage);
     for (std::uint64_t k = 1; k < kAccessesAtMost && !stage.has_ended(0); ++k) {
         if (!tail_at_write_pos_at(stage, k) || limit.is_over()) break;
     }

@@ -266,7 +266,7 @@ class FasterProducer {
     }
 
     Stage& stage_;
-    const WalkLimit limit_;
+    WalkLimit limit_;
     int left_;
     bool is_reading_ = false;
     bool has_read_ = false;

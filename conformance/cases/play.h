@@ -68,15 +68,18 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
 
-// Ends a walk over all steps of a consumer that takes seconds for each: one that waits on each CPU
-// in turn. No verdict hangs on it.
+// Ends a walk over all steps of a consumer that takes long for each: one that waits on each CPU in
+// turn. No verdict hangs on it.
 class WalkLimit {
   public:
     explicit WalkLimit(const Stage& stage);
-    bool is_over() const { return std::chrono::steady_clock::now() > end_; }
+    // To be asked once for each step.
+    bool is_over();
 
   private:
-    std::chrono::steady_clock::time_point end_;
+    std::chrono::steady_clock::duration limit_;
+    std::chrono::steady_clock::time_point begin_;
+    int steps_ = 0;
 };
 
 // act_at_access for every k, until it sleeps before there is a k-th. One that spins before it
