@@ -196,12 +196,11 @@ void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
     std::vector<std::string> names;
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         if (!history.tolerated(cpu) || progress_->ended(cpu) || slept_on.contains(cpu)) continue;
+        if (names.empty()) finding.cpu = cpu;
         names.push_back(fmt::format("CPU {} ({})", cpu,
                                     history.buffer(history.present_buffer(cpu)).fault_detail));
-        finding.cpu = cpu;
     }
     if (names.empty()) return;
-    if (names.size() > 1) finding.cpu.reset();
     const std::size_t more = names.size() - std::min(names.size(), kNamed);
     names.resize(names.size() - more);
     finding.message +=
