@@ -328,6 +328,35 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     return stage.finish();
 }
 
+// The last CPUs end while the first one's last record is not written yet: the program must not.
+CaseOutcome exits_with_all_records(Stage& stage) {
+    constexpr std::chrono::milliseconds kHeld{300};
+    struct Hold {
+        bool is_armed = false;
+        pid_t tid = 0;
+    };
+    const auto hold = std::make_shared<Hold>();
+    stage.set_on_report_write([hold](const ReportWrite& write) {
+        if (!std::exchange(hold->is_armed, false)) return false;
+        hold->tid = write.tid;
+        return true;
+    });
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 3;
+    stage.set_up(setup);
+    stage.start();
+    stage.wait_asleep();
+    hold->is_armed = true;
+    stage.rings().emit(0, stage.rings().make_end());
+    if (stage.wait_until_or_asleep([hold] { return hold->tid != 0; }, 0)) {
+        for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu)
+            stage.rings().emit(cpu, stage.rings().make_end());
+        stage.hold_while(hold->tid, [] { return true; }, kHeld);
+    }
+    hold->is_armed = false;
+    return stage.finish();
+}
+
 CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 40;
     set_up_two(stage);
@@ -401,6 +430,12 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "write_pos itself is held before one of its writes; looks at the report when "
                      "the thread that has seen them enters a futex wait.",
                      "All of them stand in the report by then.", records_before_it_sleeps});
+    cases.push_back({"contract-4/exits-with-all-records", Level::must, "contract-4",
+                     "no thread's records are lost at the end",
+                     "The end event comes on CPU 0, and the thread that writes its record is held "
+                     "before it does; the end events of the others come meanwhile.",
+                     "The program goes on until all that it has read is written.",
+                     exits_with_all_records});
     cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
                      "a long time limit is no second look",
                      "An event comes at each access to the metadata page in turn, as in "

@@ -35,9 +35,10 @@ void add_points(std::vector<Clause>& clauses) {
                        "It stops a CPU after the end event, and only after it.",
                        {"contract-4/nothing-after-the-end", "contract-4/almost-the-end",
                         "contract-4/other-ends"}});
-    clauses.push_back({"contract 4 exit",
-                       "When all CPUs have ended it exits with status 0.",
-                       {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map"}});
+    clauses.push_back(
+        {"contract 4 exit",
+         "When all CPUs have ended it exits with status 0.",
+         {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map", "contract-4/exits-with-all-records"}});
 }
 
 void add_records(std::vector<Clause>& clauses) {

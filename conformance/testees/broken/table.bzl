@@ -2631,4 +2631,22 @@ static int attach_all(int* fds,"""),
     from += c->read_pos & (capacity_now - 1);"""),
         ],
     ),
+    dict(
+        name = "ends-when-all-have-seen-the-end",
+        wrong = "Ends when each thread has read its end event, whoever has still to write.",
+        clause = "contract-4",
+        case = "contract-4/exits-with-all-records",
+        edits = [
+            ("""
+        more = drain(c);
+        flush(c);
+""", """
+        static _Atomic int ended;
+        more = drain(c);
+        if (!more) ended++;
+        flush(c);
+        if (!more && ended == cpu_count) exit(0);
+"""),
+        ],
+    ),
 ]
