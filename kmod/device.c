@@ -4,11 +4,13 @@
  * is done elsewhere. Everything is copied back with no lock held (E14).
  */
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -181,6 +183,13 @@ static int begin_call(struct kmes_call* call, u8* staging, u64 max_event_bytes) 
 
 static void end_call(void) {
     migrate_enable();
+    /*
+     * A CPU that goes offline waits until the last task has left it. The scheduler moves a task
+     * when it schedules, but not one that must not migrate, and where nothing else runs on that CPU
+     * it does not schedule again: a task that calls without a pause, and was in a call when it was
+     * looked at, would keep its CPU from going for as long as it goes on.
+     */
+    if (unlikely(!cpu_active(raw_smp_processor_id()))) schedule();
 }
 
 static int emit(const struct kmes_ioctl_emit* event, u8* staging, u64 max_event_bytes) {

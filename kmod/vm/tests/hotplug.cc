@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <string>
 #include <thread>
 
 #include "support.h"
@@ -23,11 +24,13 @@ void set_online(bool is_online) {
 void goes_and_comes() {
     const Device device;
     std::atomic<bool> is_over = false;
-    // Where CPU 1 is gone, its thread runs elsewhere.
+    // Where CPU 1 is gone, its thread runs elsewhere. It is within a call nearly always, and there
+    // must not migrate: the CPU has to go all the same.
+    const std::string payload(30000, 'x');
     std::thread emitter([&] {
         const Device own;
         pin_to_cpu(1);
-        while (!is_over) EXPECT_EQUAL(own.emit("hotplug", "x"), 0);
+        while (!is_over) EXPECT_EQUAL(own.emit("hotplug", payload), 0);
     });
     std::uint64_t sequence = 0;
     for (int i = 0; i < 6; ++i) {
