@@ -363,7 +363,8 @@ void Tracer::Engine::resume(Thread& thread) {
     thread.now = StopKind::kNone;
     thread.deliver_signal = 0;
     thread.pending.reset();
-    if (++resumes_ == options_.simulate_lost_resume) return;
+    const bool counts = !options_.lose_resume_of_leader || thread.tid == thread.process;
+    if (counts && ++resumes_ == options_.simulate_lost_resume) return;
     // ESRCH: it has been killed, and its end will be received.
     ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
 }

@@ -109,6 +109,8 @@ struct TracerOptions {
     bool simulate_blind_stepper = false;
     // The so manieth time that a thread is let go, it is not; 0: never. For tests.
     uint64_t simulate_lost_resume = 0;
+    // Only the first thread of a process is counted: while it stands, nothing ends that process.
+    bool lose_resume_of_leader = false;
     // The testee's memory is at the same addresses in every run.
     bool fixed_addresses = false;
 };
