@@ -140,6 +140,30 @@ CaseOutcome gap_of_many(Stage& stage) {
         emit_some(stage, 0, lost + capacity(stage, 0) / kLeastEventBytes, kLeastEventBytes);
         stage.thaw();
     }
+    // In the middle of a burst: the numbers on both sides of the gap go through it together.
+    Step step = burst(stage, 0);
+    step.act = [&stage](const GuardHit&) {
+        emit_some(stage, 0, 66'000 + capacity(stage, 0) / kLeastEventBytes, kLeastEventBytes);
+    };
+    for (const std::uint64_t k : {3, 5, 9, 14}) act_at(stage, step, k);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// More events on one CPU than 16 bits can count, nearly all of them there at once.
+CaseOutcome seventy_thousand(Stage& stage) {
+    constexpr std::uint64_t kCapacity = std::uint64_t{4} << 20;
+    constexpr std::uint64_t kAtOnce = 66'000;
+    constexpr std::uint64_t kBytes = 48;
+    set_up_one_cpu(stage, kCapacity);
+    emit_some(stage, 0, kAtOnce, kBytes);
+    stage.start();
+    for (const std::uint64_t events : {1, 3000, 999}) {
+        stage.wait_asleep();
+        stage.freeze();
+        emit_some(stage, 0, events, kBytes);
+        stage.thaw();
+    }
     stage.wait_asleep();
     return stage.finish();
 }
@@ -297,8 +321,14 @@ void add_burst_cases(std::vector<Case>& cases) {
                      "It discards the event: read_pos < tail_pos.", torn_by_one});
     cases.push_back({"5.1.9/gap-of-many-events", Level::must, "5.1.9",
                      "a lap of very many small events",
-                     "300, 36,000 and 66,000 events of 30 bytes are overwritten at once.",
+                     "300, 36,000 and 66,000 events of 30 bytes are overwritten at once, the last "
+                     "also while it reads a burst.",
                      "It goes on at tail_pos; an L record counts what was lost.", gap_of_many});
+    cases.push_back(
+        {"5.1.8.1-6/seventy-thousand-events", Level::must, "5.1.8.1-6",
+         "more events of one CPU than 16 bits can count",
+         "66,000 small events are there when the testee attaches, and 4,000 come later.",
+         "Every event is delivered once, in order.", seventy_thousand});
 }
 
 void add_position_cases(std::vector<Case>& cases) {

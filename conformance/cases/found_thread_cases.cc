@@ -239,9 +239,9 @@ class SleepWatch {
 // round.
 class WriterHold {
   public:
-    WriterHold(Stage& stage, const SleepWatch& watch) : stage_(stage), watch_(watch) {
-        stage.set_on_report_write([this](const ReportWrite& write) {
-            if (left_ == 0 || watch_.has_looked(write.tid) || --left_ > 0) return false;
+    WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
+        stage.set_on_report_write([this, has_looked](const ReportWrite& write) {
+            if (left_ == 0 || has_looked(write.tid) || --left_ > 0) return false;
             held_ = write.tid;
             return true;
         });
@@ -250,19 +250,21 @@ class WriterHold {
     WriterHold(const WriterHold&) = delete;
     WriterHold& operator=(const WriterHold&) = delete;
 
-    // Until the round is over; the others have time to go to sleep while the thread is held.
-    void wait_asleep(int nth, std::chrono::milliseconds at_most) {
+    // Of what is emitted now. False: nobody was held, and everything is delivered.
+    bool wait_held(int nth) {
         left_ = nth;
         held_ = 0;
-        if (stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0))
-            stage_.hold_while(held_, [this] { return !watch_.has_blamed(); }, at_most);
+        const bool is_held = stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
         left_ = 0;
-        stage_.wait_asleep();
+        return is_held;
+    }
+    // The others go on in the meantime.
+    void keep_while(const std::function<bool()>& condition, std::chrono::milliseconds at_most) {
+        stage_.hold_while(held_, condition, at_most);
     }
 
   private:
     Stage& stage_;
-    const SleepWatch& watch_;
     int left_ = 0;
     pid_t held_ = 0;
 };
@@ -313,7 +315,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     SleepWatch watch(stage, "contract-3",
                      "CPU 0: it goes to sleep while the records of what it has read are not "
                      "all written");
-    WriterHold hold(stage, watch);
+    WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
     stage.start();
     // The last write, for one whose threads can be but few events apart; the first, for one that
     // writes many records at once.
@@ -322,8 +324,43 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
         if (stage.has_ended(0) || watch.has_blamed()) break;
         watch.guard(0, nullptr);
         emit_some(stage, 0, kBurst, 1500);
-        hold.wait_asleep(nth, std::exchange(at_most, kShort));
+        // The others have time to go to sleep.
+        if (hold.wait_held(nth))
+            hold.keep_while([&watch] { return !watch.has_blamed(); },
+                            std::exchange(at_most, kShort));
+        stage.wait_asleep();
         stage.release_guards();
+    }
+    return stage.finish();
+}
+
+// The thread that writes is held before its first record, while the others read on: what is handed
+// over piles up by more than a count of 8 bits, and of 16, can tell.
+CaseOutcome records_pile_up(Stage& stage) {
+    constexpr std::uint64_t kCapacity = std::uint64_t{4} << 20;
+    constexpr std::uint64_t kSmall = 40;
+    constexpr std::chrono::milliseconds kHeld{600};
+    std::set<pid_t> lookers;
+    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    stage.wait_asleep();
+    stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+        lookers.insert(hit.tid);
+        return Stage::AtGuard::step;
+    });
+    emit_some(stage, 0, 2, 100);
+    stage.wait_asleep();
+    stage.release_guards();
+    for (const std::uint32_t events : {256, 257, 300, 66'000}) {
+        if (stage.has_ended(0)) break;
+        emit_some(stage, 0, 1, 100);
+        if (!hold.wait_held(1)) break;
+        stage.freeze();
+        emit_some(stage, 0, events, kSmall);
+        stage.thaw();
+        hold.keep_while([&stage] { return !stage.asleep(0); }, kHeld);
+        stage.wait_asleep();
     }
     return stage.finish();
 }
@@ -430,6 +467,12 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "write_pos itself is held before one of its writes; looks at the report when "
                      "the thread that has seen them enters a futex wait.",
                      "All of them stand in the report by then.", records_before_it_sleeps});
+    cases.push_back({"contract-3/records-pile-up", Level::must, "contract-3",
+                     "many events wait to be written",
+                     "A thread that writes records and does not look at the ring itself is held "
+                     "before one of its writes, while 256, 257, 300 and 66,000 events come.",
+                     "Every event is delivered once, however many of them its threads hand over.",
+                     records_pile_up});
     cases.push_back({"contract-4/exits-with-all-records", Level::must, "contract-4",
                      "no thread's records are lost at the end",
                      "The end event comes on CPU 0, and the thread that writes its record is held "

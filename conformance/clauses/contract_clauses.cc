@@ -27,7 +27,8 @@ void add_points(std::vector<Clause>& clauses) {
          {"E11/begins-at-tail-pos", "5.1.8.1-2/lapped-moves-to-tail"}});
     clauses.push_back({"contract 3 lines",
                        "A record is a line; a write holds whole lines.",
-                       {"5.1.8.1-6/drain", "5.1.9/under-load", "contract-3/whole-lines"}});
+                       {"5.1.8.1-6/drain", "5.1.9/under-load", "contract-3/whole-lines",
+                        "contract-3/records-pile-up"}});
     clauses.push_back({"contract 3 in time",
                        "All records are written before the consumer goes to sleep on that CPU.",
                        {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps"}});

@@ -116,9 +116,10 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
           "5.1.8.1-5/torn-wherever-it-lies", "5.1.8.1-5/end-lapped-at-every-look",
           "5.1.8.1-5/torn-where-positions-pass-a-border", "5.1.8.1-5/backlog-torn-in-part",
           "5.1.8.1-5/large-event-torn", "5.1.8.1-5/overtaken-again-and-again"}});
-    clauses.push_back({"5.1.8.1 step 6",
-                       "A valid event is processed once, and the position moves by event_size.",
-                       {"5.1.8.1-6/drain", "event-model/every-small-size"}});
+    clauses.push_back(
+        {"5.1.8.1 step 6",
+         "A valid event is processed once, and the position moves by event_size.",
+         {"5.1.8.1-6/drain", "event-model/every-small-size", "5.1.8.1-6/seventy-thousand-events"}});
 }
 
 void add_wait_clauses(std::vector<Clause>& clauses) {

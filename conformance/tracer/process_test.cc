@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -144,9 +145,10 @@ TEST_P(ProcessTest, AFloodIsBoundedAndTold) {
 }
 
 TEST(Start, SaysWhyAProgramCannotBeStarted) {
-    const std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("tracer_test_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder);
+    // (Not named by the process: tests in sandboxes beside each other have the same numbers.)
+    std::string made = std::filesystem::temp_directory_path() / "tracer_test_XXXXXX";
+    ASSERT_NE(mkdtemp(made.data()), nullptr) << made;
+    const std::filesystem::path folder = made;
     std::ofstream(folder / "text") << "neither\n";
     std::ofstream(folder / "lost") << "#!/no/such/interpreter\n";
     std::filesystem::permissions(folder / "lost", std::filesystem::perms::owner_all);

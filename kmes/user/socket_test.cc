@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <system_error>
 #include <vector>
 
@@ -468,7 +469,8 @@ TEST_F(SocketTest, SocketThatWasLeftBehindIsReplaced) {
 }
 
 TEST_F(SocketTest, AbstractNamesServeToo) {
-    address_ = "@kmes-test-" + std::to_string(getpid());
+    // (Sandboxes beside each other have the same process numbers, and abstract names in common.)
+    address_ = "@kmes-test-" + std::to_string(std::random_device()());
     start(1);
     expect_alive();
     producer_->stop_serving();

@@ -132,6 +132,14 @@ BROKEN = [
         language = "c++",
     ),
     dict(
+        name = "handover-queue-count-in-8-bits",
+        wrong = "Counts what is in the queue in eight bits: with all 256 slots taken it looks " +
+                "empty.",
+        clause = "5.1.8.1-6",
+        case = "contract-3/records-pile-up",
+        language = "c++",
+    ),
+    dict(
         name = "handover-sleeps-before-written",
         wrong = "Goes to sleep while the thread that writes its records is still behind.",
         clause = "contract-3",

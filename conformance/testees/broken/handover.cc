@@ -34,6 +34,7 @@ namespace {
 enum Mistake {
     kNone,
     kQueueOneTooFull,
+    kQueueCountIn8Bits,
     kSleepsBeforeWritten,
     kTwoWriters,
     kCheckedThenHandedOver,
@@ -52,6 +53,7 @@ enum Mistake {
 
 constexpr std::pair<const char*, Mistake> kMistakes[] = {
     {"queue-one-too-full", kQueueOneTooFull},
+    {"queue-count-in-8-bits", kQueueCountIn8Bits},
     {"sleeps-before-written", kSleepsBeforeWritten},
     {"two-writers", kTwoWriters},
     {"checked-then-handed-over", kCheckedThenHandedOver},
@@ -74,7 +76,12 @@ bool is_wrong(Mistake name) {
     return mistake == name;
 }
 
-constexpr uint64_t kPage = 4096, kHeader = 29, kSlots = 64, kLarge = 4096;
+// All that a count of eight bits can tell apart, for the one that has such a count.
+uint64_t slot_count() {
+    return is_wrong(kQueueCountIn8Bits) ? 256 : 64;
+}
+
+constexpr uint64_t kPage = 4096, kHeader = 29, kMostSlots = 256, kLarge = 4096;
 constexpr int kAttach = 1091, kMostCpus = 256;
 constexpr char kEnd[] = "kmes.conformance.end";
 using Header = std::array<uint8_t, kHeader>;
@@ -107,7 +114,7 @@ struct Cpu {
     bool replaced = false;
     std::optional<Header> ahead;  // the header of the event at read_pos
     std::vector<uint8_t> copy;
-    std::array<Item, kSlots> slots;
+    std::array<Item, kMostSlots> slots;
     std::atomic<uint64_t> pushed{0}, popped{0};  // the reader's, the writer's
     uint64_t claimed = 0;                        // the writer's
     uint64_t last_sequence = 0;                  // the writer's
@@ -181,7 +188,7 @@ bool write_one(Cpu& c, std::mutex& claims) {
     {
         const std::lock_guard lock(claims);
         if (c.claimed == c.pushed.load(std::memory_order_acquire)) return false;
-        item = std::move(c.slots[c.claimed++ % kSlots]);
+        item = std::move(c.slots[c.claimed++ % slot_count()]);
     }
     write_all(text_of(c, item));
     c.popped.fetch_add(1, std::memory_order_release);
@@ -220,9 +227,11 @@ void wait_until_written(const Cpu& c) {
 
 void push(Cpu& c, Item&& item) {
     const uint64_t at = c.pushed.load();
-    const uint64_t room = is_wrong(kQueueOneTooFull) ? kSlots + 1 : kSlots;
-    while (at - c.popped.load(std::memory_order_acquire) >= room) std::this_thread::yield();
-    c.slots[at % kSlots] = std::move(item);
+    const uint64_t room = slot_count() + (is_wrong(kQueueOneTooFull) ? 1 : 0);
+    const uint64_t mask = is_wrong(kQueueCountIn8Bits) ? 0xff : ~uint64_t{0};
+    while (((at - c.popped.load(std::memory_order_acquire)) & mask) >= room)
+        std::this_thread::yield();
+    c.slots[at % slot_count()] = std::move(item);
     c.pushed.store(at + 1, std::memory_order_release);
     ring_bell();
 }

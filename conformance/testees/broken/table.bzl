@@ -2649,4 +2649,39 @@ static int attach_all(int* fds,"""),
 """),
         ],
     ),
+    dict(
+        name = "walk-of-16-bits",
+        wrong = "Refuses a buffer in which it walks over more than 65,535 events.",
+        clause = "5.1.8.1-6",
+        case = "5.1.8.1-6/seventy-thousand-events",
+        edits = [
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c) {
+    for (uint32_t walked = 0;; walked++) {
+        if (walked > UINT16_MAX) return refuse(c, "a walk without end");
+"""),
+        ],
+    ),
+    dict(
+        name = "gap-of-16-bits-in-a-burst",
+        wrong = "Keeps the sequence numbers of what it has not flushed as 16 bits behind the first.",
+        clause = "5.1.9",
+        case = "5.1.9/gap-of-many-events",
+        edits = [
+            ("""
+    const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
+""", """
+    static _Thread_local uint64_t first;
+    if (c->used == 0) first = event->sequence;
+    const uint64_t sequence = first + (uint16_t)(event->sequence - first);
+    const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
+"""),
+            ("""
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence,""", """
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, sequence,"""),
+        ],
+    ),
 ]
