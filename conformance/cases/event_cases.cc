@@ -120,6 +120,34 @@ CaseOutcome types(Stage& stage) {
     return stage.finish();
 }
 
+// For one that keeps types by a part of their bytes, or keeps only so many of them.
+CaseOutcome many_types(Stage& stage) {
+    constexpr int kTypes = 3000;
+    set_up_one_cpu(stage, 1 << 20);
+    std::vector<std::string> all;
+    for (const std::size_t length : {2, 8, 16, 63, 64, 65, 100, 257, 4096, 4097, 20000}) {
+        for (const std::size_t differs_at : {std::size_t{0}, length / 2, length - 1}) {
+            all.emplace_back(length, 'k');
+            all.back()[differs_at] = 'd';
+        }
+    }
+    for (int i = 0; i < kTypes; ++i)
+        all.push_back((i % 2 == 0 ? "type." : std::string(70, 't')) + std::to_string(i));
+    // More than 64 KiB of types together.
+    for (int i = 0; i < 5; ++i) all.emplace_back(40'000, static_cast<char>('a' + i));
+    stage.start();
+    for (int turn = 0; turn < 2; ++turn) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (const std::string& type : all)
+            stage.rings().emit(0,
+                               stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type));
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 CaseOutcome empty_payloads(Stage& stage) {
     emit_everywhere(stage, 3, 30);
     stage.start();
@@ -232,6 +260,9 @@ void add_event_cases(std::vector<Case>& cases) {
         "Types of 1 to thousands of bytes, of UTF-8 sequences of two to four bytes, with a zero "
         "byte inside.",
         types);
+    add("event-model/many-types", "event-model", "thousands of types at once",
+        "3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, twice.",
+        many_types);
     add("event-model/empty-payload", "event-model", "payloads of zero bytes",
         "Events without a payload, between others.", empty_payloads);
     add("event-model/longer-header", "event-model", "headers longer than 29 + type_len",

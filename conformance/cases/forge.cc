@@ -50,8 +50,10 @@ void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
 }
 
 CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
-                        const std::function<void(std::uint32_t cpu)>& forge) {
+                        const std::function<void(std::uint32_t cpu)>& forge,
+                        std::uint64_t capacity_bytes) {
     RingsSetup setup = stage.default_setup();
+    if (capacity_bytes != 0) setup.capacity_bytes = capacity_bytes;
     setup.cpus = forged_cpus + kSoundCpus;
     // Far from 0: there is room to go back, and a wrong capacity shows in every address.
     setup.start_positions.assign(setup.cpus, kStartPosition);

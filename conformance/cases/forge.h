@@ -51,8 +51,10 @@ enum class Moment {
 // Machines of many CPUs: `forge` is called for each of the first `forged_cpus`, two more are sound.
 // The sound ones must be drained whatever becomes of the others; in the end the testee has refused
 // each forged CPU, or rests with it.
+// capacity_bytes 0: as the command line says.
 CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
-                        const std::function<void(std::uint32_t cpu)>& forge);
+                        const std::function<void(std::uint32_t cpu)>& forge,
+                        std::uint64_t capacity_bytes = 0);
 
 }  // namespace kmes::conformance
 

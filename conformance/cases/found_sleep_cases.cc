@@ -19,6 +19,33 @@ CaseOutcome event_after_nothing(Stage& stage, std::int64_t told) {
     return stage.finish();
 }
 
+// Whoever learns from wakes for nothing has learnt it by then.
+constexpr int kWakes = 20;
+
+CaseOutcome event_after_many(Stage& stage, std::int64_t told) {
+    set_up_one_cpu(stage);
+    stage.set_wake_result(told);
+    stage.start();
+    stage.wait_asleep();
+    act_at_every_access_after_nothing(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); }, kWakes);
+    return stage.finish();
+}
+
+CaseOutcome swap_after_many(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.set_nudging(false);
+    stage.wait_asleep();
+    act_at_every_access_after_nothing(
+        stage, 0,
+        [&stage] {
+            stage.resize(stage.capacity_bytes());
+            emit_some(stage, 0, 1, 70);
+        },
+        kWakes);
+    return stage.finish();
+}
+
 CaseOutcome swap_after_nothing(Stage& stage, std::int64_t told) {
     set_up_one_cpu(stage);
     stage.set_wake_result(told);
@@ -255,6 +282,26 @@ void add_ways_back_to_sleep(const AddCase& add) {
         "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit; its buffer is "
         "replaced before each of its next accesses to the metadata page in turn.",
         kFollows, [](Stage& stage) { return swap_after_nothing(stage, -ETIMEDOUT); });
+    add("5.1.8.2-6/event-after-many-wakes-for-nothing", Level::must, "5.1.8.2-6",
+        "an event at every step after twenty wakes without one",
+        "The sleeping consumer is woken twenty times without an event; an event comes before each "
+        "of its accesses to the metadata page after the last wake in turn.",
+        kDelivers, [](Stage& stage) { return event_after_many(stage, 0); });
+    add("5.1.8.2-6/event-after-many-interruptions", Level::must, "5.1.8.2-6",
+        "an event at every step after twenty interrupted waits",
+        "The wait of the sleeping consumer returns EINTR twenty times; an event comes before each "
+        "of its accesses to the metadata page after the last in turn.",
+        kDelivers, [](Stage& stage) { return event_after_many(stage, -EINTR); });
+    add("5.1.8.2-6/event-after-many-timeouts", Level::must, "5.1.8.2-6",
+        "an event at every step after twenty waits that timed out",
+        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit, twenty times; "
+        "an event comes before each of its accesses to the metadata page after the last in turn.",
+        kDelivers, [](Stage& stage) { return event_after_many(stage, -ETIMEDOUT); });
+    add("E3/swap-after-many-wakes-for-nothing", Level::erratum, "E3",
+        "a swap at every step after twenty wakes without an event",
+        "The sleeping consumer is woken twenty times without an event; its buffer is replaced "
+        "before each of its accesses to the metadata page after the last wake in turn.",
+        kFollows, swap_after_many);
     add("E3/swap-before-any-event", Level::erratum, "E3", "a swap at every step before any event",
         "The consumer of a CPU that never had an event is woken for nothing; its buffer is "
         "replaced before each of its next accesses to the metadata page in turn.",

@@ -48,19 +48,16 @@ void hold_for_the_other(Stage& stage, const GuardHit& hit) {
     });
 }
 
-// CPU 0's thread is held at its n-th access to the pages of an event of its own.
-CaseOutcome in_the_middle_of_an_event(Stage& stage) {
-    constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
-    set_up_two(stage);
+// CPU 0's thread is held at its n-th access to some pages, those of an event among them.
+struct Point {
+    std::uint64_t first_page;
+    std::uint64_t pages;
+    int access;
+};
+
+CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
+                                      const std::vector<Point>& points) {
     stage.start();
-    struct Point {
-        std::uint64_t first_page;
-        std::uint64_t pages;
-        int access;
-    };
-    // The metadata page at each look; the data at its begin, and at the third page of the event.
-    std::vector<Point> points{{1, 1, 1}, {1, 1, 2}, {3, 1, 1}};
-    for (int access = 1; access <= 10; ++access) points.push_back({0, 1, access});
     for (const Point& point : points) {
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) fill_up_to(stage, cpu, 0);
         stage.wait_asleep();
@@ -70,15 +67,34 @@ CaseOutcome in_the_middle_of_an_event(Stage& stage) {
         stage.guard(0, point.first_page, point.pages, [&](const GuardHit& hit) {
             if (held || --left > 0) return Stage::AtGuard::step;
             held = true;
-            emit_some(stage, 1, 2, kEventBytes);
+            emit_some(stage, 1, 2, event_bytes);
             hold_for_the_other(stage, hit);
             return Stage::AtGuard::release;
         });
-        emit_some(stage, 0, 1, kEventBytes);
+        emit_some(stage, 0, 1, event_bytes);
         stage.wait_asleep();
         stage.release_guards();
     }
     return stage.finish();
+}
+
+CaseOutcome in_the_middle_of_events(Stage& stage) {
+    set_up_two(stage);
+    // The metadata page at each look; the data at its begin, and at the third page of the event.
+    std::vector<Point> points{{1, 1, 1}, {1, 1, 2}, {3, 1, 1}};
+    for (int access = 1; access <= 10; ++access) points.push_back({0, 1, access});
+    return in_the_middle_of_an_event(stage, 3 * kPageBytes - 100, points);
+}
+
+// What is too rare to have room for each CPU.
+CaseOutcome in_the_middle_of_large_events(Stage& stage) {
+    constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    setup.capacity_bytes = 4 * kMebibyte;
+    stage.set_up(setup);
+    return in_the_middle_of_an_event(stage, kMebibyte + kMebibyte / 2,
+                                     {{1, 1, 1}, {200, 1, 1}, {383, 1, 1}});
 }
 
 // CPU 0's thread is held at its n-th access to the buffer that it has just mapped, while CPU 1
@@ -317,6 +333,8 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
                      "all written");
     WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
     stage.start();
+    // What was written for another CPU is no record of this one.
+    emit_some(stage, 1, 400, 60);
     // The last write, for one whose threads can be but few events apart; the first, for one that
     // writes many records at once.
     for (const int nth : {1, 2, 40, 39, 20, 5, 30, 3}) {
@@ -365,8 +383,85 @@ CaseOutcome records_pile_up(Stage& stage) {
     return stage.finish();
 }
 
-// The last CPUs end while the first one's last record is not written yet: the program must not.
-CaseOutcome exits_with_all_records(Stage& stage) {
+// G records of CPU 0.
+std::size_t changes_told(const Stage& stage) {
+    const std::vector<Record>& records = stage.records().records();
+    return static_cast<std::size_t>(
+        std::count_if(records.begin(), records.end(), [](const Record& record) {
+            return record.kind == RecordKind::generation && record.cpu == 0;
+        }));
+}
+
+// With every thread blocked, no record is on its way any more.
+bool tells_the_change(Stage& stage, std::size_t told_before) {
+    constexpr int kLooks = 100;
+    constexpr int kAgree = 3;
+    int blocked = 0;
+    for (int look = 0; look < kLooks && blocked < kAgree; ++look) {
+        stage.let_run(2);
+        if (stage.tracer().inspect().all_blocked && stage.asleep(0)) ++blocked;
+        stage.rings().spurious_wake(1);  // reads the report
+        if (changes_told(stage) > told_before || stage.has_ended(0)) return true;
+        stage.wait_asleep();
+    }
+    return blocked < kAgree;
+}
+
+// The same while a thread that writes the records of another is held: the other must wait for it.
+bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_before,
+                          std::uint64_t sleeps_before) {
+    constexpr std::chrono::milliseconds kHeld{200};
+    const auto sleeps = [&] { return stage.sleeps(0) > sleeps_before && stage.asleep(0); };
+    const auto is_told = [&] {
+        stage.rings().spurious_wake(1);  // reads the report
+        return changes_told(stage) > told_before;
+    };
+    // It may sleep before the other comes to write.
+    if (!hold.wait_held(1)) return !sleeps() || is_told();
+    bool waits = true;
+    hold.keep_while(
+        [&] {
+            if (sleeps()) waits = is_told();
+            return waits && !stage.has_ended(0);
+        },
+        kHeld);
+    return waits;
+}
+
+CaseOutcome change_is_told(Stage& stage) {
+    constexpr int kChanges = 4;
+    std::set<pid_t> lookers;
+    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    set_up_two(stage);
+    stage.start();
+    for (int change = 0; change < kChanges; ++change) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+            lookers.insert(hit.tid);
+            return Stage::AtGuard::step;
+        });
+        emit_some(stage, 0, 1, 100);
+        stage.wait_asleep();
+        stage.release_guards();
+        stage.rings().spurious_wake(1);
+        stage.wait_asleep();
+        const std::size_t told = changes_told(stage);
+        const std::uint64_t sleeps = stage.sleeps(0);
+        stage.rings().swap(0, SwapSpec{stage.capacity_bytes()});
+        const bool waits = change < kChanges / 2 || waits_for_the_record(stage, hold, told, sleeps);
+        stage.wait_asleep();
+        if (waits && tells_the_change(stage, told)) continue;
+        stage.blame("contract-3",
+                    "CPU 0: it sleeps in the next buffer, and its G record is not written");
+        break;
+    }
+    return stage.finish();
+}
+
+// The thread that writes the record of the end event of `cpu` is held before it does; the end
+// events of the CPUs behind it come meanwhile. The program must not end.
+CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32_t cpu) {
     constexpr std::chrono::milliseconds kHeld{300};
     struct Hold {
         bool is_armed = false;
@@ -379,15 +474,20 @@ CaseOutcome exits_with_all_records(Stage& stage) {
         return true;
     });
     RingsSetup setup = stage.default_setup();
-    setup.cpus = 3;
+    setup.cpus = cpus;
     stage.set_up(setup);
     stage.start();
+    for (std::uint32_t before = 0; before < cpu; ++before) {
+        stage.wait_asleep();
+        stage.rings().emit(before, stage.rings().make_end());
+        stage.wait_delivered(before);
+    }
     stage.wait_asleep();
     hold->is_armed = true;
-    stage.rings().emit(0, stage.rings().make_end());
-    if (stage.wait_until_or_asleep([hold] { return hold->tid != 0; }, 0)) {
-        for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu)
-            stage.rings().emit(cpu, stage.rings().make_end());
+    stage.rings().emit(cpu, stage.rings().make_end());
+    if (stage.wait_until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
+        for (std::uint32_t behind = cpu + 1; behind < stage.cpus(); ++behind)
+            stage.rings().emit(behind, stage.rings().make_end());
         stage.hold_while(hold->tid, [] { return true; }, kHeld);
     }
     hold->is_armed = false;
@@ -442,7 +542,14 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "The thread that reads an event of CPU 0 is held at an access to it, while "
                      "events of CPU 1 come; in turn at the data and at each look at the metadata.",
                      "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
-                     in_the_middle_of_an_event});
+                     in_the_middle_of_events});
+    cases.push_back(
+        {"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
+         "two large events of two CPUs at the same time",
+         "The thread that reads an event of 1.5 MiB of CPU 0 is held at its first page, "
+         "at one in the middle and at the last, while such events of CPU 1 come.",
+         "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
+         in_the_middle_of_large_events});
     cases.push_back({"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
                      "two CPUs change their buffers at the same time",
                      "The thread that moves to CPU 0's new buffer is held at each of its accesses "
@@ -478,7 +585,18 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "The end event comes on CPU 0, and the thread that writes its record is held "
                      "before it does; the end events of the others come meanwhile.",
                      "The program goes on until all that it has read is written.",
-                     exits_with_all_records});
+                     [](Stage& stage) { return exits_with_all_records(stage, 3, 0); }});
+    cases.push_back({"contract-4/exits-behind-its-last-record", Level::must, "contract-4",
+                     "the last record is not lost at the end",
+                     "The end event comes on the last of three CPUs, and the thread that writes "
+                     "its record is held before it does.",
+                     "The program goes on until all that it has read is written.",
+                     [](Stage& stage) { return exits_with_all_records(stage, 3, 2); }});
+    cases.push_back({"contract-3/a-change-is-told-before-it-sleeps", Level::must, "contract-3",
+                     "a change of buffers is told before it sleeps",
+                     "The buffer is replaced, and nothing comes; looks at the report when the "
+                     "testee sleeps in the next one, and none of its threads runs.",
+                     "The G record stands in the report by then.", change_is_told});
     cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
                      "a long time limit is no second look",
                      "An event comes at each access to the metadata page in turn, as in "

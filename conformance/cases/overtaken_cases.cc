@@ -24,9 +24,29 @@ constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
 // How what overwrites it comes.
 enum class Published { at_once, later };
 
+// Small events, of so many bytes together: what grows for a large event must not have grown before.
+void emit_small(Stage& stage, std::uint64_t bytes) {
+    constexpr std::uint64_t kSmall = 8 * kPageBytes;
+    for (; bytes > 2 * kSmall; bytes -= kSmall) emit_some(stage, 0, 1, kSmall);
+    stage.rings().emit_bytes(0, bytes);
+}
+
+// What comes next lies at the begin of the region, and the consumer sleeps. False: it has refused
+// the buffer, and the judge says whether rightly.
+bool go_to_the_begin(Stage& stage) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return false;
+    const std::uint64_t size = capacity(stage, 0);
+    std::uint64_t left = (0 - write_pos(stage, 0)) & (size - 1);
+    if (left < kLeastEventBytes) left += size;
+    emit_small(stage, left);
+    stage.wait_asleep(0);
+    return true;
+}
+
 // One event, and no more, is overwritten: one of the same size comes to stand in its place.
 void overwrite_newest(Stage& stage, std::uint64_t event_bytes, Published published) {
-    stage.rings().emit_bytes(0, capacity(stage, 0) - event_bytes);
+    emit_small(stage, capacity(stage, 0) - event_bytes);
     EventSpec over = stage.rings().make(event_bytes);
     if (published == Published::at_once)
         stage.rings().emit(0, std::move(over));
@@ -36,13 +56,19 @@ void overwrite_newest(Stage& stage, std::uint64_t event_bytes, Published publish
 
 CaseOutcome half_written(Stage& stage) {
     stage.start();
-    for (std::uint64_t page = 0; page < kPages && !stage.has_ended(0); ++page) {
-        stage.wait_asleep();
-        fill_up_to(stage, 0, 0);
-        stage.wait_asleep(0);
-        overwrite_under_read(
-            stage, page, 1, [&stage] { emit_some(stage, 0, 1, kVictimBytes); },
-            [&stage] { overwrite_newest(stage, kVictimBytes, Published::later); });
+    for (const std::size_t type_bytes : {std::size_t{1}, kVictimBytes - kHeaderBytesBeforeType}) {
+        for (std::uint64_t page = 0; page < kPages && !stage.has_ended(0); ++page) {
+            stage.wait_asleep();
+            fill_up_to(stage, 0, 0);
+            stage.wait_asleep(0);
+            overwrite_under_read(
+                stage, page, 1,
+                [&stage, type_bytes] {
+                    stage.rings().emit(
+                        0, stage.rings().make(kVictimBytes, std::string(type_bytes, 'h')));
+                },
+                [&stage] { overwrite_newest(stage, kVictimBytes, Published::later); });
+        }
     }
     return stage.finish();
 }
@@ -152,6 +178,35 @@ CaseOutcome plausible_header(Stage& stage) {
     return stage.finish();
 }
 
+// The same of events that were delivered from the buffer before: one that goes over them by their
+// sizes goes on where a torn one leads it.
+CaseOutcome plausible_header_in_a_scan(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    const std::uint64_t follower = follower_bytes(stage);
+    for (const std::uint64_t more : {follower / 3, follower, 2 * follower - 100}) {
+        if (!go_to_the_begin(stage)) break;
+        const std::uint64_t position = write_pos(stage, 0);
+        emit_some(stage, 0, 1, kVictimBytes);
+        emit_some(stage, 0, kFollowers, follower);
+        stage.wait_asleep();
+        bool is_done = false;
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            if (is_done || !stage.is_present(mapped, 0)) return;
+            stage.guard(0, 1, 1, [&](const GuardHit&) {
+                is_done = true;
+                forge_oldest(stage, position, static_cast<std::uint32_t>(kVictimBytes + more));
+                return Stage::AtGuard::release;
+            });
+        });
+        stage.resize(stage.capacity_bytes());
+        stage.wait_asleep();
+        stage.set_on_mapped(nullptr);
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
 // Far more is unread than anybody copies at once; a part of it is overwritten while the first of it
 // is read.
 CaseOutcome backlog_torn(Stage& stage) {
@@ -187,19 +242,30 @@ CaseOutcome backlog_torn(Stage& stage) {
 
 // -- By size, and by number -------------------------------------------------------------------
 
-// An event that many would not copy as they copy others: at its first page, in its middle, at its
-// last.
-void tear_large(Stage& stage, std::uint64_t pages) {
+// Without a payload it is all header: a long type, and what a later version may have behind it.
+EventSpec large_event(Stage& stage, std::uint64_t event_bytes, bool has_payload) {
+    constexpr std::uint64_t kTypeBytes = 60'000;
+    if (has_payload) return stage.rings().make(event_bytes, "l");
+    return stage.rings().make(event_bytes, std::string(kTypeBytes, 'l'),
+                              event_bytes - kHeaderBytesBeforeType - kTypeBytes);
+}
+
+// An event that many would not copy as they copy others.
+void tear_large(Stage& stage, std::uint64_t pages, std::uint64_t stopped_at, bool has_payload) {
     const std::uint64_t event_bytes = pages * kPageBytes - 64;
-    for (const std::uint64_t stopped_at : {std::uint64_t{0}, pages / 2, pages - 1}) {
-        stage.wait_asleep();
-        if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
-        fill_up_to(stage, 0, 0);
-        stage.wait_asleep(0);
-        overwrite_under_read(
-            stage, stopped_at, 1, [&] { emit_some(stage, 0, 1, event_bytes); },
-            [&] { overwrite_newest(stage, event_bytes, Published::at_once); });
-    }
+    if (!go_to_the_begin(stage)) return;
+    bool is_done = false;
+    stage.guard(0, 1 + stopped_at, 1, [&](const GuardHit&) {
+        overwrite_newest(stage, event_bytes, Published::at_once);
+        is_done = true;
+        return Stage::AtGuard::release;
+    });
+    const std::uint64_t calls = stage.tracer().redirected_calls();
+    stage.rings().emit(0, large_event(stage, event_bytes, has_payload));
+    stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
+    if (!is_done) stop_unseen(stage, calls);
+    stage.wait_asleep(0);
+    stage.release_guards();
 }
 
 // At its last access to the last page: for one that goes over an event more than once.
@@ -207,10 +273,7 @@ void tear_large_at_last(Stage& stage, std::uint64_t pages) {
     const std::uint64_t event_bytes = pages * kPageBytes - 64;
     std::uint64_t looks = 0;
     for (const bool is_torn : {false, true}) {
-        stage.wait_asleep();
-        if (stage.has_ended(0)) return;
-        fill_up_to(stage, 0, 0);
-        stage.wait_asleep(0);
+        if (!go_to_the_begin(stage)) return;
         std::uint64_t left = looks;
         stage.guard(0, pages, 1, [&](const GuardHit&) {
             if (!is_torn) ++looks;
@@ -228,9 +291,52 @@ CaseOutcome large_event_torn(Stage& stage) {
     constexpr std::uint64_t kCapacity = 4 << 20;
     set_up_one_cpu(stage, kCapacity);
     stage.start();
+    // Each is the largest that it has seen: for one whose copy grows on the way.
+    struct Growing {
+        std::uint64_t pages, stopped_at;
+    };
+    for (const auto& [pages, stopped_at] :
+         {Growing{40, 39}, Growing{90, 70}, Growing{190, 180}, Growing{400, 250}})
+        tear_large(stage, pages, stopped_at, true);
+    // At its first page, in its middle, at its last.
     for (const std::uint64_t pages : {20, 80, 300, 500}) {
-        tear_large(stage, pages);
+        for (const std::uint64_t stopped_at : {std::uint64_t{0}, pages / 2, pages - 1})
+            tear_large(stage, pages, stopped_at, true);
+        tear_large(stage, pages, 5, false);
         tear_large_at_last(stage, pages);
+    }
+    return stage.finish();
+}
+
+// When it has looked at tail_pos for the k-th time, and before it does anything else. Behind its
+// last look it has read all that it needs.
+CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
+    constexpr std::uint64_t kPagesOfIt = 300;
+    constexpr std::uint64_t kLooks = 24;
+    constexpr std::uint64_t kEventBytes = kPagesOfIt * kPageBytes - 64;
+    // Where the header was is the middle of another one.
+    constexpr std::uint64_t kOverBytes = 50'000;
+    set_up_one_cpu(stage, 4 << 20);
+    stage.start();
+    WalkLimit limit(stage);
+    for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
+        if (!go_to_the_begin(stage)) break;
+        std::uint64_t looks = 0;
+        const auto is_look = [](const GuardHit& hit) {
+            return hit.place.offset_bytes == kTailPosOffset;
+        };
+        stage.guard(
+            0, 0, 1,
+            [&](const GuardHit&) {
+                return looks > k ? Stage::AtGuard::release : Stage::AtGuard::step;
+            },
+            [&](const GuardHit& hit, const GuardStep&) {
+                if (is_look(hit) && ++looks == k) lap(stage, 0, kOverBytes);
+            });
+        stage.rings().emit(0, large_event(stage, kEventBytes, true));
+        stage.wait_asleep(0);
+        stage.release_guards();
+        if (looks < k) break;
     }
     return stage.finish();
 }
@@ -299,8 +405,9 @@ void add_overtaken_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
         "overwritten by an event that is not published yet",
-        "The testee is stopped at its first access to each page of an event of four pages in turn; "
-        "tail_pos moves to the end of the event, another one is written over it, and write_pos "
+        "The testee is stopped at its first access to each page of an event of four pages in turn, "
+        "with a payload and without one; tail_pos moves to the end of the event, another one is "
+        "written over it, and write_pos "
         "stays where it is until the testee sleeps.",
         "It sees at tail_pos, not at write_pos, that the event was overwritten, and discards it.",
         half_written);
@@ -323,6 +430,14 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "Nothing of a torn header is used for the decision whether it was torn, or for where to go "
         "on: it goes on at tail_pos.",
         plausible_header);
+    add("E21/torn-to-a-plausible-header-while-it-scans", Level::erratum, "E21",
+        "a header is torn while it finds its place in the next buffer",
+        "All that is in the ring was delivered, and survives a change of the buffer. When the "
+        "testee comes to the first event there, that one is overwritten: the bytes there are those "
+        "of its header, with an event_size that takes in some of the events behind it.",
+        "It looks at tail_pos behind every event, those that it knows among them, before it goes "
+        "on by its size.",
+        plausible_header_in_a_scan);
     add("5.1.8.1-5/backlog-torn-in-part", Level::must, "5.1.8.1-5",
         "a part of a large backlog is overwritten",
         "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
@@ -337,6 +452,12 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "However large an event is, it looks at tail_pos when it has read all of it, and discards "
         "it.",
         large_event_torn);
+    add("5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+        "a large event is overwritten behind each look at tail_pos",
+        "Events of 1.2 MiB; when the testee has looked at tail_pos for the first time, the second, "
+        "and so on, the ring is lapped.",
+        "Nothing of an event is read behind the last look at tail_pos.",
+        large_event_lapped_behind_looks);
     add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
         "overtaken six hundred times in a row",
         "The ring is full of unread events. All of them are overwritten when the testee has looked "

@@ -105,12 +105,14 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     return accesses >= k;
 }
 
-void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& wake,
-                 const std::function<void()>& act) {
+void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& prepare,
+                 const std::function<void()>& wake, const std::function<void()>& act) {
     WalkLimit limit(stage);
     for (const Counted counted : {Counted::all, Counted::first_of_each}) {
         std::uint64_t k = 1;
-        while (k < kAccessesAtMost && act_at(stage, cpu, k, counted, wake, act)) {
+        while (k < kAccessesAtMost) {
+            prepare();
+            if (!act_at(stage, cpu, k, counted, wake, act)) break;
             if (limit.is_over()) return;
             ++k;
         }
@@ -139,13 +141,25 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
     return act_at(stage, cpu, k, Counted::all, [&] { emit_some(stage, cpu, 1, 100); }, act);
 }
 
+bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
+                      const std::function<void()>& wake, const std::function<void()>& act) {
+    return act_at(stage, cpu, k, Counted::all, wake, act);
+}
+
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act) {
-    act_at_each(stage, cpu, [&] { emit_some(stage, cpu, 1, 100); }, act);
+    act_at_each(stage, cpu, [] {}, [&] { emit_some(stage, cpu, 1, 100); }, act);
 }
 
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
-                                       const std::function<void()>& act) {
-    act_at_each(stage, cpu, [&] { wake_for_nothing(stage, cpu); }, act);
+                                       const std::function<void()>& act, int wakes) {
+    const auto wake = [&] { wake_for_nothing(stage, cpu); };
+    const auto wake_before = [&] {
+        for (int i = 1; i < wakes && !stage.has_ended(cpu); ++i) {
+            stage.wait_asleep();
+            wake();
+        }
+    };
+    act_at_each(stage, cpu, wake_before, wake, act);
 }
 
 void overwrite_all(Stage& stage,

@@ -27,6 +27,7 @@ void add_event_cases(std::vector<Case>& cases);
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
 void add_overtaken_cases(std::vector<Case>& cases);
+void add_backlog_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
@@ -67,6 +68,9 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 // or has refused the buffer.
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
+// The same, where it is woken by what `wake` emits.
+bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
+                      const std::function<void()>& wake, const std::function<void()>& act);
 
 // Ends a walk over all steps of a consumer that takes long for each: one that waits on each CPU in
 // turn. No verdict hangs on it.
@@ -87,9 +91,9 @@ class WalkLimit {
 // to each field is counted: so what it does after its spin is reached, too.
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
 
-// The same behind a wake that no event caused.
+// The same behind a wake that no event caused; behind `wakes` of them, one after the other.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
-                                       const std::function<void()>& act);
+                                       const std::function<void()>& act, int wakes = 1);
 
 // Overwrites all that is in the buffer of CPU 0 with payloads that `fill` has changed, each of an
 // event that will stand at `position`. The first header is behind where the oldest one was.

@@ -16,6 +16,7 @@ const std::vector<Case>& all_cases() {
         add_drain_cases(made);
         add_lap_cases(made);
         add_overtaken_cases(made);
+        add_backlog_cases(made);
         add_sleep_cases(made);
         add_store_buffer_cases(made);
         add_resize_cases(made);

@@ -195,7 +195,7 @@ CaseOutcome generation_jumps(Stage& stage) {
     set_up_one_cpu(stage);
     stage.start();
     stage.set_nudging(false);  // beyond those that make the jump
-    for (const int jump : {4, 16, 256}) {
+    for (const int jump : {4, 16, 256, 65536}) {
         stage.wait_asleep();
         stage.freeze();
         const BufferIndex old_buffer = stage.rings().history().present_buffer(0);
@@ -282,6 +282,27 @@ CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
     return stage.finish();
 }
 
+// The end event is the last of a buffer that is replaced: on a CPU for each access at which that
+// may happen.
+CaseOutcome end_at_every_step(Stage& stage) {
+    constexpr std::uint32_t kAccesses = 14;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kAccesses + 1;
+    stage.set_up(setup);
+    stage.start();
+    stage.set_nudging(false);
+    WalkLimit limit(stage);
+    for (std::uint32_t cpu = 0; cpu < kAccesses && !limit.is_over(); ++cpu) {
+        stage.wait_asleep();
+        const bool came = act_at_access(stage, cpu, cpu + 1, [&stage, cpu] {
+            stage.rings().emit(cpu, stage.rings().make_end());
+            stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
+        });
+        if (!came) break;
+    }
+    return stage.finish();
+}
+
 // Retired buffers that are still open or mapped when everybody has long moved on.
 CaseOutcome closes_what_it_leaves(Stage& stage) {
     stage.start();
@@ -315,9 +336,9 @@ void add_swap_cases(const AddCase& add) {
     add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes and no event",
         "Two resizes, without events, while the testee stands still.",
         "It ends up in the newest buffer.", [](Stage& stage) { return two_at_once(stage, false); });
-    add("E15/generation-jumps", Level::erratum, "E15", "generation moves by 4, 16 and 256 at once",
+    add("E15/generation-jumps", Level::erratum, "E15", "generation moves by 4 to 65,536 at once",
         "A resize while the testee stands still, and nudges of the retired buffer until its "
-        "generation is 4, 16 and 256 more than the testee has read.",
+        "generation is 4, 16, 256 and 65,536 more than the testee has read.",
         "Any change of generation is a change.", generation_jumps);
     add("E21/swaps-without-events-between", Level::erratum, "E21",
         "several resizes with nothing new between", "Four resizes, one after the other, no events.",
@@ -355,6 +376,11 @@ void add_resize_cases(std::vector<Case>& cases) {
         "A resize to a quarter of the capacity, with events before and after.",
         "It attaches again, reads the new capacity, and goes on without a loss or a double.",
         shrink);
+    add("E10/end-at-every-step", Level::erratum, "E10", "an end event, then another buffer",
+        "Before an access to the metadata page, another on each CPU, the end event comes, and the "
+        "buffer is replaced.",
+        "It delivers the end event of the old buffer, or of the new one, and ends that CPU.",
+        end_at_every_step);
     add("5.1.8.3-5/nothing-twice", Level::must, "5.1.8.3-5", "what was copied is not new",
         "A resize when all events have been delivered; the new buffer holds copies of them.",
         "None is delivered again.", nothing_twice);

@@ -40,7 +40,7 @@ constexpr int kEvents = 5;
 
 // Five events, of which number `which` is forged.
 CaseOutcome forged_sizes(Stage& stage, int which, Moment moment) {
-    return play_forged(stage, std::size(kForged), moment, [&stage, which](std::uint32_t cpu) {
+    const auto forge = [&stage, which](std::uint32_t cpu) {
         const ForgedHeader& forged = kForged[cpu];
         tolerate(stage, cpu,
                  fmt::format("event_size {}, header_size {}, type_len {}", forged.event_size,
@@ -49,7 +49,57 @@ CaseOutcome forged_sizes(Stage& stage, int which, Moment moment) {
             const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
             if (i == which) forge_header(stage, cpu, emitted.position, forged);
         }
+    };
+    return play_forged(stage, std::size(kForged), moment, forge);
+}
+
+// Each alone would be refused by its own bound; a write_pos far ahead makes room for a size that
+// leads out of the mapping.
+CaseOutcome forged_size_and_position(Stage& stage) {
+    struct Forged {
+        std::uint32_t event_size;
+        std::uint64_t ahead;
+    };
+    static constexpr Forged kBoth[] = {{0xffffffff, std::uint64_t{1} << 40},
+                                       {0xffffffff, 0xffffffff},
+                                       {0x7fffffff, std::uint64_t{1} << 31},
+                                       {0x10000000, std::uint64_t{1} << 62},
+                                       {0x00400000, std::uint64_t{1} << 23}};
+    return play_forged(stage, std::size(kBoth), Moment::before_the_attach, [&](std::uint32_t cpu) {
+        const Forged& forged = kBoth[cpu];
+        tolerate(stage, cpu,
+                 fmt::format("event_size {}, write_pos {} ahead", forged.event_size, forged.ahead));
+        const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+        forge_header(stage, cpu, emitted.position, {forged.event_size, 30, 1});
+        const History& history = stage.rings().history();
+        const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+        forge_positions(stage, cpu, buffer.write_pos + forged.ahead, buffer.tail_pos);
     });
+}
+
+// The same of events that are larger than 16 bits, and what is copied at once, can tell.
+constexpr std::uint32_t kLarge = 300'000;
+constexpr ForgedHeader kForgedLarge[] = {
+    {kLarge, kLarge + 1, 1},  {kLarge, 0xffffffff, 1}, {kLarge, 29, 1},     {kLarge, 0, 1},
+    {kLarge, 30, 0xffff},     {kLarge, 65546, 65535},  {kLarge, 30, 0},     {kLarge + 1, 30, 1},
+    {0xffffffff, kLarge, 1},  {0xffffffff, 30, 1},     {kLarge, kLarge, 1}, {65536 + 30, 30, 1},
+    {kLarge, kLarge, 0xffff}, {65536, 65537, 1},
+};
+
+CaseOutcome forged_large(Stage& stage, Moment moment) {
+    const std::uint64_t capacity = std::uint64_t{1} << 20;
+    return play_forged(
+        stage, std::size(kForgedLarge), moment,
+        [&stage](std::uint32_t cpu) {
+            const ForgedHeader& forged = kForgedLarge[cpu];
+            tolerate(stage, cpu,
+                     fmt::format("event_size {}, header_size {}, type_len {}", forged.event_size,
+                                 forged.header_size, forged.type_len));
+            const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(kLarge));
+            forge_header(stage, cpu, emitted.position, forged);
+            emit_some(stage, cpu, 1, 100);
+        },
+        capacity);
 }
 
 // What the third of five events has for a sequence number, one after another.
@@ -107,6 +157,18 @@ void add_robust_event_cases(std::vector<Case>& cases) {
     add("E7/last-event-forged-while-it-runs", "E7",
         "the last event's lengths are forged while it sleeps", kSizes,
         [](Stage& stage) { return forged_sizes(stage, kEvents - 1, Moment::while_it_runs); });
+    constexpr std::string_view kLargeSizes =
+        "Lengths of an event of 300,000 bytes are forged, in fourteen ways on as many CPUs; two "
+        "CPUs are sound.";
+    add("E7/large-event-forged", "E7", "a large event's lengths are forged", kLargeSizes,
+        [](Stage& stage) { return forged_large(stage, Moment::before_the_attach); });
+    add("E7/large-event-forged-while-it-runs", "E7",
+        "a large event's lengths are forged while it sleeps", kLargeSizes,
+        [](Stage& stage) { return forged_large(stage, Moment::while_it_runs); });
+    add("E7/size-and-write-pos-forged", "E7", "event_size and write_pos are forged together",
+        "An event's size is far more than the capacity, and write_pos is farther ahead still, on "
+        "five CPUs; two CPUs are sound.",
+        forged_size_and_position);
     constexpr std::string_view kOrder =
         "The third of five events has a sequence number that goes back, repeats, is 0, or is far "
         "ahead of those behind it.";

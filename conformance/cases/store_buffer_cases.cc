@@ -15,6 +15,8 @@
 // lost if the store is held back until after its last look: each round holds it for one more.
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
 
@@ -172,6 +174,9 @@ CaseOutcome full_barrier_later(Stage& stage) {
         emit_some(stage, 0, 1, 100);
     }
     hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
+    stage.set_wake_result(-EINTR);
+    hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
+    stage.set_wake_result(0);
     stage.resize(stage.capacity_bytes());
     stage.wait_asleep();
     hold_its_stores(stage, 0, 1, [&stage] { emit_some(stage, 0, 1, 100); });
@@ -200,10 +205,12 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
                      "CPU between the first and the last.",
                      "A full barrier orders each store of 1 to a need_wake.",
                      full_barrier_in_between});
-    cases.push_back({"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here after "
-                     "twenty sleeps, after a wake without an event, and in the next buffer.",
-                     "A full barrier orders the store at each of them.", full_barrier_later});
+    cases.push_back(
+        {"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
+         "As in E1/full-barrier, a store of 1 to need_wake is held back; here after "
+         "twenty sleeps, after a wake without an event, after an interrupted wait, and in "
+         "the next buffer.",
+         "A full barrier orders the store at each of them.", full_barrier_later});
 }
 
 }  // namespace kmes::conformance

@@ -155,6 +155,14 @@ BROKEN = [
         language = "c++",
     ),
     dict(
+        name = "handover-ends-one-too-early",
+        wrong = "Ends when the thread that writes has taken the last record, not when it has " +
+                "written it.",
+        clause = "contract-4",
+        case = "contract-4/exits-behind-its-last-record",
+        language = "c++",
+    ),
+    dict(
         name = "handover-checked-then-handed-over",
         wrong = "Looks at tail_pos and then hands a pointer into the ring to the thread that " +
                 "uses it.",

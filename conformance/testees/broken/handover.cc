@@ -37,6 +37,7 @@ enum Mistake {
     kQueueCountIn8Bits,
     kSleepsBeforeWritten,
     kTwoWriters,
+    kEndsOneTooEarly,
     kCheckedThenHandedOver,
     kLargeInSharedScratch,
     kUnmapsUnderWriter,
@@ -56,6 +57,7 @@ constexpr std::pair<const char*, Mistake> kMistakes[] = {
     {"queue-count-in-8-bits", kQueueCountIn8Bits},
     {"sleeps-before-written", kSleepsBeforeWritten},
     {"two-writers", kTwoWriters},
+    {"ends-one-too-early", kEndsOneTooEarly},
     {"checked-then-handed-over", kCheckedThenHandedOver},
     {"large-in-shared-scratch", kLargeInSharedScratch},
     {"unmaps-under-writer", kUnmapsUnderWriter},
@@ -420,7 +422,7 @@ void run_reader(Cpu& c) {
         if (!is_wrong(kSleepsBeforeWritten)) wait_until_written(c);
         sleep_until_woken(c);
     }
-    wait_until_written(c);
+    if (!is_wrong(kEndsOneTooEarly)) wait_until_written(c);
 }
 
 }  // namespace
@@ -444,6 +446,11 @@ int main(int, char** arguments) {
         readers.emplace_back(run_reader, std::ref(cpus[i]));
     }
     for (std::thread& reader : readers) reader.join();
+    if (is_wrong(kEndsOneTooEarly)) {
+        for (Cpu& c : cpus)
+            while (c.popped.load() + 1 < c.pushed.load()) std::this_thread::yield();
+        std::_Exit(0);
+    }
     over.store(true);
     ring_bell();
     for (std::thread& writer : writers) writer.join();

@@ -2684,4 +2684,169 @@ static bool drain(struct consumer* c) {
     PRINT(c, "E %d %lu %lu %u ", c->cpu, sequence,"""),
         ],
     ),
+    dict(
+        name = "large-header-trusted",
+        wrong = "Trusts header_size of an event that 16 bits cannot tell, behind the " +
+                "first event.",
+        clause = "E7",
+        case = "E7/large-event-forged-while-it-runs",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    const bool trusted = header.event_size > UINT16_MAX && c->last_sequence != 0;
+    if (header.event_size < header.header_size && !trusted) return false;
+    if (header.event_size > readable) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "longer-after-each-timeout",
+        wrong = "Waits twice as long after each wait that timed out, without a second " +
+                "look.",
+        clause = "contract",
+        case = "5.1.8.2-6/event-after-many-timeouts",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local int timeouts;
+    const long limit = 10L << (timeouts < 12 ? timeouts : 12);
+    const struct timespec most = {limit / 1000, limit % 1000 * 1000000};
+    const bool idle =
+        timeouts > 0 || (ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c));
+    errno = 0;
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &most, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
+        err(1, "futex");
+    timeouts = errno == ETIMEDOUT ? timeouts + 1 : 0;
+"""),
+        ],
+    ),
+    dict(
+        name = "large-type-read-again",
+        wrong = "Reads the type of an event of more than 1 MiB in the ring, when it is " +
+                "known to be whole.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/large-event-lapped-behind-every-look",
+        edits = [
+            ("""
+    const uint8_t* type = (const uint8_t*)(event + 1);
+""", """
+    const uint8_t* type = (const uint8_t*)(event + 1);
+    if (event->event_size > 1 << 20)
+        type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
+               (c->read_pos & (c->capacity - 1));
+"""),
+        ],
+    ),
+    dict(
+        name = "known-events-by-their-sizes",
+        wrong = "Goes over what an earlier buffer held by the sizes alone, and looks at " +
+                "tail_pos once behind all of it.",
+        clause = "E21",
+        case = "E21/torn-to-a-plausible-header-while-it-scans",
+        edits = [
+            ("""
+        if (c->read_pos >= write_pos) return true;
+""", """
+        if (c->read_pos >= write_pos) return true;
+        for (;;) {
+            const uint8_t* data = (const uint8_t*)c->meta + kMetadataBytes;
+            const struct header* known = (const void*)(data + (c->read_pos & (c->capacity - 1)));
+            if (known->sequence > c->last_sequence || known->event_size < 30) break;
+            if (known->event_size > write_pos - c->read_pos) break;
+            c->read_pos += known->event_size;
+        }
+        if (c->read_pos >= write_pos) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "tells-a-change-with-an-event",
+        wrong = "Writes its records when there is an event among them.",
+        clause = "contract-3",
+        case = "contract-3/a-change-is-told-before-it-sleeps",
+        edits = [
+            ("""
+        more = drain(c);
+        flush(c);
+""", """
+        more = drain(c);
+        if (!more || memchr(c->report, 'E', c->used) != NULL) flush(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "size-bounded-by-write-pos-alone",
+        wrong = "Takes any event for whole that ends before write_pos, however far " +
+                "ahead that is.",
+        clause = "E7",
+        case = "E7/size-and-write-pos-forged",
+        edits = [
+            ("""
+    if (readable < sizeof header || readable > c->capacity) return false;
+""", """
+    if (readable < sizeof header) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "waits-on-after-eight-interruptions",
+        wrong = "After eight interrupted waits in a row it waits again with a new " +
+                "counter, without a look.",
+        clause = "5.1.8.2-6",
+        case = "5.1.8.2-6/event-after-many-interruptions",
+        edits = [
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    static _Thread_local int interrupted;
+    while (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0)) {
+        if (errno != EAGAIN && errno != EINTR) err(1, "futex");
+        if (errno == EAGAIN || ++interrupted < 8) break;
+        counter = ACQUIRE(&meta->futex_counter);
+    }
+    if (!idle) interrupted = 0;
+"""),
+        ],
+    ),
+    dict(
+        name = "end-of-a-replaced-buffer-forgotten",
+        wrong = "Goes on in the next buffer, whatever the drain of a replaced one has " +
+                "found.",
+        clause = "E10",
+        case = "E10/end-at-every-step",
+        edits = [
+            ("""
+        more = drain(c);
+        flush(c);
+""", """
+        more = drain(c) || retired;
+        flush(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "large-header-never-checked",
+        wrong = "Checks header_size of events that 16 bits can tell.",
+        clause = "E7",
+        case = "E7/large-event-forged",
+        edits = [
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size <= UINT16_MAX && header.event_size < header.header_size) return false;
+    if (header.event_size > readable) return false;
+"""),
+        ],
+    ),
 ]

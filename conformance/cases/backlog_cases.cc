@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
+// keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
+// replaced) must hold when the ring has moved on in between.
+#include <utility>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t kCapacity = 2 * kMebibyte;
+constexpr std::uint64_t kEvents = 1500;
+constexpr std::uint64_t kEventBytes = 1000;
+
+// All at once: nobody sees a part of it.
+void emit_at_once(Stage& stage, std::uint64_t count, std::uint64_t event_bytes) {
+    stage.freeze();
+    emit_some(stage, 0, count, event_bytes);
+    stage.thaw();
+}
+
+// `passed` bytes of the backlog are overwritten.
+void overtake(Stage& stage, std::uint64_t passed) {
+    stage.rings().emit_bytes(0, kCapacity - kEvents * kEventBytes + passed);
+}
+
+// Between two looks at the metadata, in all parts that a consumer may read the backlog in.
+CaseOutcome overtaken_amid(Stage& stage) {
+    constexpr std::uint64_t kLooks = 16;
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    WalkLimit limit(stage);
+    for (const std::uint64_t passed : {600'000u, 1'100'000u, 1'500'000u}) {
+        for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
+            const bool came = act_at_access_of(
+                stage, 0, k, [&stage] { emit_at_once(stage, kEvents, kEventBytes); },
+                [&stage, passed] { overtake(stage, passed); });
+            if (!came) break;
+        }
+    }
+    return stage.finish();
+}
+
+// While it reads: in the first part that it copies, or in a later one.
+CaseOutcome torn_on_the_way(Stage& stage) {
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    for (const std::uint64_t page : {20, 70, 100, 140, 200, 300}) {
+        const std::uint64_t here = page * kPageBytes + 3 * kEventBytes / 2;
+        for (const std::uint64_t passed : {here, kEvents * kEventBytes}) {
+            stage.wait_asleep();
+            if (stage.has_ended(0))
+                return stage.finish();  // refused: the judge says whether rightly
+            fill_up_to(stage, 0, 0);
+            stage.wait_asleep();
+            overwrite_under_read(
+                stage, page, 1, [&stage] { emit_at_once(stage, kEvents, kEventBytes); },
+                [&stage, passed] { overtake(stage, passed); });
+        }
+    }
+    return stage.finish();
+}
+
+// The least size of 100 bytes or more whose multiples end `left` bytes before `window`; 0: none.
+std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left) {
+    constexpr std::uint64_t kMost = 4000;
+    for (std::uint64_t bytes = 100; bytes <= kMost; ++bytes) {
+        if ((window - left) % bytes == 0) return bytes;
+    }
+    return 0;
+}
+
+// Copied in parts of any power of two, an event's header is cut at each field, and the part of it
+// that is there is not yet a header.
+CaseOutcome headers_cut(Stage& stage) {
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
+        for (const std::uint64_t left :
+             {kHeaderSizeAt, kTypeLengthAt, kTypeLengthAt + 1, kHeaderBytesBeforeType}) {
+            const std::uint64_t bytes = size_that_leaves(window, left);
+            if (bytes == 0) continue;
+            stage.wait_asleep();
+            emit_at_once(stage, window / bytes + 3, bytes);
+        }
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+constexpr std::uint64_t kMany = 20'000;
+constexpr std::uint64_t kSmallBytes = 40;
+
+// The next buffer holds few of them; the others are in the old one alone (E10).
+CaseOutcome many_unread(Stage& stage) {
+    constexpr std::uint64_t kSmallCapacity = kMebibyte / 16;
+    set_up_one_cpu(stage, kMebibyte);
+    stage.start();
+    stage.set_nudging(false);  // it has seen the change
+    for (const bool is_reading : {false, true}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        emit_some(stage, 0, 1, kSmallBytes);
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep();
+        stage.freeze();
+        emit_some(stage, 0, kMany, kSmallBytes);
+        if (!is_reading) stage.resize(kSmallCapacity);
+        // Or when it comes to the middle of them.
+        if (is_reading) {
+            stage.guard(0, 1 + kMany * kSmallBytes / kPageBytes / 2, 1, [&stage](const GuardHit&) {
+                stage.resize(kSmallCapacity);
+                return Stage::AtGuard::release;
+            });
+        }
+        stage.thaw();
+        stage.wait_asleep();
+        stage.release_guards();
+        stage.resize(kMebibyte);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// They are all in the next buffer, too; half of them have been delivered.
+CaseOutcome many_survivors(Stage& stage) {
+    set_up_one_cpu(stage, kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, kMany / 2, kSmallBytes);
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, kMany / 2, kSmallBytes);
+    stage.resize(2 * kMebibyte);
+    stage.thaw();
+    stage.wait_asleep();
+    stage.resize(kMebibyte);
+    stage.wait_asleep();
+    emit_some(stage, 0, 3, kSmallBytes);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// Overtaken, and what is left of the old buffer is more than the new one holds.
+CaseOutcome overtaken_and_shrunk(Stage& stage) {
+    const std::uint64_t small = stage.default_setup().capacity_bytes;
+    constexpr std::uint64_t kAccessesAtMost = 40;
+    set_up_one_cpu(stage, 4 * small);
+    stage.start();
+    stage.set_nudging(false);
+    WalkLimit limit(stage);
+    for (std::uint64_t k = 1; k <= kAccessesAtMost && !limit.is_over(); ++k) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        const bool came = act_at_access(stage, 0, k, [&stage, small] {
+            lap(stage, 0, small / 8);
+            stage.resize(small);
+        });
+        if (!came) break;
+        stage.wait_asleep();
+        stage.resize(4 * small);
+    }
+    return stage.finish();
+}
+
+void add_parts(const AddCase& add) {
+    add("5.1.8.1-2/overtaken-amid-a-backlog", Level::must, "5.1.8.1-2",
+        "overtaken between two parts of a large backlog",
+        "1500 events come at once in a ring of 2 MiB; before each of the testee's accesses to the "
+        "metadata page in turn, 600, 1100 or all of them are overwritten.",
+        "It goes on at tail_pos, with nothing of an event that it had in part.", overtaken_amid);
+    add("5.1.8.1-5/backlog-torn-on-the-way", Level::must, "5.1.8.1-5",
+        "a large backlog is overwritten at a later page",
+        "1500 events come at once in a ring of 2 MiB; when the testee comes to the 20th page of "
+        "them, or to a later one, all before it are overwritten, or all there are.",
+        "It looks at tail_pos behind each part that it copies, and goes on there.",
+        torn_on_the_way);
+    add("5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
+        "headers lie across every power of two",
+        "Backlogs in which the 4th, 27th, 28th or 29th byte of a header is the last of the first 4 "
+        "KiB, 8 KiB, and so on up to 1 MiB.",
+        "Copied in parts, a header is read when all of it is there.", headers_cut);
+}
+
+}  // namespace
+
+void add_backlog_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add_parts(add);
+    add("E10/twenty-thousand-unread", Level::erratum, "E10",
+        "twenty thousand unread events in the old buffer",
+        "20,000 events are unread, or half of them are, when the buffer is replaced by one that "
+        "holds few of them.",
+        "All are delivered, from the old buffer first, in however many parts.", many_unread);
+    add("5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",
+        "twenty thousand events in both buffers",
+        "20,000 events survive two changes of the buffer; half of them were delivered before.",
+        "Each is delivered once, in however many parts it reads them.", many_survivors);
+    add("E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
+        "overtaken, then replaced by a smaller buffer",
+        "Before each access to the metadata page in turn, the whole buffer is overwritten, and "
+        "replaced by one that holds a quarter of it.",
+        "It goes on at tail_pos of the old buffer, and then in the new one.", overtaken_and_shrunk);
+}
+
+}  // namespace kmes::conformance
