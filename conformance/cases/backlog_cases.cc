@@ -3,7 +3,7 @@
 // Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
 // keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
 // replaced) must hold when the ring has moved on in between.
-#include <utility>
+#include <string>
 
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
@@ -66,10 +66,10 @@ CaseOutcome torn_on_the_way(Stage& stage) {
     return stage.finish();
 }
 
-// The least size of 100 bytes or more whose multiples end `left` bytes before `window`; 0: none.
-std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left) {
+// The least size with such a type whose multiples end `left` bytes before `window`; 0: none.
+std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left, const std::string& type) {
     constexpr std::uint64_t kMost = 4000;
-    for (std::uint64_t bytes = 100; bytes <= kMost; ++bytes) {
+    for (std::uint64_t bytes = 30 + type.size(); bytes <= kMost; ++bytes) {
         if ((window - left) % bytes == 0) return bytes;
     }
     return 0;
@@ -78,15 +78,20 @@ std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left) {
 // Copied in parts of any power of two, an event's header is cut at each field, and the part of it
 // that is there is not yet a header.
 CaseOutcome headers_cut(Stage& stage) {
+    // So long that the first byte of type_len alone is 0.
+    const std::string type(256, 'c');
     set_up_one_cpu(stage, kCapacity);
     stage.start();
     for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
         for (const std::uint64_t left :
              {kHeaderSizeAt, kTypeLengthAt, kTypeLengthAt + 1, kHeaderBytesBeforeType}) {
-            const std::uint64_t bytes = size_that_leaves(window, left);
+            const std::uint64_t bytes = size_that_leaves(window, left, type);
             if (bytes == 0) continue;
             stage.wait_asleep();
-            emit_at_once(stage, window / bytes + 3, bytes);
+            stage.freeze();
+            for (std::uint64_t i = 0; i < window / bytes + 3; ++i)
+                stage.rings().emit(0, stage.rings().make(bytes, type));
+            stage.thaw();
         }
     }
     stage.wait_asleep();

@@ -314,8 +314,6 @@ CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
     constexpr std::uint64_t kPagesOfIt = 300;
     constexpr std::uint64_t kLooks = 24;
     constexpr std::uint64_t kEventBytes = kPagesOfIt * kPageBytes - 64;
-    // Where the header was is the middle of another one.
-    constexpr std::uint64_t kOverBytes = 50'000;
     set_up_one_cpu(stage, 4 << 20);
     stage.start();
     WalkLimit limit(stage);
@@ -331,7 +329,11 @@ CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
                 return looks > k ? Stage::AtGuard::release : Stage::AtGuard::step;
             },
             [&](const GuardHit& hit, const GuardStep&) {
-                if (is_look(hit) && ++looks == k) lap(stage, 0, kOverBytes);
+                if (is_look(hit) && ++looks == k) {
+                    overwrite_all(stage, [](std::string& payload, std::uint64_t) {
+                        payload.assign(payload.size(), '\xff');
+                    });
+                }
             });
         stage.rings().emit(0, large_event(stage, kEventBytes, true));
         stage.wait_asleep(0);

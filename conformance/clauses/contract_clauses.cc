@@ -31,7 +31,8 @@ void add_points(std::vector<Clause>& clauses) {
                         "contract-3/records-pile-up"}});
     clauses.push_back({"contract 3 in time",
                        "All records are written before the consumer goes to sleep on that CPU.",
-                       {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps"}});
+                       {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps",
+                        "contract-3/a-change-is-told-before-it-sleeps"}});
     clauses.push_back({"contract 4 end of a CPU",
                        "It stops a CPU after the end event, and only after it.",
                        {"contract-4/nothing-after-the-end", "contract-4/almost-the-end",
@@ -39,7 +40,8 @@ void add_points(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"contract 4 exit",
          "When all CPUs have ended it exits with status 0.",
-         {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map", "contract-4/exits-with-all-records"}});
+         {"contract-4/cpu-by-cpu", "5.1.5/attach-and-map", "contract-4/exits-with-all-records",
+          "contract-4/exits-behind-its-last-record"}});
 }
 
 void add_records(std::vector<Clause>& clauses) {

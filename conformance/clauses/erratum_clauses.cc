@@ -17,14 +17,14 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
                        "futex_counter is read before the last look at write_pos.",
                        {"E2/event-at-every-step", "E2/event-at-the-futex-wait",
                         "E2/no-limit-instead-of-a-second-look"}});
-    clauses.push_back(
-        {"E3",
-         "generation is looked at again, with write_pos, before it sleeps.",
-         {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
-          "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
-          "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
-          "E3/swap-after-a-timeout", "E3/swap-before-any-event",
-          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six"}});
+    clauses.push_back({"E3",
+                       "generation is looked at again, with write_pos, before it sleeps.",
+                       {"E3/swap-at-every-step", "E3/swap-without-an-event-at-every-step",
+                        "E3/asleep-through-a-swap", "E3/swap-elsewhere-at-every-step",
+                        "E3/swap-after-a-wake-for-nothing", "E3/swap-after-an-interruption",
+                        "E3/swap-after-a-timeout", "E3/swap-after-many-wakes-for-nothing",
+                        "E3/swap-before-any-event", "E3/swap-at-every-step-on-the-last-cpu",
+                        "E3/swap-at-every-step-of-thirty-six"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 
@@ -50,15 +50,17 @@ void add_read_errata(std::vector<Clause>& clauses) {
          "Sizes that cannot be right end in a refusal or a move to write_pos: never a step back, "
          "never a loop, never a read outside of the mapping.",
          {"E7/event-size-zero", "E7/event-size-one", "E7/event-size-29", "E7/event-size-huge",
-          "E7/event-size-beyond-write-pos", "E7/header-size-beyond-event", "E7/header-size-huge",
-          "E7/type-beyond-header", "E7/type-empty", "E7/first-event-forged",
-          "E7/middle-event-forged", "E7/last-event-forged", "E7/first-event-forged-while-it-runs",
+          "E7/event-size-beyond-write-pos", "E7/header-size-beyond-event", "E7/large-event-forged",
+          "E7/large-event-forged-while-it-runs", "E7/header-size-huge", "E7/type-beyond-header",
+          "E7/type-empty", "E7/first-event-forged", "E7/middle-event-forged",
+          "E7/last-event-forged", "E7/first-event-forged-while-it-runs",
           "E7/middle-event-forged-while-it-runs", "E7/last-event-forged-while-it-runs"}});
-    clauses.push_back({"E7 corrupt positions",
-                       "Positions that contradict each other end in the same: more published than "
-                       "the capacity is corrupt.",
-                       {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/positions-forged",
-                        "E7/positions-forged-while-it-runs"}});
+    clauses.push_back(
+        {"E7 corrupt positions",
+         "Positions that contradict each other end in the same: more published than "
+         "the capacity is corrupt.",
+         {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/size-and-write-pos-forged",
+          "E7/positions-forged", "E7/positions-forged-while-it-runs"}});
     clauses.push_back(
         {"E7 corrupt numbers",
          "Sequence numbers and cpu_id that cannot be right do no harm.",
@@ -77,9 +79,11 @@ void add_read_errata(std::vector<Clause>& clauses) {
 void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"E9", "generation is read each time and never cached.", {"5.1.8.3/grow", "E19/nudged"}});
-    clauses.push_back({"E10",
-                       "The old buffer is drained to its frozen write_pos before the new one.",
-                       {"E10/unread-in-the-old-buffer", "E10/a-thousand-unread"}});
+    clauses.push_back(
+        {"E10",
+         "The old buffer is drained to its frozen write_pos before the new one.",
+         {"E10/unread-in-the-old-buffer", "E10/a-thousand-unread", "E10/twenty-thousand-unread",
+          "E10/overtaken-and-shrunk-at-every-step", "E10/end-at-every-step"}});
     clauses.push_back(
         {"E11",
          "A consumer begins at tail_pos and assumes nothing of positions in another "
@@ -106,11 +110,12 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "Retired between mmap and the first look at generation: it finds the living "
          "buffer, at once or at a nudge.",
          {"E19/swap-behind-the-mmap", "E19/nudged", "E19/resize-at-every-step-of-an-attach"}});
-    clauses.push_back({"E21",
-                       "One last sequence number for a CPU, over all its buffers.",
-                       {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
-                        "E21/event-behind-swaps-without-events",
-                        "E21/torn-while-it-finds-its-place", "5.1.8.3-5/nothing-twice"}});
+    clauses.push_back(
+        {"E21",
+         "One last sequence number for a CPU, over all its buffers.",
+         {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
+          "E21/event-behind-swaps-without-events", "E21/torn-while-it-finds-its-place",
+          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step"}});

@@ -223,7 +223,10 @@ void History::note_attached(BufferIndex index) {
     ++operations_;
     Buffer& buffer = mutable_buffer(index);
     require(!buffer.boot, "a boot buffer is not visible to consumers (5.1.2)");
-    if (!buffer.attached()) buffer.attached_operation = operations_;
+    if (!buffer.attached()) {
+        buffer.attached_operation = operations_;
+        buffer.attached_after = log_.report_bytes;
+    }
     log_.add({.kind = OperationKind::note_attached, .buffer = index});
 }
 

@@ -106,6 +106,7 @@ struct Buffer {
     std::uint32_t futex_counter_highest = 0;
     // Of the testee:
     std::uint64_t attached_operation = kNever;  // first time that it got an fd
+    std::uint64_t attached_after = kNever;      // report bytes then
     std::uint64_t draining_operation = kNever;  // proven to read events from it
 
     std::uint64_t generation() const { return generations.back().value; }

@@ -126,7 +126,8 @@ std::vector<Sighting> collect_sightings(const History& history, const CpuView& v
 //
 // A sighting that the old and the new buffer explain (an event that was copied) may be from either
 // side of the switch. So the place is that of the last sighting which no buffer from the new ones
-// on explains.
+// on explains. One that reads from both, and takes the older event of the two, may say so when it
+// begins with the new one: a record counts from the attach on.
 std::vector<std::uint64_t> prove_switches(const History& history, const CpuView& view) {
     if (history.buffers_of(view.cpu).size() < 2) return {};
     const std::vector<Sighting> sightings = collect_sightings(history, view);
@@ -141,7 +142,9 @@ std::vector<std::uint64_t> prove_switches(const History& history, const CpuView&
         if (both.empty()) {
             std::size_t last = i;
             while (last > group_begin && sightings[last - 1].buffers.back() >= seen.front()) --last;
-            if (last > group_begin) switches.push_back(sightings[last - 1].offset);
+            if (last > group_begin)
+                switches.push_back(std::min(sightings[last - 1].offset,
+                                            history.buffer(seen.front()).attached_after));
             both = seen;
             group_begin = i;
         }

@@ -725,6 +725,30 @@ TEST(Judge, TakesAGenerationBeforeEventsThatBothBuffersHold) {
     run.expect_clean();
 }
 
+// One that reads from both, the older event first, says so when it begins with the new one.
+TEST(Judge, TakesAGenerationBeforeTheRestOfTheOldBuffer) {
+    for (const bool told : {false, true}) {
+        TestRun run;
+        run.emit(0, spec_of("a"));
+        run.deliver(0, 1);
+        run.sync();
+        run.emit(0, spec_of("a"));
+        run.swap(0, 512);
+        constexpr std::uint64_t kLast = 22;
+        for (std::uint64_t i = 3; i <= kLast; ++i) run.emit(0, spec_of("a"));
+        if (told) run.line("G 0 2");
+        run.deliver(0, 2);  // is in the old buffer alone
+        const std::uint64_t oldest = 6;
+        run.line("L 0 3");
+        for (std::uint64_t i = oldest; i <= kLast; ++i) run.deliver(0, i);
+        if (told) {
+            run.expect_clean();
+        } else {
+            EXPECT_CODE(run.only(), missing_generation);
+        }
+    }
+}
+
 TEST(Judge, WantsOneGenerationForEachOfTwoSwitches) {
     TestRun run;
     for (int i = 0; i < 3; ++i) {

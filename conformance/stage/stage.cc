@@ -62,6 +62,7 @@ void Stage::set_up(const RingsSetup& setup) {
     recorder_.watch(*rings_, [this](BufferId id) { return index_of(id); });
     progress_ = std::make_unique<Progress>(rings_->history());
     sleeps_.assign(setup.cpus, 0);
+    last_sleeper_.assign(setup.cpus, 0);
     round_begun_.assign(setup.cpus, 0);
     rings_->set_before_operation([this] {
         read_report();
@@ -269,10 +270,12 @@ void Stage::on(const FutexWait& event) {
         last_change_ = Clock::now();
     else
         between_timed_waits_ = event.tid;
+    if (event.limit != TimeLimit::kNone) last_nap_[event.tid] = Clock::now();
     for (const FutexWord& word : event.words) {
         const std::optional<BufferIndex> buffer = index_of(word.place.buffer);
         if (!buffer) continue;
         ++sleeps_.at(cpu_of(*buffer));
+        last_sleeper_.at(cpu_of(*buffer)) = event.tid;
         waiting_[event.tid] = Wait{event, cpu_of(*buffer), *buffer, rings_->history().operations()};
         if (on_wait_) on_wait_(event, cpu_of(*buffer));
     }

@@ -274,6 +274,8 @@ class Stage {
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
     bool dozes(BufferIndex buffer) const;
+    bool dozes_elsewhere(std::uint32_t cpu) const;
+    bool naps();
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     Quiet look_for_quiet();
@@ -342,6 +344,8 @@ class Stage {
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
+    std::vector<pid_t> last_sleeper_;      // of each CPU
+    std::map<pid_t, TimePoint> last_nap_;  // when a thread's last wait with a limit began
     Repeats refused_waits_;  // that found another value in their word; epoch: operations()
     Repeats maps_again_;     // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.

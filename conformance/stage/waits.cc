@@ -35,6 +35,10 @@ constexpr unsigned kLooks = 100;
 constexpr milliseconds kFirstNudge{50};
 // Longer than the longest limit of a wait that the contract allows.
 constexpr milliseconds kDoze{400};
+// And long enough for each of some CPUs in turn; less than kSettle.
+constexpr milliseconds kLongDoze{2000};
+// A thread whose last wait with a limit began no longer ago comes and goes between such waits.
+constexpr milliseconds kNap{1000};
 constexpr unsigned kNudgesOfOneBuffer = 10;
 
 milliseconds scaled(milliseconds time, double scale) {
@@ -71,8 +75,18 @@ bool Stage::asleep(std::uint32_t cpu) {
         const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
         return word && word->value_expected == rings_->counter(buffer);
     }
-    // Not so where this CPU's own word has ever been waited on.
-    return sleeps_.at(cpu) == 0 && mapped_.contains(buffer) && dozes(buffer);
+    if (!mapped_.contains(buffer)) return false;
+    // Where this CPU's own word has ever been waited on, that will come again, as a rule.
+    return sleeps_.at(cpu) == 0 ? dozes(buffer) : dozes_elsewhere(cpu);
+}
+
+// One thread for several CPUs, with a limit, that chooses at which it sleeps: it may be long until
+// it comes to this one again.
+bool Stage::dozes_elsewhere(std::uint32_t cpu) const {
+    const auto found = waiting_.find(last_sleeper_.at(cpu));
+    return found != waiting_.end() && found->second.wait.limit != TimeLimit::kNone &&
+           found->second.begun_operation >= rings_->history().operations() &&
+           Clock::now() - last_change_ > scaled(kLongDoze, settings_.timeout_scale);
 }
 
 // One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and looks at
@@ -174,7 +188,23 @@ Stage::Quiet Stage::look_for_quiet() {
 
 bool Stage::is_at_rest() {
     const Quiet quiet = look_for_quiet();
-    return quiet == Quiet::settling || quiet == Quiet::for_good;
+    return quiet == Quiet::settling || quiet == Quiet::for_good || naps();
+}
+
+// Nothing has come of it for a long time, and each thread is blocked, or goes from one short wait
+// on a ring word to the next: of many such threads one is always awake.
+bool Stage::naps() {
+    const TimePoint now = Clock::now();
+    if (now - last_change_ <= time_to_hang(Quiet::settling)) return false;
+    const Clock::duration recent = scaled(kNap, settings_.timeout_scale);
+    const Inspection inspection = tracer_->inspect();
+    return !inspection.threads.empty() &&
+           std::all_of(inspection.threads.begin(), inspection.threads.end(),
+                       [&](const ThreadState& thread) {
+                           const auto nap = last_nap_.find(thread.tid);
+                           return thread.activity == Activity::kBlocked ||
+                                  (nap != last_nap_.end() && now - nap->second <= recent);
+                       });
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""More broken consumers: five programs of other designs than the C example, in five languages.
+"""More broken consumers: six programs of other designs than the C example, in five languages.
 
 Each program is right, and has one mistake where it is started, or built, with that one's name: what
 stands behind the first hyphen of an entry's. The fields are those of table.bzl, with `language` in
@@ -249,6 +249,107 @@ BROKEN = [
         wrong = "Loads tail_pos in two halves of 32 bits.",
         clause = "5.1.8.1-2",
         case = "5.1.6.2/laps-pass-32-bits-at-every-step",
+        language = "c++",
+    ),
+    # C++: a window of 256 KiB copied at once, its last event carried over, records queued.
+    dict(
+        name = "staged-index-of-16-bits",
+        wrong = "The indices of its queue of records have 16 bits, and it compares them " +
+                "without that.",
+        clause = "5.1.8.1-6",
+        case = "5.1.8.1-6/seventy-thousand-events",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-arena-of-16-bits",
+        wrong = "Keeps where a long type begins among those that wait to be written in " +
+                "16 bits.",
+        clause = "event-model",
+        case = "event-model/many-types",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-carry-survives-lap",
+        wrong = "Keeps the begin of an event that it has carried over when it was " +
+                "overtaken before the next window.",
+        clause = "5.1.8.1-2",
+        case = "5.1.8.1-2/overtaken-amid-a-backlog",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-lapped-while-draining-skips-all",
+        wrong = "Overtaken in a buffer that is replaced, it takes all of it for gone.",
+        clause = "E10",
+        case = "E10/overtaken-and-shrunk-at-every-step",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-continued-window-unchecked",
+        wrong = "Does not look at tail_pos behind the copy of a window that goes on " +
+                "with a carried-over part.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/backlog-torn-on-the-way",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-grown-copy-unchecked",
+        wrong = "Does not look at tail_pos behind the copy for which its memory had to " +
+                "grow.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/large-event-torn",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-distance-of-32-bits",
+        wrong = "Takes 32 bits of how far tail_pos has come into what it has copied.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-by-4-gibibytes",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-header-of-28-bytes",
+        wrong = "Reads a header of which the last byte is not copied yet.",
+        clause = "5.1.8.1-4",
+        case = "5.1.8.1-4/headers-cut-by-any-part",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-known-until-first-batch",
+        wrong = "Passes over what it has delivered from an earlier buffer in the first " +
+                "batch only.",
+        clause = "5.1.8.3-5",
+        case = "5.1.8.3-5/twenty-thousand-survivors",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-one-buffer-for-large",
+        wrong = "Copies events of more than 1 MiB of all CPUs to one place, without a " +
+                "lock.",
+        clause = "5.1.1",
+        case = "5.1.1/two-cpus-in-the-middle-of-large-events",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-no-look-after-eight-wakes",
+        wrong = "After eight wakes without an event it does not look again before it " +
+                "sleeps.",
+        clause = "E2",
+        case = "5.1.8.2-6/event-after-many-wakes-for-nothing",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-no-generation-look-after-eight-wakes",
+        wrong = "After eight wakes without an event it does not look at generation " +
+                "before it sleeps.",
+        clause = "E3",
+        case = "E3/swap-after-many-wakes-for-nothing",
+        language = "c++",
+    ),
+    dict(
+        name = "staged-change-at-limit-forgotten",
+        wrong = "Forgets a change of generation that it sees when its batch is full.",
+        clause = "E10",
+        case = "E10/twenty-thousand-unread",
         language = "c++",
     ),
     # Rust: a thread a CPU reads the events in the ring, spins, waits with a deadline.

@@ -2667,7 +2667,8 @@ static bool drain(struct consumer* c) {
     ),
     dict(
         name = "gap-of-16-bits-in-a-burst",
-        wrong = "Keeps the sequence numbers of what it has not flushed as 16 bits behind the first.",
+        wrong = "Keeps the sequence numbers of what it has not flushed as 16 bits behind the " +
+                "first.",
         clause = "5.1.9",
         case = "5.1.9/gap-of-many-events",
         edits = [
@@ -2722,7 +2723,8 @@ static bool drain(struct consumer* c) {
         errno != EAGAIN && errno != EINTR)
         err(1, "futex");
 """, """
-    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &most, NULL, 0) != 0 &&
+    if (idle &&
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &most, NULL, 0) != 0 &&
         errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
         err(1, "futex");
     timeouts = errno == ETIMEDOUT ? timeouts + 1 : 0;
