@@ -60,7 +60,8 @@ void add_read_errata(std::vector<Clause>& clauses) {
          "Positions that contradict each other end in the same: more published than "
          "the capacity is corrupt.",
          {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/size-and-write-pos-forged",
-          "E7/positions-forged", "E7/positions-forged-while-it-runs"}});
+          "E7/positions-forged", "E7/positions-forged-while-it-runs", "E7/write-pos-laps-ahead",
+          "E7/write-pos-laps-ahead-while-it-runs"}});
     clauses.push_back(
         {"E7 corrupt numbers",
          "Sequence numbers and cpu_id that cannot be right do no harm.",

@@ -265,12 +265,15 @@ void Stage::on(const FutexWait& event) {
     wait_log_.push_back(event);
     sleep_clock_.enter(event);
     recorder_.wait_begins(event);
-    // A wait with a limit comes round for ever, and says nothing of progress.
-    if (event.limit == TimeLimit::kNone)
-        last_change_ = Clock::now();
-    else
+    // A wait with a limit comes round for ever, and so does one that signals interrupt: they say
+    // nothing of progress.
+    const bool is_nap = event.limit != TimeLimit::kNone || interrupted_.contains(event.tid);
+    if (is_nap) {
         between_timed_waits_ = event.tid;
-    if (event.limit != TimeLimit::kNone) last_nap_[event.tid] = Clock::now();
+        last_nap_[event.tid] = Clock::now();
+    } else {
+        last_change_ = Clock::now();
+    }
     for (const FutexWord& word : event.words) {
         const std::optional<BufferIndex> buffer = index_of(word.place.buffer);
         if (!buffer) continue;
@@ -286,8 +289,13 @@ void Stage::on(const FutexWaitEnd& event) {
     const auto found = waiting_.find(event.tid);
     if (found == waiting_.end()) return;
     const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
-    if (!has_limit) last_change_ = Clock::now();
-    if (has_limit && event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
+    const bool is_interrupted = event.result == -EINTR;
+    if (is_interrupted)
+        interrupted_.insert(event.tid);
+    else
+        interrupted_.erase(event.tid);
+    if (!has_limit && !is_interrupted) last_change_ = Clock::now();
+    if (is_interrupted || event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
     for (const FutexWord& word : found->second.wait.words) {
         if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
             round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();

@@ -344,10 +344,12 @@ class Stage {
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::vector<std::uint64_t> sleeps_;
-    std::vector<pid_t> last_sleeper_;      // of each CPU
-    std::map<pid_t, TimePoint> last_nap_;  // when a thread's last wait with a limit began
-    Repeats refused_waits_;  // that found another value in their word; epoch: operations()
-    Repeats maps_again_;     // of buffers that it has mapped before; epoch: buffers ever made
+    std::vector<pid_t> last_sleeper_;  // of each CPU
+    // When a thread's last wait began that had a limit, or came after an interrupted one.
+    std::map<pid_t, TimePoint> last_nap_;
+    std::set<pid_t> interrupted_;  // whose last wait a signal ended
+    Repeats refused_waits_;        // that found another value in their word; epoch: operations()
+    Repeats maps_again_;           // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
     std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;
@@ -358,6 +360,7 @@ class Stage {
     std::vector<std::string> notes_;
     std::optional<Ended> ended_;
     TimePoint last_change_;
+    std::uint64_t operations_seen_ = 0;  // when last_change_ was last looked at
     TimePoint looked_at_;
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;

@@ -153,6 +153,9 @@ bool Stage::owes_nothing() const {
 }
 
 Stage::Quiet Stage::look_for_quiet() {
+    // What it did before the producer's last operation says nothing of what it makes of that.
+    const std::uint64_t operations = rings_->history().operations();
+    if (std::exchange(operations_seen_, operations) != operations) last_change_ = Clock::now();
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.

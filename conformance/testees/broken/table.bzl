@@ -1449,7 +1449,7 @@ BROKEN = [
         name = "walks-old-events",
         wrong = "Believes a write_pos that is more than a capacity ahead: walks round and round.",
         clause = "E7",
-        case = "E7/positions-forged",
+        case = "E7/write-pos-laps-ahead",
         edits = [
             ("""
     if (readable < sizeof header || readable > c->capacity) return false;
