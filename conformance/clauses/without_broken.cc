@@ -31,8 +31,6 @@ const std::vector<CaseWithoutBroken>& cases_without_broken() {
          "the broken testees are meant for the cases of 32 and 63 bits"},
         {"5.1.8.1-2/lapped-in-part-between-two-looks",
          "the broken testees are meant for the case of a whole lap"},
-        {"E7/write-pos-laps-ahead-while-it-runs",
-         "the broken testee is meant for the case before the attach"},
         {"E4/data-before-second-look",
          "x86-64 keeps loads in order: what it would fail cannot go wrong on this machine"},
     };

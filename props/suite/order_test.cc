@@ -13,13 +13,19 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamples = 3;     // of each consumer
+constexpr int kSamples = 2;     // of each consumer
 constexpr int kCasesAlone = 3;  // of each sample
 
 // What happens there depends on who is quicker, the producer or the consumer: a right consumer
 // passes it all the same, a broken one may be lucky.
 bool is_a_race(const std::string& id) {
     return id.find("under-load") != std::string::npos;
+}
+
+// A copy without bounds ends in a page that is not there or in another ring, as the system lays
+// them out: which clause that breaks is chance, that it fails is not.
+bool runs_wild(const Consumer& consumer) {
+    return std::count(consumer.bugs.begin(), consumer.bugs.end(), "no-bounds-check") != 0;
 }
 
 // Verdict and clause of each case.
@@ -33,7 +39,8 @@ Verdicts verdicts_of(const Consumer& consumer, const std::vector<std::string>& f
     if (!consumer.bugs.empty()) run.timeout_scale = kScaleOfBroken;
     Verdicts verdicts;
     for (const Verdict& each : run_suite(consumer, run)) {
-        if (!is_a_race(each.id)) verdicts[each.id] = each.verdict + " " + each.clause;
+        if (is_a_race(each.id)) continue;
+        verdicts[each.id] = each.verdict + (runs_wild(consumer) ? "" : " " + each.clause);
     }
     return verdicts;
 }

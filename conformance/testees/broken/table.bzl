@@ -1459,6 +1459,20 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "waits-for-write-pos-to-reach-tail-pos",
+        wrong = "Where tail_pos is beyond write_pos, it looks until that is over.",
+        clause = "E7",
+        case = "E7/positions-forged",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    while (ACQUIRE(&meta->write_pos) < c->read_pos) continue;
+"""),
+        ],
+    ),
+    dict(
         name = "asserts-that-positions-grow",
         wrong = "Asserts that write_pos is never lower than it was.",
         clause = "E7",
