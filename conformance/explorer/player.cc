@@ -13,9 +13,12 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::size_t kTraceAtMost = 20000;
+constexpr std::size_t kTraceAtMost = 60000;
 // One that looks more often in a phase spins: nothing new comes of it, and it is let run freely.
 constexpr std::uint64_t kAccessesOfAPhase = 20000;
+// One that has read a page so often, while nothing changed, spins: what it reads is seen again when
+// it has written, or something has changed.
+constexpr std::uint64_t kLooksOfASpin = 400;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
@@ -110,6 +113,7 @@ void Player::settle() {
         stage_.wait_asleep();
         is_settled = !publish_for_sleepers(true);
     }
+    look_again();
     ++phase_;
     // Before the phases that are explored nobody asks for the data.
     if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
@@ -154,6 +158,29 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
     return point;
 }
 
+void Player::count_look(const GuardHit& hit) {
+    const std::uint64_t operations = rings().history().operations();
+    Looks& looks = looks_[hit.place.mapping];
+    bool is_look = true;
+    bool is_write = false;
+    for (const BufferAccess& access : hit.accesses) {
+        is_write = is_write || access.is_write;
+        is_look = is_look && !access.is_write && access.place.offset_bytes < kMetadataBytes;
+    }
+    if (is_write && looks.pass) looks.pass = !stage_.let_reads_pass(hit.place.mapping, false);
+    if (!is_look || looks.operations != operations) looks.count = 0;
+    looks.operations = operations;
+    if (is_look && ++looks.count == kLooksOfASpin)
+        looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
+}
+
+void Player::look_again() {
+    for (auto& [mapping, looks] : looks_) {
+        if (looks.pass) stage_.let_reads_pass(mapping, false);
+        looks = Looks{rings().history().operations(), 0, false};
+    }
+}
+
 // Most accesses of a play are only noted, without the way through the stage.
 bool Player::is_plain(const GuardHit& hit) {
     if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0) return false;
@@ -170,6 +197,7 @@ bool Player::is_plain(const GuardHit& hit) {
     }
     ++accesses_;
     ++accesses_of_phase_;
+    count_look(hit);
     for (const BufferAccess& access : hit.accesses) {
         if (const auto buffer = stage_.buffer_at(access.place)) note(hit, access, *buffer);
     }
@@ -179,6 +207,7 @@ bool Player::is_plain(const GuardHit& hit) {
 Stage::AtGuard Player::on_access(const GuardHit& hit) {
     if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return Stage::AtGuard::release;
     ++accesses_;
+    count_look(hit);
     bool is_done = false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
@@ -243,7 +272,9 @@ void Player::move_at_random(const AccessPoint& point, const GuardHit& hit) {
 }
 
 void Player::publish_reserved(std::uint32_t cpu) {
-    if (rings().is_reserved(cpu)) rings().commit(cpu);
+    if (!rings().is_reserved(cpu)) return;
+    look_again();
+    rings().commit(cpu);
 }
 
 void Player::resize_all(std::uint64_t capacity_bytes) {
@@ -262,6 +293,7 @@ void Player::nudge_retired() {
 
 void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
     const std::uint64_t capacity = stage_.capacity_bytes();
+    look_again();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
     const auto other = static_cast<std::uint32_t>((cpu + move.parameter) % scenario_.cpus);

@@ -155,6 +155,10 @@ class Stage {
     // From now on only the metadata pages of what is guarded.
     void release_data_guards();
     void release_guards();
+    // See Tracer::let_reads_pass.
+    bool let_reads_pass(MappingId mapping, bool pass) {
+        return tracer_->let_reads_pass(mapping, pass);
+    }
     // The read at this hit is done in two: the first `split_bytes` of it before `between`, the rest
     // after it. For AtGuard::done.
     void step_torn(const GuardHit& hit, std::uint32_t split_bytes,

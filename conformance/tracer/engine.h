@@ -193,6 +193,7 @@ struct LiveMapping {
     uint32_t attach_call = 0;
     uint64_t hidden =
         0;  // address of the second, never guarded mapping of the same buffer; 0: none
+    bool reads_pass = false;  // a guarded metadata page stops writes alone
     std::vector<std::pair<uint64_t, uint64_t>>
         guards;  // offset in the mapping, length; whole pages
 };
@@ -224,6 +225,7 @@ class Tracer::Engine {
     std::vector<std::pair<int, BufferId>> open_fds();
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
+    bool let_reads_pass(MappingId mapping, bool pass);
     GuardStep step_guarded(pid_t tid, Torn* torn);
     GuardHandler guard_handler_;
     std::optional<NextInstruction> next_instruction(pid_t tid);

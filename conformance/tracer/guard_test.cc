@@ -155,6 +155,30 @@ TEST_P(GuardTest, AReleasedGuardIsGone) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 5\nlast 42\n");
 }
 
+TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
+    TestRun run(options_for(GetParam()));
+    run.start("accesses");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    const MappingId id = mapped->mapping.id;
+    EXPECT_FALSE(run.tracer.let_reads_pass(id + 1, true)) << "no such mapping";
+    ASSERT_TRUE(run.tracer.guard_pages(id, 0, 2));
+    ASSERT_TRUE(run.tracer.let_reads_pass(id, true));
+    std::vector<uint64_t> offsets;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        offsets.push_back(hit->place.offset_bytes);
+        // A load of 64 came before, one of 128 comes yet.
+        if (offsets.size() == 2) {
+            ASSERT_TRUE(run.tracer.let_reads_pass(id, false));
+        }
+        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(offsets, (std::vector<uint64_t>{132, 136, 128, 4101}));
+}
+
 TEST_P(GuardTest, AStoreToGuardedDataIsStillAWriteFault) {
     TestRun run(options_for(GetParam()));
     run.start("write-data-handled");

@@ -108,8 +108,11 @@ bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint
     const uint64_t end = offset + length;
     while (at < end) {
         const uint64_t layout = at + live.mapping.offset_bytes;
-        const uint64_t piece = layout < kPageBytes && !closed ? kPageBytes : end - at;
-        const uint64_t protection = closed ? PROT_NONE : protection_of(live.mapping, layout);
+        const bool is_half_closed = closed && live.reads_pass && layout < kPageBytes;
+        const bool is_alone = layout < kPageBytes && (!closed || live.reads_pass);
+        const uint64_t piece = is_alone ? kPageBytes : end - at;
+        const uint64_t protection =
+            is_half_closed ? PROT_READ : (closed ? PROT_NONE : protection_of(live.mapping, layout));
         if (injection.call(SYS_mprotect, live.mapping.address + at, piece, protection) != 0)
             return false;
         at += piece;
@@ -192,6 +195,26 @@ bool Tracer::Engine::release_guards(MappingId id) {
             all = protect(injection, live, offset, length, false) && all;
         }
         if (all) live.guards.clear();
+        return all;
+    });
+}
+
+bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
+    // What a watchpoint sees and a guard does not would be a mistake.
+    if (stepping_ != Stepping::kGuardPages || checks_by_watchpoints_) return false;
+    mappings();
+    if (id >= mappings_.size() || !mappings_[id].live) return false;
+    LiveMapping& live = mappings_[id];
+    if ((live.mapping.protection & PROT_READ) == 0) return false;
+    if (live.reads_pass == pass) return true;
+    return with_frozen_testee([&](Thread& thread) {
+        live.reads_pass = pass;
+        Injection injection(*this, thread);
+        bool all = injection.usable();
+        for (const auto& [offset, length] : live.guards) {
+            if (offset + live.mapping.offset_bytes < kPageBytes)
+                all = protect(injection, live, offset, kPageBytes, true) && all;
+        }
         return all;
     });
 }

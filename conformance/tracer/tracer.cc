@@ -66,6 +66,9 @@ bool Tracer::guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_c
 bool Tracer::release_guards(MappingId mapping) {
     return engine_->release_guards(mapping);
 }
+bool Tracer::let_reads_pass(MappingId mapping, bool pass) {
+    return engine_->let_reads_pass(mapping, pass);
+}
 void Tracer::set_guard_handler(GuardHandler handler) {
     engine_->guard_handler_ = std::move(handler);
 }

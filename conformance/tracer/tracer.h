@@ -251,6 +251,10 @@ class Tracer {
     // Takes all guards of the mapping away. The thread of a GuardHit then simply does its access
     // when it goes on.
     bool release_guards(MappingId mapping);
+    // Whether a guarded metadata page stops writes alone: for a thread that looks at it again and
+    // again. All threads are stopped for it. False: it stops reads as before (other ways of
+    // stepping than guard pages, a mapping that is gone).
+    bool let_reads_pass(MappingId mapping, bool pass);
     // Asked at each guarded access before it happens, inside wait(), instead of an event. It may
     // use the tracer (step_guarded, inspect, guards), but not wait() or kill_all(). What it throws
     // comes out of wait(); the thread then still stands before the access, and the handler is asked

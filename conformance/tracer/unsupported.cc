@@ -62,6 +62,9 @@ bool Tracer::guard_pages(MappingId, uint64_t, uint64_t) {
 bool Tracer::release_guards(MappingId) {
     return false;
 }
+bool Tracer::let_reads_pass(MappingId, bool) {
+    return false;
+}
 void Tracer::set_guard_handler(GuardHandler) {}
 GuardStep Tracer::step_guarded(pid_t) {
     return {};

@@ -61,6 +61,12 @@ CORRECT = [
         ["SPIN=SPIN_COUNT", "STORE=BYTE_FENCE", "LOSS=1"],
     ),
     _choice(
+        "spin-six-thousand",
+        "Spins for six thousand looks with the flag up: most of what it does.",
+        ["5.1.8.2-4"],
+        ["SPIN=SPIN_COUNT", "TURNS=6000", "STORE=BYTE_FENCE"],
+    ),
+    _choice(
         "spin-tsc",
         "Spins for a time by rdtsc; xchg raises the flag, a release store lowers it.",
         ["5.1.8.2-4", "E1"],

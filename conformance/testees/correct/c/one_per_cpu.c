@@ -5,7 +5,7 @@
 //
 //   STORE   how need_wake becomes 1, with a full barrier    CLEAR  how it becomes 0, or not at all
 //   COUNTER whether futex_counter is read before or after the flag's store
-//   LOOK    the order of the second look                    SPIN   how long, and when
+//   LOOK    the order of the second look                    SPIN   how long, and when; TURNS
 //   WAIT    the system call                                 LOSS   whether L records are written
 #include "contract.h"
 
@@ -68,6 +68,9 @@
 #endif
 #ifndef SPIN
 #define SPIN SPIN_NONE
+#endif
+#ifndef TURNS
+#define TURNS 200
 #endif
 #ifndef WAIT
 #define WAIT WAIT_PLAIN
@@ -259,7 +262,7 @@ static bool something_there(const struct reader* reader) {
 // A bounded spin. True if there is something to do.
 static bool spin(const struct reader* reader) {
 #if SPIN == SPIN_COUNT || SPIN == SPIN_BEFORE_FLAG
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < TURNS; i++) {
         if (load(reader, AT_WRITE_POS) > reader->position) return true;
         _mm_pause();
     }
