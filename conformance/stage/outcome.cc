@@ -38,6 +38,16 @@ std::string block(const std::string& title, const std::string& text) {
     return out;
 }
 
+// A limit that nobody lives to see is none.
+std::string far_limit_text(const Inspection& inspection, const WaitDescription& wait) {
+    for (const ThreadState& thread : inspection.threads) {
+        if (!wait.on_futex || thread.tid != wait.thread) continue;
+        if (const auto seconds = far_limit_seconds(thread))
+            return fmt::format("; the limit of its wait is {} s ahead", *seconds);
+    }
+    return "";
+}
+
 }  // namespace
 
 void Stage::stop_with(Finding finding) {
@@ -150,9 +160,13 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
-        if (quiet == Quiet::for_good)
-            stop_with(lost_wake_up(cpu, owed->sequence, owed->type,
-                                   describe_wait(inspection, cpu, owed)));
+        const WaitDescription wait = describe_wait(inspection, cpu, owed);
+        const std::string far = far_limit_text(inspection, wait);
+        if (quiet == Quiet::for_good || (quiet == Quiet::settling && !far.empty())) {
+            Finding finding = lost_wake_up(cpu, owed->sequence, owed->type, wait);
+            finding.message += far;
+            stop_with(finding);
+        }
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
             owed->sequence, waited, state));

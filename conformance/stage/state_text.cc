@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <algorithm>
 #include <string_view>
@@ -15,6 +16,15 @@ namespace kmes::conformance {
 namespace {
 
 constexpr long kFutexWaitCall = 455;  // younger than the headers here
+
+constexpr std::int64_t kNanosecondsInSecond = 1'000'000'000;
+constexpr std::int64_t kFarSeconds = 60;
+
+std::string clock_text(int clock) {
+    return clock == CLOCK_REALTIME    ? "CLOCK_REALTIME"
+           : clock == CLOCK_MONOTONIC ? "CLOCK_MONOTONIC"
+                                      : fmt::format("clock {}", clock);
+}
 
 std::string activity_text(const ThreadState& thread) {
     switch (thread.activity) {
@@ -32,7 +42,13 @@ std::string activity_text(const ThreadState& thread) {
         text += fmt::format(", on a ring word at offset {} ({} futex, expects {}, there is {})",
                             word.place.offset_bytes, word.is_private ? "private" : "shared",
                             word.value_expected, word.value_there);
-    if (thread.limit != TimeLimit::kNone) text += ", with a time limit";
+    if (const auto seconds = far_limit_seconds(thread))
+        text += fmt::format(", with a time limit {} s ahead{}", *seconds,
+                            thread.limit == TimeLimit::kAbsolute
+                                ? fmt::format(" (absolute, by {})", clock_text(thread.limit_clock))
+                                : "");
+    else if (thread.limit != TimeLimit::kNone)
+        text += ", with a time limit";
     return text;
 }
 
@@ -50,6 +66,15 @@ std::string some_of(const std::vector<pid_t>& tids) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> far_limit_seconds(const ThreadState& thread) {
+    if (thread.activity != Activity::kBlocked || thread.limit == TimeLimit::kNone)
+        return std::nullopt;
+    timespec now{};
+    if (thread.limit == TimeLimit::kAbsolute) clock_gettime(thread.limit_clock, &now);
+    const std::int64_t seconds = thread.limit_ns / kNanosecondsInSecond - now.tv_sec;
+    return seconds > kFarSeconds ? std::optional(seconds) : std::nullopt;
+}
 
 std::string call_text(long number) {
     struct Call {

@@ -5,6 +5,7 @@
 #define KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::string call_text(long number);
 // "3 threads; 12 running; 13 and 14 blocked in system call 202 (futex)": threads that do the same
 // are told together, and not more than six kinds.
 std::string describe_threads(const Inspection& inspection);
+
+// Where the limit of a thread's wait is so far ahead that no run sees its end: how many seconds.
+std::optional<std::int64_t> far_limit_seconds(const ThreadState& thread);
 
 // A thread is blocked in io_uring_enter: for what, nobody sees.
 bool waits_by_io_uring(const Inspection& inspection);

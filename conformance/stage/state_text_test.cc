@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 namespace kmes::conformance {
 
@@ -41,6 +42,30 @@ TEST(WaitsByIoUring, IsTrueOfABlockedThread) {
     EXPECT_TRUE(waits_by_io_uring(inspection));
     inspection.threads.back().activity = Activity::kRunning;
     EXPECT_FALSE(waits_by_io_uring(inspection));
+}
+
+TEST(DescribeThreads, SaysOfALimitThatIsFarAheadHowFar) {
+    ThreadState thread = thread_in(11, SYS_futex);
+    thread.limit = TimeLimit::kRelative;
+    thread.limit_ns = 90'000'000;
+    Inspection inspection;
+    inspection.threads = {thread};
+    EXPECT_EQ(describe_threads(inspection),
+              "1 thread; 11 blocked in system call 202 (futex), with a time limit");
+    EXPECT_FALSE(far_limit_seconds(thread));
+    inspection.threads.front().limit_ns = 3600ll * 1'000'000'000;
+    EXPECT_EQ(describe_threads(inspection),
+              "1 thread; 11 blocked in system call 202 (futex), with a time limit 3600 s ahead");
+    // The time of day for a clock that counts from the start of the machine.
+    thread.limit = TimeLimit::kAbsolute;
+    thread.limit_clock = CLOCK_MONOTONIC;
+    thread.limit_ns = time(nullptr) * 1'000'000'000;
+    inspection.threads = {thread};
+    EXPECT_NE(describe_threads(inspection).find(" s ahead (absolute, by CLOCK_MONOTONIC)"),
+              std::string::npos)
+        << describe_threads(inspection);
+    thread.limit_clock = CLOCK_REALTIME;
+    EXPECT_FALSE(far_limit_seconds(thread));
 }
 
 TEST(DescribeThreads, StopsBehindSixKinds) {
