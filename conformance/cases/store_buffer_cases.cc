@@ -19,6 +19,7 @@
 
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/stage/spin_watch.h"
 
 namespace kmes::conformance {
 
@@ -34,7 +35,7 @@ constexpr int kInstructionsAtMost = 20000;
 // One testee, one CPU: what became of its stores to need_wake.
 class StoreBuffer {
   public:
-    StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu) {}
+    StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu), spin_watch_(stage) {}
 
     // Holds the next store until write_pos has been loaded `looks` times.
     void hold_for(int looks) {
@@ -55,6 +56,7 @@ class StoreBuffer {
 
     // After it.
     void after(const GuardHit& hit) {
+        spin_watch_.saw(hit);
         if (is_held_ && touches_any(hit, kWritePosOffset, 8) && --looks_left_ <= 0) {
             witness_ = hit.code.describe();
             emit_some(stage_, cpu_, 1, 70);
@@ -110,6 +112,7 @@ class StoreBuffer {
 
     Stage& stage_;
     std::uint32_t cpu_;
+    SpinWatch spin_watch_;
     std::uint8_t need_wake_before_ = 0;
     bool is_ordered_ = false;
     bool is_held_ = false;

@@ -16,9 +16,6 @@ namespace {
 constexpr std::size_t kTraceAtMost = 60000;
 // One that looks more often in a phase spins: nothing new comes of it, and it is let run freely.
 constexpr std::uint64_t kAccessesOfAPhase = 20000;
-// One that has read a page so often, while nothing changed, spins: what it reads is seen again when
-// it has written, or something has changed.
-constexpr std::uint64_t kLooksOfASpin = 400;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
@@ -47,6 +44,7 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
       schedule_(schedule),
       trace_(trace),
       made_(schedule.moves.size()),
+      spin_watch_(stage),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
       looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {}
@@ -113,7 +111,7 @@ void Player::settle() {
         stage_.wait_asleep();
         is_settled = !publish_for_sleepers(true);
     }
-    look_again();
+    spin_watch_.look_again();
     ++phase_;
     // Before the phases that are explored nobody asks for the data.
     if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
@@ -158,29 +156,6 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
     return point;
 }
 
-void Player::count_look(const GuardHit& hit) {
-    const std::uint64_t operations = rings().history().operations();
-    Looks& looks = looks_[hit.place.mapping];
-    bool is_look = true;
-    bool is_write = false;
-    for (const BufferAccess& access : hit.accesses) {
-        is_write = is_write || access.is_write;
-        is_look = is_look && !access.is_write && access.place.offset_bytes < kMetadataBytes;
-    }
-    if (is_write && looks.pass) looks.pass = !stage_.let_reads_pass(hit.place.mapping, false);
-    if (!is_look || looks.operations != operations) looks.count = 0;
-    looks.operations = operations;
-    if (is_look && ++looks.count == kLooksOfASpin)
-        looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
-}
-
-void Player::look_again() {
-    for (auto& [mapping, looks] : looks_) {
-        if (looks.pass) stage_.let_reads_pass(mapping, false);
-        looks = Looks{rings().history().operations(), 0, false};
-    }
-}
-
 // Most accesses of a play are only noted, without the way through the stage.
 bool Player::is_plain(const GuardHit& hit) {
     if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0) return false;
@@ -197,7 +172,7 @@ bool Player::is_plain(const GuardHit& hit) {
     }
     ++accesses_;
     ++accesses_of_phase_;
-    count_look(hit);
+    spin_watch_.saw(hit);
     for (const BufferAccess& access : hit.accesses) {
         if (const auto buffer = stage_.buffer_at(access.place)) note(hit, access, *buffer);
     }
@@ -207,7 +182,7 @@ bool Player::is_plain(const GuardHit& hit) {
 Stage::AtGuard Player::on_access(const GuardHit& hit) {
     if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return Stage::AtGuard::release;
     ++accesses_;
-    count_look(hit);
+    spin_watch_.saw(hit);
     bool is_done = false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
@@ -273,7 +248,7 @@ void Player::move_at_random(const AccessPoint& point, const GuardHit& hit) {
 
 void Player::publish_reserved(std::uint32_t cpu) {
     if (!rings().is_reserved(cpu)) return;
-    look_again();
+    spin_watch_.look_again();
     rings().commit(cpu);
 }
 
@@ -293,7 +268,7 @@ void Player::nudge_retired() {
 
 void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
     const std::uint64_t capacity = stage_.capacity_bytes();
-    look_again();
+    spin_watch_.look_again();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
     const auto other = static_cast<std::uint32_t>((cpu + move.parameter) % scenario_.cpus);

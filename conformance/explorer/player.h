@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/failure/schedule.h"
+#include "conformance/stage/spin_watch.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -78,8 +78,6 @@ class Player {
   private:
     Stage::AtGuard on_access(const GuardHit& hit);
     bool is_plain(const GuardHit& hit);
-    void count_look(const GuardHit& hit);
-    void look_again();
     bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     AccessPoint note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
@@ -103,14 +101,8 @@ class Player {
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
-    // Of a mapping: how often its metadata has been read since anything else came of it.
-    struct Looks {
-        std::uint64_t operations = 0;
-        std::uint64_t count = 0;
-        bool pass = false;  // unseen
-    };
-    std::map<MappingId, Looks> looks_;
     std::vector<bool> made_;
+    SpinWatch spin_watch_;
     std::vector<std::uint64_t> data_offset_;  // by CPU: in the region, of the last read of data
     std::vector<std::uint64_t>
         commit_after_;  // by CPU: accesses until the reservation is published

@@ -182,6 +182,7 @@ bool Tracer::Engine::release_guards(MappingId id) {
     mappings();
     if (id >= mappings_.size() || !mappings_[id].live) return false;
     LiveMapping& live = mappings_[id];
+    live.reads_pass = false;
     if (live.guards.empty()) return true;
     return with_frozen_testee([&](Thread& thread) {
         if (stepping_ == Stepping::kSingleStep) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// See spin_watch.h.
+#include "conformance/stage/spin_watch.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// One that has read a page so often, while nothing changed, spins.
+constexpr std::uint64_t kLooksOfASpin = 400;
+
+}  // namespace
+
+void SpinWatch::saw(const GuardHit& hit) {
+    const std::uint64_t operations = stage_.rings().history().operations();
+    Looks& looks = looks_[hit.place.mapping];
+    bool is_look = true;
+    bool is_write = false;
+    for (const BufferAccess& access : hit.accesses) {
+        is_write = is_write || access.is_write;
+        is_look = is_look && !access.is_write && access.place.offset_bytes < kMetadataBytes;
+    }
+    if (is_write && looks.pass) looks.pass = !stage_.let_reads_pass(hit.place.mapping, false);
+    if (!is_look || looks.operations != operations) looks.count = 0;
+    looks.operations = operations;
+    if (is_look && ++looks.count == kLooksOfASpin)
+        looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
+}
+
+void SpinWatch::look_again() {
+    for (auto& [mapping, looks] : looks_) {
+        if (looks.pass) stage_.let_reads_pass(mapping, false);
+        looks = Looks{stage_.rings().history().operations(), 0, false};
+    }
+}
+
+}  // namespace kmes::conformance

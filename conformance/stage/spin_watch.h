@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// Who spins under guards: thousands of looks at a page of which nothing changes, each of which
+// would stop. Such reads are let pass until the thread writes, or somebody says that something
+// changes.
+#ifndef KMES_CONFORMANCE_STAGE_SPIN_WATCH_H_
+#define KMES_CONFORMANCE_STAGE_SPIN_WATCH_H_
+
+#include <cstdint>
+#include <map>
+
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+class SpinWatch {
+  public:
+    explicit SpinWatch(Stage& stage) : stage_(stage) {}
+
+    // An access that has been stopped at. One that writes makes the reads of its mapping seen
+    // again.
+    void saw(const GuardHit& hit);
+    // Before the producer does anything: all reads are seen again.
+    void look_again();
+
+  private:
+    // Of a mapping: how often its metadata has been read since anything else came of it.
+    struct Looks {
+        std::uint64_t operations = 0;
+        std::uint64_t count = 0;
+        bool pass = false;  // unseen
+    };
+
+    Stage& stage_;
+    std::map<MappingId, Looks> looks_;
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_SPIN_WATCH_H_
