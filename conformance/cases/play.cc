@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "conformance/stage/spin_watch.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -16,6 +18,8 @@ namespace {
 constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = 64;
 constexpr std::uint64_t kAccessesOfASpin = 20000;
+// What it reads after so many looks is not stopped at, until it writes.
+constexpr std::uint64_t kLooksOfASpin = 5000;
 
 }  // namespace
 
@@ -86,7 +90,9 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
     const std::uint64_t sleeps = stage.sleeps(cpu);
+    SpinWatch spin_watch(stage, kLooksOfASpin);
     stage.guard(cpu, 0, 1, [&](const GuardHit& hit) {
+        spin_watch.saw(hit);
         const bool is_first =
             seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
         // One that sleeps again and again, and does not deliver, is seen to by its time.
@@ -94,6 +100,7 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
             return Stage::AtGuard::release;
         if (counted == Counted::first_of_each && !is_first) return Stage::AtGuard::step;
         if (++accesses == k) {
+            spin_watch.look_again();
             act();
             left = kAccessesAtMost;
         }

@@ -5,13 +5,6 @@
 
 namespace kmes::conformance {
 
-namespace {
-
-// One that has read a page so often, while nothing changed, spins.
-constexpr std::uint64_t kLooksOfASpin = 400;
-
-}  // namespace
-
 void SpinWatch::saw(const GuardHit& hit) {
     const std::uint64_t operations = stage_.rings().history().operations();
     Looks& looks = looks_[hit.place.mapping];
@@ -24,7 +17,7 @@ void SpinWatch::saw(const GuardHit& hit) {
     if (is_write && looks.pass) looks.pass = !stage_.let_reads_pass(hit.place.mapping, false);
     if (!is_look || looks.operations != operations) looks.count = 0;
     looks.operations = operations;
-    if (is_look && ++looks.count == kLooksOfASpin)
+    if (is_look && ++looks.count == looks_of_a_spin_)
         looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
 }
 

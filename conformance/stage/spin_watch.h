@@ -15,7 +15,11 @@ namespace kmes::conformance {
 
 class SpinWatch {
   public:
-    explicit SpinWatch(Stage& stage) : stage_(stage) {}
+    // One that has read a page so often, while nothing changed, spins.
+    static constexpr std::uint64_t kLooksOfASpin = 1000;
+
+    explicit SpinWatch(Stage& stage, std::uint64_t looks = kLooksOfASpin)
+        : stage_(stage), looks_of_a_spin_(looks) {}
 
     // An access that has been stopped at. One that writes makes the reads of its mapping seen
     // again.
@@ -32,6 +36,7 @@ class SpinWatch {
     };
 
     Stage& stage_;
+    std::uint64_t looks_of_a_spin_;
     std::map<MappingId, Looks> looks_;
 };
 
