@@ -31,6 +31,9 @@ constexpr int kLooksAtMost = 16;
 // From the store to the load it takes a compiled consumer some ten instructions, an interpreter
 // thousands. Beyond this the store is let go: nothing is shown then.
 constexpr int kInstructionsAtMost = 20000;
+// Of all rounds: once the steps of an interpreter have come to this, a round more is worth its time
+// only where the one before has shown that the store can be held for so many looks.
+constexpr int kInstructionsInAll = 20000;
 
 // One testee, one CPU: what became of its stores to need_wake.
 class StoreBuffer {
@@ -43,7 +46,11 @@ class StoreBuffer {
         has_held_ = false;
         witness_.clear();
     }
-    bool has_held() const { return has_held_; }
+    // Whether another round, which holds the store for one look more, may show what none before it
+    // has.
+    bool is_worth_a_round() const {
+        return has_witness() || (has_held_ && instructions_ < kInstructionsInAll);
+    }
 
     // Before an access to the metadata page.
     void before(const GuardHit& hit) {
@@ -102,7 +109,7 @@ class StoreBuffer {
 
     // False: a full barrier or a system call comes first, or nothing for a long time.
     bool runs_to_the_next_access(pid_t tid) {
-        for (int i = 0; i < kInstructionsAtMost; ++i) {
+        for (int i = 0; i < kInstructionsAtMost; ++i, ++instructions_) {
             const auto next = stage_.tracer().next_instruction(tid);
             if (!next || next->is_full_barrier || next->is_system_call) return false;
             if (!stage_.tracer().step_over(tid)) return true;
@@ -119,6 +126,7 @@ class StoreBuffer {
     bool has_held_ = false;
     int looks_ = 1;
     int looks_left_ = 1;
+    int instructions_ = 0;  // stepped over while a store was held
     std::string store_;
     std::string witness_;
 };
@@ -128,7 +136,7 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
                      const std::function<void()>& wake) {
     StoreBuffer buffer(stage, cpu);
     const auto goes_on = [&buffer, rounds](int round) {
-        return round < rounds || (buffer.has_held() && round < kLooksAtMost);
+        return round < rounds || (buffer.is_worth_a_round() && round < kLooksAtMost);
     };
     for (int round = 0; goes_on(round); ++round) {
         buffer.hold_for(round + 1);
