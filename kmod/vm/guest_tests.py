@@ -61,13 +61,18 @@ def read_table(path):
 
 
 def choose(tests, kernel, patterns):
-    """The tests for a kernel: the lot, or those whose names match; a pattern that matches none is
-    an error."""
+    """The tests for a kernel: the lot, or those whose names match; without those that a pattern
+    behind a `!` matches. A pattern that matches none is an error."""
     mine = [test for test in tests if kernel in test.kernels]
-    if not patterns:
-        return [test for test in mine if test.when == "lot"]
-    for pattern in patterns:
+    taken = [pattern for pattern in patterns if not pattern.startswith("!")]
+    left_out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    for pattern in taken + left_out:
         if not any(fnmatch.fnmatchcase(test.name, pattern) for test in mine):
             raise TableError(f"no guest test for the kernel {kernel} matches '{pattern}'")
+
+    def is_any_of(test, some):
+        return any(fnmatch.fnmatchcase(test.name, pattern) for pattern in some)
+
     return [test for test in mine
-            if any(fnmatch.fnmatchcase(test.name, pattern) for pattern in patterns)]
+            if (is_any_of(test, taken) if taken else test.when == "lot")
+            and not is_any_of(test, left_out)]

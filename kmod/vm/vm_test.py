@@ -102,7 +102,11 @@ class Table(unittest.TestCase):
         self.assertEqual(tests[1].limit("kasan", 2), 7 * 2 * guest_tests.SLOW_FACTOR)
         self.assertEqual([t.name for t in guest_tests.choose(tests, "6.1", [])], ["one"])
         self.assertEqual([t.name for t in guest_tests.choose(tests, "6.1", ["t*"])], ["two"])
-        for kernel, pattern in (("6.12", "two"), ("6.1", "three")):
+        for patterns, names in ((["!one", "t*"], ["two"]), (["!t*"], ["one"]),
+                                (["*", "!t*"], ["one"]), (["!one"], [])):
+            chosen = guest_tests.choose(tests, "6.1", patterns)
+            self.assertEqual([t.name for t in chosen], names)
+        for kernel, pattern in (("6.12", "two"), ("6.1", "three"), ("6.1", "!three")):
             with self.assertRaises(guest_tests.TableError):
                 guest_tests.choose(tests, kernel, [pattern])
 

@@ -17,7 +17,8 @@ or the path of one here, which is taken along with its libraries.
 Whatever the kernel reports in its log fails the run.
 
   --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
-  --test GLOB      the guest tests of such names, and not the lot; may be repeated
+  --test GLOB      the guest tests of such names, and not the lot; may be repeated. With '!' before
+                   it: all of the lot (or of the other GLOBs) but these
   --list           the guest tests: name, whether they are of the lot, kernels
   --planted        the planted bugs of that kernel, or those of --test: each must be seen
   --verbose, -v    the output of guest tests that pass, too
