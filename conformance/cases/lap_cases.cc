@@ -64,6 +64,37 @@ CaseOutcome outrun(Stage& stage, std::uint64_t bytes) {
     return stage.finish();
 }
 
+// Overtaken by more events than 31 bits can count, then by more than 32 can: as it sleeps, between
+// its first accesses, and where the buffer is then replaced before it has looked.
+CaseOutcome outrun_by_events(Stage& stage, bool swaps) {
+    constexpr std::uint64_t kAccesses = 10;
+    constexpr std::uint64_t kLeastBytes = 32;
+    set_up_one_cpu(stage, kOutrunCapacity);
+    stage.start();
+    for (const int bits : {31, 32}) {
+        const std::uint64_t events = (std::uint64_t{1} << bits) + 5;
+        const std::uint64_t bytes = (kLeastBytes << bits) + 2 * kOutrunCapacity;
+        const auto overtake = [&stage, bytes, events, swaps] {
+            stage.freeze();
+            stage.rings().outrun(0, bytes, events);
+            if (swaps) stage.resize(stage.capacity_bytes());
+            stage.thaw();
+        };
+        // A gap that any number can hold: whether it counts what it has lost.
+        stage.wait_asleep();
+        stage.freeze();
+        emit_some(stage, 0, 9, kOutrunCapacity / 8);
+        stage.thaw();
+        stage.wait_asleep();
+        overtake();
+        stage.wait_asleep();
+        for (std::uint64_t k = 1; k <= kAccesses; ++k) {
+            if (stage.has_ended(0) || !act_at_access(stage, 0, k, overtake)) break;
+        }
+    }
+    return stage.finish();
+}
+
 // The same while it reads an event; then once more, and tail_pos comes to stand inside of
 // the event, but for the laps.
 CaseOutcome outrun_under_read(Stage& stage, std::uint64_t bytes) {
@@ -362,7 +393,27 @@ void add_step_cases(std::vector<Case>& cases) {
          "What is not overwritten is delivered.", jump_to_write_pos});
 }
 
-// More than 32 bits of a distance can tell.
+// More than 32 bits of a number of events can tell.
+void add_number_cases(std::vector<Case>& cases) {
+    cases.push_back(
+        {"5.1.9/gap-of-2-to-the-31-events", Level::must, "5.1.9",
+         "overtaken by more events than 31 and 32 bits can count",
+         "One CPU's consumer is overtaken by 2^31 + 5 events, later by 2^32 + 5: as it sleeps, and "
+         "before each of its first ten accesses to the metadata page.",
+         "It goes on at tail_pos; an L record counts what was lost, as the difference of two "
+         "numbers of 64 bits.",
+         [](Stage& stage) { return outrun_by_events(stage, false); }});
+    cases.push_back(
+        {"5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap", Level::must, "5.1.8.3-5",
+         "the new buffer's events are more than 2^31 ahead",
+         "As in 5.1.9/gap-of-2-to-the-31-events, and the buffer is replaced before the consumer "
+         "has looked: each event that survives is 2^31 and more numbers ahead of the last one that "
+         "it has delivered.",
+         "What is newer is told by comparing numbers of 64 bits; all that survives is delivered.",
+         [](Stage& stage) { return outrun_by_events(stage, true); }});
+}
+
+// More than 32 bits of a distance can tell, and of a number.
 void add_distance_cases(std::vector<Case>& cases) {
     constexpr std::uint64_t k31 = std::uint64_t{1} << 31;
     constexpr std::uint64_t k32 = std::uint64_t{1} << 32;
@@ -390,6 +441,7 @@ void add_distance_cases(std::vector<Case>& cases) {
         "The testee is stopped in an event of 16 pages; it is overtaken by 4 GiB, and by a little "
         "more; it goes on.",
         [](Stage& stage) { return outrun_under_read(stage, k32); });
+    add_number_cases(cases);
 }
 
 }  // namespace

@@ -176,6 +176,7 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
                        "It goes on behind the last sequence number: nothing twice, nothing left "
                        "out.",
                        {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap",
+                        "5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap",
                         "5.1.8.3-5/clock-set-back-over-a-swap"}});
     clauses.push_back(
         {"5.1.8.3 step 6",
@@ -189,10 +190,11 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
         {"5.1.9 laps",
          "The oldest events are overwritten while it reads; the rest is delivered.",
          {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times", "5.1.9/paused-for-ten-laps"}});
-    clauses.push_back({"5.1.9 gaps",
-                       "A gap in the sequence numbers of a CPU says how many events were lost.",
-                       {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first",
-                        "5.1.9/gap-of-many-events", "5.1.9/long-runs-of-drops"}});
+    clauses.push_back(
+        {"5.1.9 gaps",
+         "A gap in the sequence numbers of a CPU says how many events were lost.",
+         {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first", "5.1.9/gap-of-many-events",
+          "5.1.9/gap-of-2-to-the-31-events", "5.1.9/long-runs-of-drops"}});
     clauses.push_back({"5.1.10",
                        "Loads of write_pos and tail_pos are acquire loads.",
                        {},

@@ -181,9 +181,10 @@ class LogReader {
                 operation.room_bytes = json.at("bytes").number(0, kAny64);
                 break;
             case OperationKind::outrun:
-                json.expect_names({"do", "cpu", "laps", "report_bytes"});
+                json.expect_names({"do", "cpu", "laps", "events", "report_bytes"});
                 operation.cpu = cpu(json);
                 operation.laps = json.at("laps").number(0, kAny64);
+                if (json.has("events")) operation.events = json.at("events").number(0, kAny64);
                 break;
             default:
                 read_about_buffer(json, operation);

@@ -223,6 +223,7 @@ Json operation_to_json(const HistoryLog& log, std::size_t index) {
         case OperationKind::outrun:
             value["cpu"] = operation.cpu;
             value["laps"] = operation.laps;
+            if (operation.events != 0) value["events"] = operation.events;
             break;
         case OperationKind::set_fault:
             value["buffer"] = operation.buffer;

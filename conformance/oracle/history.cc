@@ -43,6 +43,9 @@ std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
     return count;
 }
 
+// More than any run is overtaken by; the positions of several of them have room in 64 bits.
+constexpr std::uint64_t kMaximumBytesOutrun = std::uint64_t{1} << 62;
+
 }  // namespace
 
 EventSpec spec_of(const Event& event) {
@@ -110,7 +113,7 @@ std::uint64_t History::drop(std::uint32_t cpu) {
     ++operations_;
     Lane& lane = this->lane(cpu);
     Event event;
-    event.sequence = log_.settings.first_sequence + lane.events.size();
+    event.sequence = next_sequence(lane);
     event.dropped = true;
     lane.events.push_back(std::move(event));
     log_.add({.kind = OperationKind::drop, .cpu = cpu});
@@ -127,11 +130,13 @@ void History::reserve(std::uint32_t cpu, std::uint64_t bytes) {
     log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes});
 }
 
-void History::outrun(std::uint32_t cpu, std::uint64_t laps) {
+void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
     ++operations_;
     Lane& lane = this->lane(cpu);
     Buffer& buffer = mutable_buffer(present_buffer(cpu));
     require(!lane.batch_pending, "a batch is pending on this CPU");
+    require(laps <= kMaximumBytesOutrun / buffer.capacity, "no producer writes so many laps");
+    require(events <= laps * (buffer.capacity / kLeastEventBytes), "no such events are so small");
     Event event;
     event.type = "t";
     event.bytes = buffer.capacity / 2;
@@ -140,18 +145,23 @@ void History::outrun(std::uint32_t cpu, std::uint64_t laps) {
     event.published = true;
     event.published_after = log_.report_bytes;
     event.published_operation = operations_;
-    for (std::uint64_t i = 0; i < 2 * laps; ++i) {
-        event.sequence = log_.settings.first_sequence + lane.events.size();
+    const std::uint64_t listed = events == 0 ? 2 * laps : 0;
+    for (std::uint64_t i = 0; i < listed; ++i) {
+        event.sequence = next_sequence(lane);
         lane.events.push_back(event);
         buffer.placements.push_back({event.sequence, buffer.write_frontier, event.bytes, kNever});
         buffer.write_frontier += event.bytes;
+    }
+    if (events != 0) {
+        lane.numbers_alone.push_back({lane.events.size(), events});
+        buffer.write_frontier += laps * buffer.capacity;
     }
     for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i)
         buffer.placements[i].overwritten_after = log_.report_bytes;
     buffer.tail_index = buffer.published_count = buffer.placements.size();
     buffer.tail_pos = buffer.write_pos = buffer.write_frontier;
-    buffer.futex_counter_highest += static_cast<std::uint32_t>(2 * laps);
-    log_.add({.kind = OperationKind::outrun, .cpu = cpu, .laps = laps});
+    buffer.futex_counter_highest += static_cast<std::uint32_t>(listed + events);
+    log_.add({.kind = OperationKind::outrun, .cpu = cpu, .laps = laps, .events = events});
 }
 
 void History::batch_begin(std::uint32_t cpu) {
@@ -284,9 +294,8 @@ const Buffer& History::buffer(BufferIndex index) const {
 
 const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
     const Lane& lane = this->lane(cpu);
-    if (sequence < log_.settings.first_sequence) return nullptr;
-    const std::uint64_t index = sequence - log_.settings.first_sequence;
-    return index < lane.events.size() ? &lane.events[index] : nullptr;
+    const auto index = index_of(lane, sequence);
+    return index ? &lane.events[*index] : nullptr;
 }
 
 const std::vector<Event>& History::events_of(std::uint32_t cpu) const {
@@ -370,8 +379,29 @@ Buffer& History::mutable_buffer(BufferIndex index) {
     return buffers_[index];
 }
 
+std::uint64_t History::next_sequence(const Lane& lane) const {
+    std::uint64_t next = log_.settings.first_sequence + lane.events.size();
+    for (const NumbersAlone& each : lane.numbers_alone) next += each.count;
+    return next;
+}
+
+std::optional<std::size_t> History::index_of(const Lane& lane, std::uint64_t sequence) const {
+    if (sequence < log_.settings.first_sequence) return std::nullopt;
+    std::uint64_t index = sequence - log_.settings.first_sequence;
+    for (const NumbersAlone& each : lane.numbers_alone) {
+        if (index < each.index) break;
+        index -= each.index;
+        if (index < each.count) return std::nullopt;
+        index = index - each.count + each.index;
+    }
+    if (index >= lane.events.size()) return std::nullopt;
+    return index;
+}
+
 Event& History::event_at(Lane& lane, std::uint64_t sequence) {
-    return lane.events.at(sequence - log_.settings.first_sequence);
+    const auto index = index_of(lane, sequence);
+    require(index.has_value(), "there is no such event");
+    return lane.events[*index];
 }
 
 Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation) {
@@ -397,7 +427,7 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
         return emitted;
     }
     Event event;
-    event.sequence = log_.settings.first_sequence + lane.events.size();  // 5.1.7 step 2
+    event.sequence = next_sequence(lane);  // 5.1.7 step 2
     event.timestamp = spec.timestamp;
     event.origin = spec.origin;
     event.type = spec.type;
@@ -502,11 +532,12 @@ void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spe
 void History::release_payloads(Lane& lane) {
     if (kept_payload_bytes_ <= log_.kept_payload_bytes) return;
     const Buffer& present = buffers_[lane.buffers.back()];
-    std::uint64_t oldest = log_.settings.first_sequence + lane.events.size();
+    std::uint64_t oldest = next_sequence(lane);
     if (present.tail_index < present.placements.size()) {
         oldest = present.placements[present.tail_index].sequence;
     }
-    while (lane.released_count < oldest - log_.settings.first_sequence &&
+    while (lane.released_count < lane.events.size() &&
+           lane.events[lane.released_count].sequence < oldest &&
            kept_payload_bytes_ > log_.kept_payload_bytes) {
         Event& event = lane.events[lane.released_count];
         kept_payload_bytes_ -= event.payload.size();

@@ -149,10 +149,11 @@ class History {
     // when it is published (steps 7 and 8). Nothing else may be told of this CPU in between.
     void reserve(std::uint32_t cpu, std::uint64_t bytes);
 
-    // The producer overwrites all of the buffer `laps` times, with two events each time, while the
-    // testee stands still: nobody can have read them, and their content is not kept. What is
-    // emitted next is all that there is.
-    void outrun(std::uint32_t cpu, std::uint64_t laps);
+    // The producer overwrites all of the buffer `laps` times, while the testee stands still: nobody
+    // can have read what was there, and its content is not kept. What is emitted next is all that
+    // there is. With two events each time; or, where `events` is not 0, with so many altogether, of
+    // which nothing but their number is kept.
+    void outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events = 0);
 
     // A batch: what is added is unpublished until the end, or until E8 makes the producer publish.
     void batch_begin(std::uint32_t cpu);
@@ -241,8 +242,14 @@ class History {
     const HistoryLog& log() const { return log_; }
 
   private:
+    // Sequence numbers of events that are not kept: `count` of them, before events[index].
+    struct NumbersAlone {
+        std::size_t index = 0;
+        std::uint64_t count = 0;
+    };
     struct Lane {
         std::vector<Event> events;
+        std::vector<NumbersAlone> numbers_alone;
         std::vector<BufferIndex> buffers;
         std::vector<Checkpoint> checkpoints;
         bool batch_pending = false;
@@ -253,6 +260,9 @@ class History {
     Lane& lane(std::uint32_t cpu);
     const Lane& lane(std::uint32_t cpu) const;
     Buffer& mutable_buffer(BufferIndex buffer);
+    std::uint64_t next_sequence(const Lane& lane) const;
+    // The place in lane.events; nothing if there is none of that number.
+    std::optional<std::size_t> index_of(const Lane& lane, std::uint64_t sequence) const;
     Event& event_at(Lane& lane, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
     Emitted append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);

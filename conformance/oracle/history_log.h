@@ -59,6 +59,7 @@ struct LoggedOperation {
     std::uint64_t checkpoint_bytes = 0;     // checkpoint_idle: its report_bytes
     std::uint64_t room_bytes = 0;           // reserve
     std::uint64_t laps = 0;                 // outrun
+    std::uint64_t events = 0;               // outrun: 0 says two a lap
     LoggedBytes type = {};                  // emit, batch_add
     LoggedBytes extra_header = {};          // emit, batch_add
     LoggedBytes payload = {};               // emit, batch_add

@@ -169,6 +169,10 @@ TEST(HistoryLog, BoundsTheWorkThatALogAsksFor) {
         log.operations.assign(2, outrun);
         EXPECT_THROW(history_from(log), std::invalid_argument) << laps;
     }
+    outrun.laps = 1;
+    outrun.events = 2;
+    log.operations.assign(20'000, outrun);
+    EXPECT_THROW(history_from(log), std::invalid_argument);
 }
 
 }  // namespace

@@ -314,6 +314,31 @@ TEST(History, OverwritesAllOfABufferUnseen) {
     EXPECT_THROW(history.outrun(0, 1), std::invalid_argument);
 }
 
+TEST(History, KeepsTheNumberAloneOfVeryManyEvents) {
+    constexpr std::uint64_t kMany = (std::uint64_t{1} << 31) + 5;
+    History history(settings_of(256, 40));
+    EXPECT_EQ(history.emit(0, event_of(30)).sequence, 1u);
+    history.note_attached(0);
+    for (const std::uint64_t before : {std::uint64_t{1}, 3 + kMany}) {
+        history.outrun(0, kMany, kMany);
+        EXPECT_EQ(history.find(0, before + 1), nullptr);
+        EXPECT_EQ(history.find(0, before + kMany), nullptr);
+        EXPECT_EQ(history.find(0, before + kMany + 1), nullptr);
+        EXPECT_EQ(history.emit(0, event_of(30)).sequence, before + kMany + 1);
+        EXPECT_EQ(history.emit(0, event_of(31)).sequence, before + kMany + 2);
+        EXPECT_EQ(history.find(0, before)->sequence, before);
+        EXPECT_EQ(history.find(0, before + kMany + 2)->bytes, 31u);
+        EXPECT_EQ(history.find(0, before + kMany + 3), nullptr);
+    }
+    EXPECT_EQ(history.events_of(0).size(), 5u);
+    EXPECT_EQ(history.buffer(0).tail_pos, 40 + 30 + 2 * kMany * 256 + 61);
+    history.checkpoint_idle(0, 0, 0);
+    EXPECT_EQ(history.find(0, 2 * kMany + 5)->owed_by, 0u);
+    // As many as there is room for.
+    EXPECT_THROW(history.outrun(0, 3, 3 * (256 / 30) + 1), std::invalid_argument);
+    EXPECT_THROW(history.outrun(0, ~std::uint64_t{0}, 1), std::invalid_argument);
+}
+
 TEST(History, ComparesTheDataAcrossTheWrap) {
     History history(settings_of(64, 50));
     history.emit(0, {"t", "", 1, 0, ""});  // 30 bytes at 50: wraps after 14

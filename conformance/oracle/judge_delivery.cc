@@ -212,8 +212,8 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
 // New and newer than all before it: in order. Otherwise doubled or reordered.
 void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint64_t highest) {
     const Record& record = *delivery.record;
-    const std::size_t index =
-        delivery.event->sequence - context.history.events_of(view.cpu).front().sequence;
+    const auto index =
+        static_cast<std::size_t>(delivery.event - context.history.events_of(view.cpu).data());
     const bool seen = view.delivered_at[index] != kNever;
     if (!seen) view.delivered_at[index] = record.end_offset;
     delivery.in_order = !seen && record.sequence > highest;

@@ -69,9 +69,11 @@ std::string describe_history(const History& history, const RecordParser& report,
     const std::vector<Event>& events = history.events_of(cpu);
     std::vector<std::uint64_t> delivered_in(events.size(), 0);
     for (const Record& record : report.records()) {
-        if (record.kind != RecordKind::event || record.cpu != cpu || events.empty()) continue;
-        const std::uint64_t index = record.sequence - events.front().sequence;
-        if (index < events.size() && delivered_in[index] == 0) delivered_in[index] = record.line;
+        if (record.kind != RecordKind::event || record.cpu != cpu) continue;
+        const Event* event = history.find(cpu, record.sequence);
+        if (event == nullptr) continue;
+        std::uint64_t& delivered = delivered_in[static_cast<std::size_t>(event - events.data())];
+        if (delivered == 0) delivered = record.line;
     }
     std::string text;
     for (const BufferIndex index : history.buffers_of(cpu)) {

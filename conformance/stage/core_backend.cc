@@ -49,7 +49,7 @@ class CoreBackend : public RingBackend {
         BufferMemory& memory = add_memory(capacity_bytes, cpu, 0, 0);
         return kmes_swap_run(core(cpu), memory.buffer(), positions, shift_bytes);
     }
-    void outrun(std::uint32_t cpu, std::uint64_t laps) override;
+    void outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) override;
     int nudge(std::uint32_t cpu, BufferIndex buffer) override {
         return kmes_buffer_nudge(core(cpu), memories_.at(buffer)->buffer());
     }
@@ -140,17 +140,17 @@ int CoreBackend::reserve(std::uint32_t cpu, const kmes_event_input& input) {
 }
 
 // As if it had been done: the core's own knowledge, and the positions in the page.
-void CoreBackend::outrun(std::uint32_t cpu, std::uint64_t laps) {
+void CoreBackend::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
     kmes_buffer& buffer = *core(cpu)->buffer;
-    core(cpu)->sequence += 2 * laps;
-    buffer.frontier_ordinal += 2 * laps;
+    core(cpu)->sequence += events;
+    buffer.frontier_ordinal += events;
     buffer.tail_ordinal = buffer.frontier_ordinal;
     buffer.frontier += laps * buffer.capacity;
     buffer.tail = buffer.published = buffer.frontier;
     *buffer.shared.tail_pos = buffer.tail;
     *buffer.shared.write_pos = buffer.published;
     if (*buffer.shared.need_wake == 0) return;
-    buffer.futex_counter += static_cast<std::uint32_t>(2 * laps);
+    buffer.futex_counter += static_cast<std::uint32_t>(events);
     *buffer.shared.futex_counter = buffer.futex_counter;
 }
 

@@ -42,7 +42,7 @@ class DeviceBackend : public RingBackend {
     void commit(std::uint32_t cpu) override;
     int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
              std::uint64_t shift_bytes) override;
-    void outrun(std::uint32_t cpu, std::uint64_t laps) override;
+    void outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) override;
     int nudge(std::uint32_t cpu, BufferIndex buffer) override;
     std::uint64_t wake(BufferIndex buffer) override;
     void write(BufferIndex buffer, std::uint64_t offset,
@@ -262,7 +262,7 @@ int DeviceBackend::swap(std::uint32_t cpu, std::uint64_t capacity_bytes,
     return 0;
 }
 
-void DeviceBackend::outrun(std::uint32_t, std::uint64_t) {
+void DeviceBackend::outrun(std::uint32_t, std::uint64_t, std::uint64_t) {
     throw NotStageable("the module's producer takes no position that it has not written up to");
 }
 

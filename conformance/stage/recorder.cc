@@ -190,11 +190,11 @@ void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes) {
                     bytes, buffer.write_frontier, moved);
 }
 
-void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes) {
+void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.9", 0);
     timeline_.last().text =
-        fmt::format("emits {} bytes, two events in each lap, while all threads stand still{}",
+        fmt::format("emits {} events, {} bytes altogether, while all threads stand still{}", events,
                     bytes, tail_text(operation));
 }
 

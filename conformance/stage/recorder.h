@@ -48,7 +48,7 @@ class Recorder {
     void emitted(std::uint32_t cpu, const Emitted& emitted);
     void batched(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void reserved(std::uint32_t cpu, std::uint64_t bytes);
-    void outran(std::uint32_t cpu, std::uint64_t bytes);
+    void outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events);
     void committed(std::uint32_t cpu, const Emitted& emitted);
     void swapped(std::uint32_t cpu, BufferIndex from, BufferIndex to);
     void nudged(BufferIndex buffer);

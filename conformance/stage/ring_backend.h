@@ -76,8 +76,8 @@ class RingBackend {
     // To a new buffer; from a boot buffer the hand-over.
     virtual int swap(std::uint32_t cpu, std::uint64_t capacity_bytes, kmes_swap_positions positions,
                      std::uint64_t shift_bytes) = 0;
-    // The present buffer is overwritten `laps` times at once, two events a lap (History::outrun).
-    virtual void outrun(std::uint32_t cpu, std::uint64_t laps) = 0;
+    // The present buffer is overwritten `laps` times at once, by so many events (History::outrun).
+    virtual void outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) = 0;
     virtual int nudge(std::uint32_t cpu, BufferIndex buffer) = 0;
     // A FUTEX_WAKE with nothing behind it. Returns how many threads it woke.
     virtual std::uint64_t wake(BufferIndex buffer) = 0;

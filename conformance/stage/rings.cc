@@ -153,14 +153,15 @@ void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
     }
 }
 
-void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes) {
+void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {
     constexpr std::uint64_t kEvents = 16;  // in the last lap
     const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
     const std::uint64_t laps = bytes / capacity - 1;
     before_operation(cpu);
-    history_.outrun(cpu, laps);
-    backend_->outrun(cpu, laps);
-    recorder_->outran(cpu, laps * capacity);
+    history_.outrun(cpu, laps, events);
+    const std::uint64_t all = events == 0 ? 2 * laps : events;
+    backend_->outrun(cpu, laps, all);
+    recorder_->outran(cpu, laps * capacity, all);
     emit_many(cpu, kEvents, capacity / kEvents);
 }
 

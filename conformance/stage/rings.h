@@ -60,7 +60,8 @@ class Rings {
     Emitted emit(std::uint32_t cpu, EventSpec spec, EmitStyle style = EmitStyle::kernel);
     // While the testee stands still: all of the buffer is overwritten, until write_pos is `bytes`
     // further, a multiple of the capacity and at least two of them. Only the last lap is written.
-    void outrun(std::uint32_t cpu, std::uint64_t bytes);
+    // By two events a lap; or, where `events` is not 0, by so many before the last lap.
+    void outrun(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events = 0);
     // `count` events of `event_bytes` bytes.
     void emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
     // Events of exactly `bytes` bytes altogether, none larger than a quarter of the capacity. Fewer

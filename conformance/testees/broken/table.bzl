@@ -2865,4 +2865,32 @@ static bool drain(struct consumer* c) {
 """),
         ],
     ),
+    dict(
+        name = "gap-of-32-bits",
+        wrong = "Takes the difference of two sequence numbers in 32 signed bits.",
+        clause = "5.1.9",
+        case = "5.1.9/gap-of-2-to-the-31-events",
+        edits = [
+            ("""
+    const uint64_t lost = event->sequence - c->last_sequence - 1;  // 5.1.9
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    const int lost = (int)(event->sequence - c->last_sequence - 1);
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %d\\n", c->cpu, lost);
+"""),
+        ],
+    ),
+    dict(
+        name = "newer-by-32-bits",
+        wrong = "Tells what is newer by the sign of a difference in 32 bits.",
+        clause = "5.1.8.3-5",
+        case = "5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if ((int32_t)(event->sequence - c->last_sequence) <= 0) return true;
+"""),
+        ],
+    ),
 ]
