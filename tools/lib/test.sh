@@ -73,45 +73,18 @@ run_check_part() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# The module in virtual machines with Debian's 6.1: the planted bugs, with what all machines need;
-# then the guest tests in two machines beside each other, since the longest of them keeps one
-# processor busy; then the packaging, which needs none.
+# The module in virtual machines with Debian's 6.1: the planted bugs, and the guest tests; then its
+# packaging, which needs no machine.
 run_vm_part() {
-    local log=$KMES_SCRATCH/vm.log
-    printf '# vm: building, and running the planted\n'
-    vm_command --planted >"$log" 2>&1
-    report_vm planted "$log" "$?"
-    printf '# vm: running the lot\n'
-    start_beside --test conformance-rust
-    vm_command --test '!conformance-rust' >"$log" 2>&1
-    report_vm lot "$log" "$?"
-    wait_beside
-    report_vm lot-rust "$KMES_SCRATCH/beside.log" "$?"
-    local what
+    local log=$KMES_SCRATCH/vm.log what
+    for what in planted lot; do
+        printf '# vm: building, and running the %s\n' "$what"
+        if [ "$what" = lot ]; then vm_command; else vm_command --planted; fi >"$log" 2>&1
+        report_vm "$what" "$log" "$?"
+    done
     for what in build dkms; do
         run_packaging_test "$what"
     done
-}
-
-# start_beside OPTIONS...: a run of `tools/kmes vm` in the background; its words are in beside.log.
-# A process group of its own, so that all of it can be ended where this shell is.
-start_beside() {
-    set -m
-    {
-        KMES_SCRATCH=$KMES_SCRATCH/beside
-        mkdir -p -- "$KMES_SCRATCH" && vm_command "$@"
-    } >"$KMES_SCRATCH/beside.log" 2>&1 </dev/null &
-    VM_BESIDE=$!
-    set +m
-    trap 'kill -- "-$VM_BESIDE" 2>/dev/null; rm -rf -- "$KMES_SCRATCH"' EXIT
-}
-
-# wait_beside: its status.
-wait_beside() {
-    local status=0
-    wait "$VM_BESIDE" || status=$?
-    trap 'rm -rf -- "$KMES_SCRATCH"' EXIT
-    return "$status"
 }
 
 # run_packaging_test NAME: one line for all that kmod/packaging/NAME_test.sh looks at.
