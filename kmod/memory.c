@@ -10,6 +10,7 @@
  */
 #include <linux/idr.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
@@ -25,6 +26,9 @@
 
 static struct file* metadata_file;
 static DEFINE_IDA(slots);
+/* One at a time changes the pages of metadata_file: shmem reads their number without the lock that
+ * it is written under, which KCSAN reports where two do. */
+static DEFINE_MUTEX(metadata_file_lock);
 static atomic_long_t pages_live;
 static atomic_long_t buffers_live;
 
@@ -69,7 +73,9 @@ static int take_metadata_page(struct kmes_memory* memory) {
     struct page* page;
 
     if (slot < 0) return slot == -ENOSPC ? -ENFILE : slot;
+    mutex_lock(&metadata_file_lock);
     page = shmem_read_mapping_page(metadata_file->f_mapping, (pgoff_t)slot);
+    mutex_unlock(&metadata_file_lock);
     if (IS_ERR(page)) {
         ida_free(&slots, (unsigned)slot);
         return PTR_ERR(page);
@@ -85,7 +91,9 @@ static void give_metadata_page(struct kmes_memory* memory) {
 
     if (!memory->pages[0]) return;
     put_page(memory->pages[0]);
+    mutex_lock(&metadata_file_lock);
     shmem_truncate_range(file_inode(metadata_file), start, start + KMES_METADATA_BYTES - 1);
+    mutex_unlock(&metadata_file_lock);
     ida_free(&slots, memory->slot);
     atomic_long_dec(&pages_live);
 }
