@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "conformance/stage/rings.h"
 
@@ -25,6 +26,12 @@ std::string plural(std::uint64_t count, std::string_view one) {
 std::string events_text(std::uint64_t first, std::uint64_t last) {
     return first == last ? fmt::format("event {}", first)
                          : fmt::format("events {} to {}", first, last);
+}
+
+// Of what a system call returns: `EINTR` for -4.
+std::string error_text(std::int64_t result) {
+    const char* name = result < 0 ? strerrorname_np(static_cast<int>(-result)) : nullptr;
+    return name != nullptr ? name : fmt::format("{}", result);
 }
 
 // A thread that the suite has stopped in its wait goes back to it by itself, and finds there that
@@ -344,8 +351,9 @@ void Recorder::wait_ends(const FutexWaitEnd& event, std::int64_t told_instead) {
     else if (event.result == -EINTR)
         step.text = "the wait is interrupted";
     else
-        step.text = fmt::format("futex_wait returns error {}", -event.result);
-    if (told_instead != 0) step.text += fmt::format("; the suite tells it {}", told_instead);
+        step.text = fmt::format("futex_wait returns {}", error_text(event.result));
+    if (told_instead != 0)
+        step.text += fmt::format("; the suite returns {} to it", error_text(told_instead));
     for (auto& [key, reader] : readers_) {
         if (key.first == step.thread) reader.woken = true;
     }
