@@ -252,7 +252,7 @@ class Session {
                 foreign->pid));
         }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
-            if (trouble->reason == TracerTrouble::Reason::not_followed)
+            if (trouble->reason != TracerTrouble::Reason::none_known)
                 return complain(trouble->what);
             run_.suite_error = "tracer: " + trouble->what;
         }

@@ -181,10 +181,10 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         stop_inconclusive(
             "the testee has child processes, which may be the ones that sleep: the suite follows "
             "one process. Let it consume with threads in the run that is judged");
-    if (waits_by_io_uring(inspection))
+    if (waits_by_io_uring(inspection) || tracer_->has_io_uring())
         stop_inconclusive(
-            "a thread waits in io_uring_enter, and may sleep on futex_counter there: the suite "
-            "does not see that. Let it use the futex calls in the run that is judged");
+            "it has an io_uring, and may sleep on futex_counter by that: the suite does not see "
+            "it. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, given_ms));
     stop_at_lost_counter();
     if (quiet == Quiet::for_good) stop_at_retired(inspection);
@@ -318,6 +318,14 @@ void Stage::stop_ended() {
         findings_.erase(findings_.begin());
         stop_with(first);
     }
+    if (ended_->kind != EndKind::kExited || ended_->exit_status != 0) {
+        if (const char* call = tracer_->call_refused_by_guards(); call != nullptr)
+            stop_inconclusive(fmt::format(
+                "it gave up behind a call of {} while the ring was guarded, which the kernel "
+                "refuses then where it reads the ring (EFAULT). Let it copy by itself, or by "
+                "write, writev, sendmsg, vmsplice or process_vm_readv, in the run that is judged",
+                call));
+    }
     stop_with(end_finding(*ended_));
 }
 
@@ -439,9 +447,23 @@ std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& 
     return record;
 }
 
+// What a child of the testee's process consumes is neither served nor followed.
+void Stage::stop_at_child(const Finding& finding) const {
+    if (!has_forked_ || !finding.cpu) return;
+    const bool is_mapped =
+        std::any_of(ever_mapped_.begin(), ever_mapped_.end(),
+                    [&](BufferIndex buffer) { return cpu_of(buffer) == *finding.cpu; });
+    if (is_mapped) return;
+    stop_inconclusive(fmt::format(
+        "the testee has made child processes, and has not mapped the buffer of CPU {} itself: the "
+        "suite follows one process. Let it consume with threads in the run that is judged ({})",
+        *finding.cpu, finding.message));
+}
+
 CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
                                 const std::vector<Finding>& by_driver,
                                 const JudgeOptions& options) {
+    if (!findings.empty()) stop_at_child(findings.front());
     CaseOutcome outcome;
     outcome.verdict = findings.empty() ? Verdict::pass : Verdict::fail;
     if (!findings.empty()) {

@@ -430,13 +430,15 @@ void Stage::on_other(const TracerEvent& event) {
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
         if (trouble->reason == TracerTrouble::Reason::not_followed)
             stop_inconclusive(trouble->what);
-        // One that is ending refuses all that is done in it.
-        stop_if_it_has_ended();
+        // Before its end is looked at: refused, it exits.
         if (trouble->reason == TracerTrouble::Reason::its_rights)
             stop_inconclusive(
                 trouble->what +
                 "; the suite serves kmes_attach by openat in the testee: another user, a root "
-                "folder or a filter of its own may come behind that call, not before it");
+                "folder, a filter or a process namespace of its own may come behind that call, "
+                "not before it");
+        // One that is ending refuses all that is done in it.
+        stop_if_it_has_ended();
         throw SuiteError("tracer: " + trouble->what);
     }
 }

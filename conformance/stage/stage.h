@@ -294,6 +294,7 @@ class Stage {
     void name_forged(Finding& finding, const Inspection& inspection) const;
     void stop_at_retired(const Inspection& inspection) const;
     [[noreturn]] static void stop_with(Finding finding);
+    void stop_at_child(const Finding& finding) const;
     Finding end_finding(const Ended& ended) const;
     Finding with_reason(Finding finding, const Ended& ended) const;
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;

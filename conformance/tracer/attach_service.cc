@@ -96,11 +96,14 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
     for (const int fd : fds) injection.call(SYS_close, static_cast<uint64_t>(fd));
     fds.clear();
     if (!is_honest_shortage(failed)) {
+        // (One that has been killed meanwhile is no such case.)
+        const auto reason = failed == -ESRCH ? TracerTrouble::Reason::none_known
+                                             : TracerTrouble::Reason::its_rights;
         push(thread,
              TracerTrouble{thread.tid,
                            std::string("the testee could not open a descriptor of the runner: ") +
                                strerror(static_cast<int>(-failed)),
-                           TracerTrouble::Reason::its_rights});
+                           reason});
     }
     return static_cast<int>(-failed);
 }

@@ -188,7 +188,8 @@ struct AttachQuestion {
 };
 
 struct LiveMapping {
-    Mapping mapping;
+    Mapping mapping;            // as much of it as is there
+    uint64_t mapped_bytes = 0;  // as much as was mapped
     bool live = true;
     uint32_t attach_call = 0;
     uint64_t hidden =
@@ -246,6 +247,8 @@ class Tracer::Engine {
     WatchCheck watch_check_;
     uint64_t lost_stops_ = 0;
     uint64_t redirected_calls_ = 0;
+    const char* call_refused_by_guards_ = nullptr;
+    bool has_io_uring() const;
     pid_t testee_ = 0;
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
@@ -320,6 +323,7 @@ class Tracer::Engine {
     int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                          const MapRequest& request, uint64_t address);
     void note_unmap(uint64_t address, uint64_t length_bytes);
+    static void cut_off_at(LiveMapping& live, uint64_t address);
     MapDeviation deviation_of(const MapRequest& request, BufferId buffer) const;
     std::optional<BufferId> buffer_of(const FileIdentity& identity) const;
     LiveMapping* mapping_at(uint64_t address);

@@ -155,6 +155,30 @@ TEST_P(GuardTest, AReleasedGuardIsGone) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 5\nlast 42\n");
 }
 
+TEST_P(GuardTest, OfAMappingGivenBackInPartTheRestIsGuarded) {
+    TestRun run(options_for(GetParam()));
+    run.buffers[0]->data()[5] = 42;
+    run.start("half-map");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<FutexWait>());
+    const Mapping& all = mapped->mapping;
+    ASSERT_TRUE(run.tracer.guard_pages(all.id, 0, all.length_bytes / 4096));
+    EXPECT_TRUE(run.tracer.guard_pages(all.id, all.length_bytes / 4096 - 1, 1)) << "it is gone";
+    run.buffers[0]->wake();
+    std::vector<uint64_t> seen;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        seen.push_back(hit->place.offset_bytes);
+        run.tracer.step_guarded(hit->tid);
+        run.tracer.release(hit->tid);
+    });
+    EXPECT_EQ(ended.exit_status, 0);
+    EXPECT_EQ(seen, (std::vector<uint64_t>{4096 + 5, 4096 + 65535}));
+    EXPECT_EQ(run.tracer.standard_output(), "first 42\nlast 0\n");
+}
+
 TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
     TestRun run(options_for(GetParam()));
     run.start("accesses");

@@ -142,9 +142,11 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
     const uint64_t mapped_begin = live.mapping.offset_bytes;
     const uint64_t mapped_end =
         mapped_begin + (live.mapping.length_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-    if (begin < mapped_begin || end > mapped_end) return false;
+    if (begin < mapped_begin || end > mapped_begin + live.mapped_bytes) return false;
+    if (begin >= mapped_end) return true;  // given back since
     return with_frozen_testee([&](Thread& thread) {
-               return close_guard(thread, live, begin - mapped_begin, end - begin);
+               return close_guard(thread, live, begin - mapped_begin,
+                                  std::min(end, mapped_end) - begin);
            }) &&
            redirect_entries();
 }
@@ -300,6 +302,11 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
     fault.address = address;
     fault.access.place = place_in(*live, address);
     if (const auto instruction = look(thread)) {
+        const auto& accesses = instruction->hit.accesses;
+        const auto is_load = [](const BufferAccess& access) { return !access.is_write; };
+        // A page that it has closed itself.
+        if (!accesses.empty() && std::all_of(accesses.begin(), accesses.end(), is_load))
+            return false;
         fault.code = instruction->hit.code;
         for (const BufferAccess& access : instruction->hit.accesses) {
             if (access.is_write) fault.access = access;

@@ -228,6 +228,14 @@ ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& s
     return state;
 }
 
+bool Tracer::Engine::has_io_uring() const {
+    const pid_t tid = any_testee_thread();
+    if (tid == 0) return false;
+    const std::vector<int> fds = list_fds(tid);
+    return std::any_of(fds.begin(), fds.end(),
+                       [&](int fd) { return fd_link(tid, fd) == "anon_inode:[io_uring]"; });
+}
+
 Inspection Tracer::Engine::inspect() {
     Inspection inspection;
     if (testee_ == 0 || ended_) return inspection;

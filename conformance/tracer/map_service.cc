@@ -35,6 +35,16 @@ MapRequest request_of(const user_regs_struct& registers) {
     return request;
 }
 
+// How far files are mapped from this address on without a hole.
+uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
+    uint64_t end = address;
+    for (const MapsEntry& entry : maps) {
+        const bool is_file = entry.file.inode != 0;
+        if (is_file && entry.start <= end && end < entry.end) end = entry.end;
+    }
+    return end;
+}
+
 bool is_shared(uint64_t flags) {
     const uint64_t type = flags & MAP_TYPE;
     return type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
@@ -138,6 +148,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
                         request.offset_bytes,
                         request.protection,
                         is_shared(request.flags)};
+        live.mapped_bytes = round_to_pages(request.length_bytes);
         live.attach_call = file.attach_call;
         event.mapping = live.mapping;
         mappings_.push_back(std::move(live));
@@ -152,9 +163,21 @@ void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
         const uint64_t end = first + round_to_pages(live.mapping.length_bytes);
         if (!live.live || end <= address || first >= address + round_to_pages(length_bytes))
             continue;
+        if (address > first) {
+            cut_off_at(live, address & ~(kPageBytes - 1));
+            continue;
+        }
         live.live = false;
         live.guards.clear();
     }
+}
+
+// The mapping is there no further than to this address of it.
+void Tracer::Engine::cut_off_at(LiveMapping& live, uint64_t address) {
+    const uint64_t length = address - live.mapping.address;
+    live.mapping.length_bytes = length;
+    std::erase_if(live.guards, [length](const auto& guard) { return guard.first >= length; });
+    for (auto& [offset, bytes] : live.guards) bytes = std::min(bytes, length - offset);
 }
 
 LiveMapping* Tracer::Engine::mapping_at(uint64_t address) {
@@ -212,6 +235,8 @@ std::vector<Mapping> Tracer::Engine::mappings() {
         });
         live.live = is_there;
         if (is_there) {
+            const uint64_t end = end_of_files(maps, mapping.address);
+            if (end < mapping.address + round_to_pages(mapping.length_bytes)) cut_off_at(live, end);
             result.push_back(mapping);
         } else {
             live.guards.clear();

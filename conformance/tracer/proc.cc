@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -124,6 +125,13 @@ std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd) {
     const std::string path = proc_path(tid, "fd/") + std::to_string(fd);
     if (stat(path.c_str(), &info) != 0) return std::nullopt;
     return FileIdentity{info.st_dev, info.st_ino};
+}
+
+std::string fd_link(pid_t tid, int fd) {
+    char name[PATH_MAX];
+    const std::string path = proc_path(tid, "fd/") + std::to_string(fd);
+    const ssize_t length = readlink(path.c_str(), name, sizeof name);
+    return length < 0 ? std::string() : std::string(name, static_cast<size_t>(length));
 }
 
 std::vector<int> list_fds(pid_t tid) {

@@ -72,6 +72,20 @@ bool takes_iovec(long number) {
     }
 }
 
+// Calls with addresses deeper in their arguments than is looked; nullptr: not one of them.
+const char* name_if_deep(long number) {
+    switch (number) {
+        case SYS_sendmmsg:
+            return "sendmmsg";
+        case SYS_io_submit:
+            return "io_submit";
+        case SYS_io_uring_enter:
+            return "io_uring_enter";
+        default:
+            return nullptr;
+    }
+}
+
 }  // namespace
 
 uint64_t Tracer::Engine::unguarded_address(uint64_t address) {
@@ -151,6 +165,7 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
     }
     if (thread.redirect || is_about_mappings(number) || leaves_other_registers(number))
         return false;
+    if (const char* name = name_if_deep(number); name != nullptr) call_refused_by_guards_ = name;
     Redirect redirect;
     arguments_of(registers, redirect.original_arguments);
     uint64_t arguments[6];

@@ -158,6 +158,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
         if ((number == SYS_munmap || number == SYS_mremap) && is_testee(thread)) {
+            mappings();  // forgets what has been unmapped unseen
             if (number == SYS_mremap && mapping_at(arguments[0]) != nullptr)
                 push(TracerTrouble{.tid = thread.tid,
                                    .what = "the testee moves the mapping of a buffer (mremap), "

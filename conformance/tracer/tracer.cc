@@ -116,6 +116,14 @@ uint64_t Tracer::lost_stops() const {
 uint64_t Tracer::redirected_calls() const {
     return engine_->redirected_calls_;
 }
+
+const char* Tracer::call_refused_by_guards() const {
+    return engine_->call_refused_by_guards_;
+}
+
+bool Tracer::has_io_uring() const {
+    return engine_->has_io_uring();
+}
 WatchCheck Tracer::watch_check() const {
     return engine_->watch_check_;
 }

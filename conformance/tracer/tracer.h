@@ -309,6 +309,12 @@ class Tracer {
     uint64_t lost_stops() const;
     // System calls that had pointers into guarded pages: the kernel accessed them, unseen.
     uint64_t redirected_calls() const;
+    // The last call with deeper structures (which are not looked into: sendmmsg, io_submit,
+    // io_uring_enter) during which pages were guarded, if any: the kernel may have refused it for
+    // that. nullptr: none.
+    const char* call_refused_by_guards() const;
+    // Whether the testee's process has an io_uring: what it does by that is not seen.
+    bool has_io_uring() const;
 
     class Engine;  // for the files of this folder
 

@@ -103,6 +103,12 @@ uint64_t Tracer::lost_stops() const {
 uint64_t Tracer::redirected_calls() const {
     return 0;
 }
+const char* Tracer::call_refused_by_guards() const {
+    return nullptr;
+}
+bool Tracer::has_io_uring() const {
+    return false;
+}
 WatchCheck Tracer::watch_check() const {
     return {};
 }

@@ -210,6 +210,22 @@ static int mode_odd_maps(char** argv) {
     return 0;
 }
 
+/* Gives the second copy of the data back, and uses its place for something else. */
+static int mode_half_map(char** argv) {
+    (void)argv;
+    attach_and_map();
+    void* half = maps[0] + kMetadataBytes + capacity;
+    if (munmap(half, capacity) != 0) return 10;
+    const int rw = PROT_READ | PROT_WRITE;
+    void* own = mmap(half, capacity, rw, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (mremap(own, capacity, 2 * capacity, MREMAP_MAYMOVE) == MAP_FAILED) return 11;
+    futex(word_of(0), FUTEX_WAIT, 0, NULL);
+    const volatile unsigned char* data = maps[0] + kMetadataBytes;
+    say("first", data[5]);
+    say("last", data[capacity - 1]);
+    return 0;
+}
+
 /* --- futex */
 
 static int mode_sleep(char** argv) {
@@ -285,6 +301,7 @@ static const struct mode kModes[] = {
     {"environment", mode_environment},
     {"alias", mode_alias},
     {"odd-maps", mode_odd_maps},
+    {"half-map", mode_half_map},
     {"sleep", mode_sleep},
     {"private-sleep", mode_private_sleep},
     {"timed-sleep", mode_timed_sleep},
