@@ -84,6 +84,10 @@ CaseOutcome almost_the_end(Stage& stage) {
          {end + "s", end.substr(0, end.size() - 1), "x" + end, end + std::string(1, '\0'),
           std::string("KMES.CONFORMANCE.END")})
         stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+    // One whose payload goes on where its type breaks off.
+    EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
+    in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
+    stage.rings().emit(0, in_two_parts);
     emit_some(stage, 0, 2, 80);
     stage.wait_delivered();
     return stage.finish();

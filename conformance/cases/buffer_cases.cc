@@ -33,7 +33,7 @@ CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
     return stage.finish();
 }
 
-// CPU 0's next buffer is malformed.
+// CPU 0's next buffer is malformed. The one after it is sound, and CPU 0 is over all the same.
 CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset,
                            const std::vector<std::uint8_t>& bytes, const std::string& detail) {
     stage.start();
@@ -46,9 +46,15 @@ CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset
     stage.thaw();
     stage.wait_until([&stage] { return stage.has_refused(0); },
                      "CPU 0 to be refused (" + detail + ")");
-    for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
-        emit_some(stage, cpu, 1, 100);
-        stage.wait_delivered(cpu);
+    for (const bool is_sound_again : {false, true}) {
+        if (is_sound_again) {
+            stage.resize(stage.capacity_bytes());
+            emit_some(stage, 0, 1, 100);
+        }
+        for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
+            emit_some(stage, cpu, 1, 100);
+            stage.wait_delivered(cpu);
+        }
     }
     return stage.finish();
 }

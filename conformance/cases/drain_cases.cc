@@ -65,6 +65,8 @@ CaseOutcome dropped(Stage& stage) {
     stage.wait_delivered();
     emit_everywhere(stage, 1, 60);
     stage.wait_delivered();
+    // What follows the last gap is the end event.
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) stage.rings().drop(cpu);
     return stage.finish();
 }
 
@@ -97,6 +99,9 @@ CaseOutcome batches(Stage& stage) {
     std::vector<EventSpec> with_a_drop = batch_of(stage, 5, 100);
     with_a_drop.insert(with_a_drop.begin() + 2, stage.rings().make(stage.capacity_bytes() / 2 + 1));
     stage.rings().batch(0, with_a_drop);
+    stage.wait_asleep();
+    // They have one timestamp, and here all else but the sequence number.
+    stage.rings().batch(0, std::vector<EventSpec>(5, stage.rings().make(90)));
     stage.wait_asleep();
     return stage.finish();
 }

@@ -30,6 +30,11 @@ CaseOutcome resized(Stage& stage, std::uint64_t first, std::uint64_t second, Pos
     stage.wait_asleep();
     emit_everywhere(stage, 3, 900);
     stage.wait_asleep();
+    // Larger than all that the first buffer could hold, where the second one can.
+    if (second > 2 * first) {
+        emit_everywhere(stage, 1, second / 2);
+        stage.wait_asleep();
+    }
     return stage.finish();
 }
 

@@ -15,6 +15,7 @@
 // lost if the store is held back until after its last look: each round holds it for one more.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "conformance/cases/play.h"
@@ -131,6 +132,30 @@ class StoreBuffer {
     std::string witness_;
 };
 
+// Until it sleeps with its stores held back. What it loses so is a matter of E1.
+void see_it_asleep(Stage& stage, const StoreBuffer& buffer, const std::function<void()>& wake) {
+    try {
+        wake();
+        stage.wait_asleep();
+    } catch (Stop& stop) {
+        if (stop.verdict == Verdict::fail && buffer.has_witness()) {
+            stop.finding.clause = "E1";
+            stop.finding.message += "; " + buffer.describe();
+        }
+        throw;
+    }
+}
+
+void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
+    stage.guard(
+        cpu, 0, 1,
+        [&buffer](const GuardHit& hit) {
+            buffer.before(hit);
+            return Stage::AtGuard::step;
+        },
+        [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
+}
+
 // Some wakes and sleeps of `cpu`, each begun by `wake`.
 void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
                      const std::function<void()>& wake) {
@@ -142,23 +167,8 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
         buffer.hold_for(round + 1);
         stage.wait_asleep();
         if (stage.has_ended(cpu)) break;
-        stage.guard(
-            cpu, 0, 1,
-            [&buffer](const GuardHit& hit) {
-                buffer.before(hit);
-                return Stage::AtGuard::step;
-            },
-            [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
-        try {
-            wake();
-            stage.wait_asleep();
-        } catch (Stop& stop) {
-            if (stop.verdict == Verdict::fail && buffer.has_witness()) {
-                stop.finding.clause = "E1";
-                stop.finding.message += "; " + buffer.describe();
-            }
-            throw;
-        }
+        guard_for(stage, cpu, buffer);
+        see_it_asleep(stage, buffer, wake);
         stage.release_guards();
     }
 }
@@ -194,6 +204,29 @@ CaseOutcome full_barrier_later(Stage& stage) {
     return stage.finish();
 }
 
+// Guarded from the moment at which it has mapped the buffer.
+CaseOutcome full_barrier_at_first(Stage& stage) {
+    constexpr int kBuffers = 4;
+    set_up_one_cpu(stage);
+    StoreBuffer buffer(stage, 0);
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (stage.is_present(mapped, 0)) guard_for(stage, 0, buffer);
+    });
+    for (int i = 0; i < kBuffers && !stage.has_ended(0); ++i) {
+        // The first sleep of all has one chance; most look once.
+        buffer.hold_for(std::max(i, 1));
+        see_it_asleep(stage, buffer, [&stage, i] {
+            if (i == 0)
+                stage.start();
+            else
+                stage.resize(stage.capacity_bytes());
+        });
+        stage.release_guards();
+    }
+    stage.set_on_mapped(nullptr);
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_store_buffer_cases(std::vector<Case>& cases) {
@@ -222,6 +255,12 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
          "twenty sleeps, after a wake without an event, after an interrupted wait, and in "
          "the next buffer.",
          "A full barrier orders the store at each of them.", full_barrier_later});
+    cases.push_back({"E1/full-barrier-at-first", Level::erratum, "E1",
+                     "a full barrier before the first sleep",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here before "
+                     "the first sleep of all, and before the first one on each of three more "
+                     "buffers.",
+                     "A full barrier orders the store there, too.", full_barrier_at_first});
 }
 
 }  // namespace kmes::conformance

@@ -9,10 +9,11 @@ namespace kmes::conformance {
 namespace {
 
 void add_sleep_errata(std::vector<Clause>& clauses) {
-    clauses.push_back({"E1",
-                       "A full barrier between the store to need_wake and the load of write_pos.",
-                       {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu",
-                        "E1/full-barrier-in-between", "E1/full-barrier-later"}});
+    clauses.push_back(
+        {"E1",
+         "A full barrier between the store to need_wake and the load of write_pos.",
+         {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu", "E1/full-barrier-in-between",
+          "E1/full-barrier-later", "E1/full-barrier-at-first"}});
     clauses.push_back({"E2",
                        "futex_counter is read before the last look at write_pos.",
                        {"E2/event-at-every-step", "E2/event-at-the-futex-wait",

@@ -199,10 +199,10 @@ Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait) {
     return finding;
 }
 
-Finding never_ended(std::string_view state, std::uint64_t waited_ms) {
+Finding never_ended(std::string_view state, std::string_view waited) {
     return make(FindingCode::never_ended, "contract-4",
-                "it did not exit within " + std::to_string(waited_ms) +
-                    " ms after it had delivered everything: " + std::string(state));
+                "it has delivered everything, and does not exit: " + std::string(waited) + " (" +
+                    std::string(state) + ")");
 }
 
 Finding ended_too_early(int exit_status, std::string_view missing) {
@@ -220,7 +220,7 @@ Finding wrong_exit_status(int exit_status) {
 Finding crash(int signal, std::string_view signal_name, std::string_view where) {
     std::string message = "it was killed by signal " + std::to_string(signal);
     if (!signal_name.empty()) message += " (" + std::string(signal_name) + ")";
-    if (!where.empty()) message += " at " + std::string(where);
+    if (!where.empty()) message += ": " + std::string(where);
     return make(FindingCode::crash, "contract", std::move(message));
 }
 

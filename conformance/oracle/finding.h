@@ -98,9 +98,8 @@ Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view
 Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait);
 
 // The end event was delivered everywhere (or nothing is left to deliver), and it runs on. `state`
-// says what it does
-// ("3 threads: 2 blocked in futex, 1 running").
-Finding never_ended(std::string_view state, std::uint64_t waited_ms);
+// says what it does ("3 threads: 2 blocked in futex, 1 running").
+Finding never_ended(std::string_view state, std::string_view waited);
 
 // It exited although CPUs had not ended. `missing` names them.
 Finding ended_too_early(int exit_status, std::string_view missing);

@@ -157,13 +157,14 @@ TEST(JudgeNeedWakeBytes, WantsZeroOrOneAndZeros) {
 
 TEST(ProcessFindings, NameSignalStatusAndState) {
     EXPECT_EQ(crash(11, "SIGSEGV", "0x401000").message,
-              "it was killed by signal 11 (SIGSEGV) at 0x401000");
+              "it was killed by signal 11 (SIGSEGV): 0x401000");
     EXPECT_EQ(wrong_exit_status(3).message,
               "it exited with status 3; 0 is right when all CPUs have ended");
     EXPECT_EQ(ended_too_early(0, "CPU 1").message,
               "it exited with status 0 before it had delivered the end event of CPU 1");
-    EXPECT_EQ(never_ended("1 thread: running", 500).message,
-              "it did not exit within 500 ms after it had delivered everything: 1 thread: running");
+    EXPECT_EQ(
+        never_ended("1 thread; 5 running", "500 ms were given").message,
+        "it has delivered everything, and does not exit: 500 ms were given (1 thread; 5 running)");
     EXPECT_THAT(read_outside(0, 9000, 1, "").message, HasSubstr("read 1 byte at byte 9000"));
 }
 

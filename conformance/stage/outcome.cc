@@ -185,7 +185,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         stop_inconclusive(
             "it has an io_uring, and may sleep on futex_counter by that: the suite does not see "
             "it. Let it use the futex calls in the run that is judged");
-    if (ending_) stop_with(never_ended(state, given_ms));
+    if (ending_) stop_with(never_ended(state, waited));
     stop_at_lost_counter();
     if (quiet == Quiet::for_good) stop_at_retired(inspection);
     Finding finding = contract_finding(

@@ -1960,6 +1960,110 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "first-sleep-has-no-fence",
+        wrong = "Has a full barrier from its second sleep on.",
+        clause = "E1",
+        case = "E1/full-barrier-at-first",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local int sleeps;
+    if (sleeps++ > 0) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
+    dict(
+        name = "first-sleep-of-a-buffer-has-no-fence",
+        wrong = "Has no full barrier at the first sleep on the buffer after a resize.",
+        clause = "E1",
+        case = "E1/full-barrier-at-first",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local uint64_t slept_in;
+    if (slept_in == 0 || slept_in == c->generation) atomic_thread_fence(memory_order_seq_cst);
+    slept_in = c->generation;
+"""),
+        ],
+    ),
+    dict(
+        name = "copies-into-the-first-capacity",
+        wrong = "Its copy has room for the first capacity; a larger event is refused as corrupt.",
+        clause = "5.1.8.3",
+        case = "5.1.8.3/grow",
+        edits = [
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    if (c->event == NULL && (c->event = calloc(1, (c->room = capacity))) == NULL) err(1, "calloc");
+"""),
+            ("""
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+    if (header.event_size > c->room) return false;
+"""),
+            ("""
+    size_t used;
+};
+""", """
+    size_t used;
+    uint64_t room;
+};
+"""),
+        ],
+    ),
+    dict(
+        name = "no-loss-before-the-end",
+        wrong = "Writes no L where the end event is what follows the gap.",
+        clause = "5.1.9",
+        case = "5.1.9/gap-of-dropped-events",
+        edits = [
+            ("""
+    if (c->last_sequence != 0 && lost > 0) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+""", """
+    const bool ends = event->type_len == 20 && memcmp(type, "kmes.conformance.end", 20) == 0;
+    if (c->last_sequence != 0 && lost > 0 && !ends) PRINT(c, "L %d %lu\\n", c->cpu, lost);
+"""),
+        ],
+    ),
+    dict(
+        name = "end-by-its-bytes-alone",
+        wrong = "Takes the end event's type in the first twenty bytes for it, whatever type_len.",
+        clause = "contract-4",
+        case = "contract-4/almost-the-end",
+        edits = [
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    return event->event_size < sizeof *event + 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+"""),
+        ],
+    ),
+    dict(
+        name = "drops-what-equals-the-last",
+        wrong = "Drops an event whose timestamp and payload are those of the one before it.",
+        clause = "5.1.8.1-6",
+        case = "5.1.7/batches",
+        edits = [
+            ("""
+    c->last_sequence = event->sequence;
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, event->timestamp, event->origin_class);
+""", """
+    c->last_sequence = event->sequence;
+    static _Thread_local uint64_t last_time, last_sum;
+    uint64_t sum = length;
+    for (uint32_t i = 0; i < length; i++) sum = sum * 31 + payload[i];
+    if (event->timestamp == last_time && sum == last_sum) return true;
+    last_time = event->timestamp;
+    last_sum = sum;
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, event->timestamp, event->origin_class);
+"""),
+        ],
+    ),
+    dict(
         name = "times-out-to-a-later-value",
         wrong = "After a timeout reads futex_counter once more, and waits on that.",
         clause = "5.1.8.2-6",
