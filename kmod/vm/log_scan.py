@@ -43,11 +43,12 @@ RACE_LINES = 80
 INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
 # What these do is the kernel's own affair, whoever has called them: they count struct page, also
 # when two processes map one buffer; the fast readers of the clock see its writer at work, and
-# read again; who sleeps for a time looks whether the timer has ended that while it does; and all
-# who open a file write the same 0 to the credentials that they share.
+# read again; who sleeps for a time looks whether the timer has ended that while it does; all who
+# open a file write the same 0 to the credentials that they share; and who has unmapped a page asks
+# which processors have that process loaded while it changes.
 OWN_AFFAIRS = re.compile(
     r"\b(?:vm_insert_pages|ktime_get_(?:real|mono)_fast_ns|schedule_hrtimeout_range_clock|"
-    r"alloc_file_pseudo)\+")
+    r"alloc_file_pseudo|flush_tlb_mm_range)\+")
 
 
 class Report:
