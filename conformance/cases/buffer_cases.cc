@@ -111,35 +111,20 @@ void add_other_cases(std::vector<Case>& cases) {
 using Add = std::function<void(std::string_view id, std::string_view clause, std::string_view title,
                                std::string_view description, CaseFunction run)>;
 
-void add_next_buffer_cases(const Add& add) {
-    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
-        "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
-            return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
-                                  "version 2");
-        });
-    add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "a next buffer with another magic",
-        "CPU 0's buffer is replaced by one whose magic is \"KMESRINH\".", [](Stage& stage) {
-            return malformed_next(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
-        });
-    add("E14/capacity-of-the-next-buffer", "E14", "a next buffer with a capacity that does not fit",
-        "CPU 0's buffer is replaced by one whose metadata say twice the capacity that is mapped.",
-        [](Stage& stage) {
-            const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
-            return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
-                                  fmt::format("capacity {}", says));
-        });
-}
-
-}  // namespace
-
-void add_buffer_cases(std::vector<Case>& cases) {
-    const Add add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
-                             std::string_view description, CaseFunction run) {
+Add add_refused(std::vector<Case>& cases) {
+    return [&cases](std::string_view id, std::string_view clause, std::string_view title,
+                    std::string_view description, CaseFunction run) {
         cases.push_back({id, Level::must, clause, title, description,
                          "It refuses that buffer with an R record, delivers nothing from it, and "
                          "drains the other CPUs.",
                          std::move(run)});
     };
+}
+
+}  // namespace
+
+void add_buffer_cases(std::vector<Case>& cases) {
+    const Add add = add_refused(cases);
     add("5.1.6.1/bad-magic-first-byte", "5.1.6.1", "magic that begins wrongly",
         "CPU 0's magic is \"XMESRING\".", [](Stage& stage) {
             return malformed(stage, BufferFault::magic, 0, {'X'}, "magic XMESRING");
@@ -163,7 +148,6 @@ void add_buffer_cases(std::vector<Case>& cases) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0xffffffff),
                              "version 4294967295");
         });
-    add_next_buffer_cases(add);
     add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),
@@ -196,6 +180,26 @@ void add_buffer_cases(std::vector<Case>& cases) {
                              "capacity 0");
         });
     add_other_cases(cases);
+}
+
+void add_next_buffer_cases(std::vector<Case>& cases) {
+    const Add add = add_refused(cases);
+    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
+        "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
+            return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
+                                  "version 2");
+        });
+    add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "a next buffer with another magic",
+        "CPU 0's buffer is replaced by one whose magic is \"KMESRINH\".", [](Stage& stage) {
+            return malformed_next(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
+        });
+    add("E14/capacity-of-the-next-buffer", "E14", "a next buffer with a capacity that does not fit",
+        "CPU 0's buffer is replaced by one whose metadata say twice the capacity that is mapped.",
+        [](Stage& stage) {
+            const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
+            return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                                  fmt::format("capacity {}", says));
+        });
 }
 
 }  // namespace kmes::conformance

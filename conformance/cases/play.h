@@ -31,6 +31,8 @@ void add_backlog_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
+void add_first_resize_cases(std::vector<Case>& cases);
+void add_next_buffer_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);
 void add_found_sleep_cases(std::vector<Case>& cases);

@@ -14,6 +14,9 @@ const std::vector<Case>& all_cases() {
         add_buffer_cases(made);
         add_event_cases(made);
         add_drain_cases(made);
+        // Before whatever has a resize in it: a mistake there is named by the plainest.
+        add_first_resize_cases(made);
+        add_next_buffer_cases(made);
         add_lap_cases(made);
         add_overtaken_cases(made);
         add_backlog_cases(made);
