@@ -114,7 +114,9 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     // Each kmes_attach gives a descriptor of its buffer, too.
     stage.rings().emit(kEnded, stage.rings().make_end());
     stage.wait_asleep();
-    const ManyFiles files(8 * setup.cpus * static_cast<rlim_t>(resizes + 20));
+    // The runner keeps four for each buffer that it has made.
+    const int swaps_each = between == Between::swaps ? 2 : 1;
+    const ManyFiles files(4 * setup.cpus * static_cast<rlim_t>(swaps_each * resizes + 20));
     std::vector<Holdings> looks;
     bool swaps = false;
     stage.set_on_attached([&](const Attached& attached) {
