@@ -98,25 +98,19 @@ enum class Between { events, nothing, swaps };
 
 // Four looks at what the testee holds, `stretch` resizes apart. Of three resizes one grows, one
 // shrinks and one keeps the capacity: what is lost at each of one kind on each of two CPUs grows by
-// 32 pieces in fifty. A third CPU has ended before.
+// 32 pieces in fifty.
 CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     constexpr std::uint64_t kCapacity = 1 << 20;
     constexpr int kLooks = 4;
     const auto least = static_cast<std::uint64_t>(stretch / 2);
     const int resizes = kLooks * stretch;
     RingsSetup setup = stage.default_setup();
-    constexpr std::uint32_t kEnded = 2;
-    setup.cpus = 3;
+    setup.cpus = 2;
     setup.capacity_bytes = kCapacity;
     stage.set_up(setup);
     stage.start();
     stage.wait_asleep();
-    // Each kmes_attach gives a descriptor of its buffer, too.
-    stage.rings().emit(kEnded, stage.rings().make_end());
-    stage.wait_asleep();
-    // The runner keeps four for each buffer that it has made.
-    const int swaps_each = between == Between::swaps ? 2 : 1;
-    const ManyFiles files(4 * setup.cpus * static_cast<rlim_t>(swaps_each * resizes + 20));
+    const ManyFiles files(8 * setup.cpus * static_cast<rlim_t>(resizes + 20));
     std::vector<Holdings> looks;
     bool swaps = false;
     stage.set_on_attached([&](const Attached& attached) {
@@ -127,9 +121,7 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     for (int i = 1; i <= resizes; ++i) {
         swaps = between == Between::swaps;
         stage.resize(i % 3 == 1 ? 2 * kCapacity : kCapacity);
-        if (between == Between::events) {
-            for (std::uint32_t cpu = 0; cpu < kEnded; ++cpu) emit_some(stage, cpu, 1, 100);
-        }
+        if (between == Between::events) emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
         if (i % stretch == 0) looks.push_back(look_at(stage));
     }
