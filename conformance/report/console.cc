@@ -15,6 +15,8 @@ namespace {
 // Lines of details that are shown for a problem without -v.
 constexpr std::size_t kShortDetails = 24;
 constexpr std::size_t kAllDetails = 100000;
+// Cases that did not run, by name: the first tell where it ended.
+constexpr std::size_t kNotRunShown = 5;
 
 std::string_view colour_of(Verdict verdict) {
     switch (verdict) {
@@ -135,7 +137,11 @@ void ConsoleReport::print_not_run(const RunReport& report) {
     out_ << fmt::format("\n{} {} not run ({}):\n", report.not_run.size(),
                         report.not_run.size() == 1 ? "case was" : "cases were",
                         report.interrupted ? "interrupted" : "--fail-fast");
-    for (const std::string& id : report.not_run) out_ << "    " << printable(id) << "\n";
+    const std::size_t shown =
+        options_.verbose ? report.not_run.size() : std::min(report.not_run.size(), kNotRunShown);
+    for (std::size_t i = 0; i < shown; ++i) out_ << "    " << printable(report.not_run[i]) << "\n";
+    if (shown < report.not_run.size())
+        out_ << fmt::format("    ({} more: -v names them)\n", report.not_run.size() - shown);
 }
 
 void ConsoleReport::print_sums(const RunReport& report) {

@@ -230,6 +230,19 @@ TEST(Console, NamesWhatDidNotRun) {
     EXPECT_THAT(out.str(), HasSubstr("2 cases: 1 pass, 1 fail, 1 not run; "));
 }
 
+TEST(Console, NamesTheFirstOfManyThatDidNotRunAndAllWhereAsked) {
+    RunReport report = small_report();
+    for (int i = 1; i <= 9; ++i) report.not_run.push_back("E22/case-" + std::to_string(i));
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    EXPECT_THAT(out.str(), HasSubstr("9 cases were not run (--fail-fast):\n    E22/case-1\n"));
+    EXPECT_THAT(out.str(), HasSubstr("    E22/case-5\n    (4 more: -v names them)\n"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("E22/case-6")));
+    std::ostringstream all;
+    ConsoleReport(all, {.verbose = true}).end(report);
+    EXPECT_THAT(all.str(), HasSubstr("    E22/case-9\n"));
+}
+
 TEST(Console, ShowsTesteeOutputWithoutItsControlCharacters) {
     RunReport report = small_report();
     report.results[1].message = "said \x1b[31mred\x1b[0m";
