@@ -132,11 +132,10 @@ Idle watch_idle(Stage& stage) {
             after.all - before.all};
 }
 
-// All threads of the testee, beside one that never rests and beside their own sleep. A spinner uses
-// as much as the one, or far more than it sleeps; a wait of a millisecond in an interpreter,
-// traced, uses a tenth of a processor. Two samples that are quiet by both measures are enough; a
-// spinner that had bad luck with the processor in one is judged by all of them.
-// One CPU alone. Its counter has the highest bit set: some calls take a number with a sign.
+// What the testee has been through when it has nothing to do any more.
+enum class Before { events, ends, changes };
+
+// Its counter has the highest bit set: some calls take a number with a sign.
 void set_up_idle(Stage& stage, std::uint32_t cpus) {
     constexpr std::uint32_t kCounter = 0x8000'0100;
     RingsSetup setup = stage.default_setup();
@@ -157,7 +156,22 @@ void leave_the_last_cpu(Stage& stage) {
     }
 }
 
-CaseOutcome idle_burns_no_cpu(Stage& stage, bool beside_an_ended_cpu) {
+// Its buffer has been changed twice: nothing that it did for a change goes on for ever.
+void change_twice(Stage& stage) {
+    for (const std::uint64_t factor : {2u, 1u}) {
+        stage.wait_asleep();
+        stage.resize(factor * stage.capacity_bytes());
+        emit_some(stage, 0, 2, 100);
+        stage.wait_delivered();
+    }
+    stage.wait_asleep();
+}
+
+// All threads of the testee, beside one that never rests and beside their own sleep. A spinner uses
+// as much as the one, or far more than it sleeps; a wait of a millisecond in an interpreter,
+// traced, uses a tenth of a processor. Two samples that are quiet by both measures are enough; a
+// spinner that had bad luck with the processor in one is judged by all of them.
+CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     constexpr double kMost = 0.6;
     constexpr double kQuiet = 0.25;
     constexpr int kQuietSamples = 2;
@@ -167,11 +181,12 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, bool beside_an_ended_cpu) {
     constexpr double kLeast = 0.15;
     // Of the burner: one that rests in other calls than waits on ring words sleeps, too.
     constexpr double kLeastOfBurner = 0.1;
-    set_up_idle(stage, beside_an_ended_cpu ? 3 : 1);
+    set_up_idle(stage, before == Before::ends ? 3 : 1);
     emit_everywhere(stage, 3, 100);
     stage.start();
     stage.wait_delivered();
-    if (beside_an_ended_cpu) leave_the_last_cpu(stage);
+    if (before == Before::ends) leave_the_last_cpu(stage);
+    if (before == Before::changes) change_twice(stage);
     Idle all;
     int quiet = 0;
     int samples = 0;
@@ -283,14 +298,21 @@ void add_idle_cases(std::vector<Case>& cases) {
                      "The processor time of the idle testee beside that of a thread that never "
                      "rests, and beside its own sleep, several times.",
                      "It sleeps: in two samples, or in all together, it uses far less.",
-                     [](Stage& stage) { return idle_burns_no_cpu(stage, false); }});
+                     [](Stage& stage) { return idle_burns_no_cpu(stage, Before::events); }});
     cases.push_back(
         {"5.1.8.2/idle-beside-an-ended-cpu", Level::should, "5.1.8.2",
          "uses no processor beside a CPU that has ended",
          "The processor time of the idle testee beside that of a thread that never rests, and "
          "beside its own sleep, several times; two other CPUs have had their end events.",
          "It sleeps: in two samples, or in all together, it uses far less.",
-         [](Stage& stage) { return idle_burns_no_cpu(stage, true); }});
+         [](Stage& stage) { return idle_burns_no_cpu(stage, Before::ends); }});
+    cases.push_back(
+        {"5.1.8.2/idle-after-changes", Level::should, "5.1.8.2",
+         "uses no processor after changes of its buffer",
+         "The processor time of the idle testee beside that of a thread that never rests, and "
+         "beside its own sleep, several times; its buffer has been replaced twice.",
+         "It sleeps: in two samples, or in all together, it uses far less.",
+         [](Stage& stage) { return idle_burns_no_cpu(stage, Before::changes); }});
     cases.push_back(
         {"5.1.8.2/delivers-when-woken", Level::should, "5.1.8.2-6", "delivers soon after the wake",
          "The time from an event to its record, beside a wait of 100 ms, several times.",

@@ -149,7 +149,7 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
                         "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
                         "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu",
-                        "5.1.8.2/idle-beside-an-ended-cpu"}});
+                        "5.1.8.2/idle-beside-an-ended-cpu", "5.1.8.2/idle-after-changes"}});
     clauses.push_back(
         {"5.1.8.2 step 6",
          "After a wake it goes back to the drain loop, whatever woke it.",

@@ -2534,6 +2534,39 @@ int main(void) {
         ],
     ),
     dict(
+        name = "spins-after-a-change",
+        wrong = "A thread that it starts at the first change of its buffer looks for work for ever.",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-after-changes",
+        edits = [
+            ("""
+// 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False if it is refused.
+""", """
+static atomic_int to_reclaim;
+
+static void* reclaim(void* argument) {
+    while (to_reclaim >= 0) {
+        if (to_reclaim > 0) to_reclaim--;
+    }
+    return argument;
+}
+
+// 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False if it is refused.
+"""),
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    static atomic_bool has_reclaimer;
+    pthread_t reclaimer;
+    if (c->meta != NULL) {
+        munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+        to_reclaim++;
+        if (!atomic_exchange(&has_reclaimer, true)) pthread_create(&reclaimer, NULL, reclaim, NULL);
+    }
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
