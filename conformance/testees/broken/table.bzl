@@ -2535,7 +2535,7 @@ int main(void) {
     ),
     dict(
         name = "spins-after-a-change",
-        wrong = "A thread that it starts at the first change of its buffer looks for work for ever.",
+        wrong = "A thread that it starts at the first change of its buffer never comes to rest.",
         clause = "5.1.8.2",
         case = "5.1.8.2/idle-after-changes",
         edits = [
