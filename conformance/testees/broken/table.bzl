@@ -2567,6 +2567,35 @@ static void* reclaim(void* argument) {
         ],
     ),
     dict(
+        name = "keeps-the-files-of-ended-cpus",
+        wrong = "Leaves each file to the thread of its CPU, also where that thread has ended.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu",
+        edits = [
+            ("""
+        if (i != cpu) close(fds[i]);
+""", """
+        if (i != cpu && !has_ended[i]) close(fds[i]);
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static atomic_bool has_ended[4096];
+"""),
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    has_ended[c->cpu] = true;
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
