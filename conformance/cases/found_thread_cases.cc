@@ -97,6 +97,55 @@ CaseOutcome in_the_middle_of_large_events(Stage& stage) {
                                      {{1, 1, 1}, {200, 1, 1}, {383, 1, 1}});
 }
 
+std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
+    return stage.rings().counter(stage.rings().history().present_buffer(cpu));
+}
+
+// Events for a consumer that sleeps, until `cpu` has the counter that is wanted, or a later one.
+void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
+    constexpr int kEventsAtMost = 16;
+    for (int i = 0; i < kEventsAtMost; ++i) {
+        if (static_cast<std::int32_t>(wanted - counter_of(stage, cpu)) <= 0) return;
+        emit_some(stage, cpu, 1, 70);
+        stage.wait_asleep();
+    }
+}
+
+// CPU 0's thread is held behind its n-th access on its way to sleep. CPU 1's wakes and sleeps again
+// meanwhile, with the very counter that CPU 0 has after an event that comes then: whoever waits
+// with that one waits with the wrong one, and sleeps on the event. False: there was no n-th access.
+bool hold_on_the_way_to_sleep(Stage& stage, int access) {
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    if (stage.has_ended(0) || stage.has_ended(1)) return false;
+    raise_counter(stage, 1, counter_of(stage, 0) + 1);
+    raise_counter(stage, 0, counter_of(stage, 1) - 1);
+    stage.guard(
+        0, 0, 1, [](const GuardHit&) { return Stage::AtGuard::step; },
+        [&](const GuardHit& hit, const GuardStep&) {
+            if (held || --left > 0) return;
+            held = true;
+            emit_some(stage, 1, 1, 70);
+            hold_for_the_other(stage, hit);
+            emit_some(stage, 0, 1, 70);
+        });
+    emit_some(stage, 0, 1, 100);
+    stage.wait_asleep();
+    stage.release_guards();
+    return held;
+}
+
+CaseOutcome two_go_to_sleep(Stage& stage) {
+    constexpr int kAccessesAtMost = 24;
+    set_up_two(stage);
+    stage.start();
+    for (int access = 1; access <= kAccessesAtMost; ++access) {
+        if (!hold_on_the_way_to_sleep(stage, access)) break;
+    }
+    return stage.finish();
+}
+
 // CPU 0's thread is held at its n-th access to the buffer that it has just mapped, while CPU 1
 // changes its buffer, too. False: there was no n-th access.
 bool hold_in_a_change(Stage& stage, int access) {
@@ -588,6 +637,13 @@ void add_found_thread_cases(std::vector<Case>& cases) {
          "at one in the middle and at the last, while such events of CPU 1 come.",
          "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
          in_the_middle_of_large_events});
+    cases.push_back({"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
+                     "two CPUs with nothing to do at the same time",
+                     "The thread of CPU 0 is held behind each of its accesses on the way to sleep, "
+                     "while an event wakes CPU 1, which sleeps again with another counter, and an "
+                     "event of CPU 0 comes.",
+                     "Each CPU sleeps with its own counter: nothing is shared between the CPUs.",
+                     two_go_to_sleep});
     cases.push_back({"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
                      "two CPUs change their buffers at the same time",
                      "The thread that moves to CPU 0's new buffer is held at each of its accesses "

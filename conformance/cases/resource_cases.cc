@@ -9,6 +9,8 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 
 #include "conformance/cases/play.h"
 
@@ -239,6 +241,58 @@ CaseOutcome resize_at_every_step_of_an_attach(Stage& stage) {
     return stage.finish();
 }
 
+// Another thread than `tid` has mapped a buffer since there were `maps` of them, and one sleeps.
+bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
+    const auto first = stage.maps().begin() + static_cast<std::ptrdiff_t>(maps);
+    const bool has_mapped = std::any_of(first, stage.maps().end(),
+                                        [tid](const Mapped& mapped) { return mapped.tid != tid; });
+    return has_mapped && (stage.asleep(0) || stage.asleep(1));
+}
+
+// Both CPUs move to buffers of `first_bytes`. The first thread that comes to the `k`-th step on the
+// way, an attach that was served or an mmap, stands there while the buffers are replaced by some of
+// `next_bytes` and another thread, if there is one, moves on to those.
+void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
+                std::uint64_t next_bytes) {
+    struct Way {
+        std::map<pid_t, std::uint64_t> steps;
+        bool has_held = false;
+    };
+    const auto way = std::make_shared<Way>();
+    const auto step = [&stage, way, k, next_bytes](pid_t tid) {
+        if (way->has_held || ++way->steps[tid] != k) return;
+        way->has_held = true;
+        const std::size_t maps = stage.maps().size();
+        stage.resize(next_bytes);
+        emit_everywhere(stage, 1, 70);
+        stage.hold_while(tid, [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
+    };
+    stage.set_on_attached([step](const Attached& attached) {
+        if (attached.error == 0) step(attached.tid);
+    });
+    stage.set_on_mapped([step](const Mapped& mapped) { step(mapped.tid); });
+    stage.resize(first_bytes);
+    emit_everywhere(stage, 1, 70);
+    stage.wait_asleep();
+    stage.set_on_attached(nullptr);
+    stage.set_on_mapped(nullptr);
+}
+
+CaseOutcome attaches_of_two_capacities(Stage& stage) {
+    constexpr std::uint64_t kSteps = 4;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 2;
+    stage.set_up(setup);
+    const std::uint64_t bytes = stage.capacity_bytes();
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint64_t k = 1; k <= kSteps; ++k) {
+        move_apart(stage, k, 2 * bytes, bytes);
+        move_apart(stage, k, bytes, 2 * bytes);
+    }
+    return stage.finish();
+}
+
 CaseOutcome attach_in_the_boot_phase(Stage& stage) {
     constexpr int kTriesAtMost = 400;
     RingsSetup setup = stage.default_setup();
@@ -396,6 +450,13 @@ void add_resource_cases(std::vector<Case>& cases) {
         "behind the mmap, before each look at the page. Retired buffers are nudged.",
         "It ends up in the living buffer: nothing is lost, nothing comes twice.",
         resize_at_every_step_of_an_attach);
+    add("E14/attaches-of-two-capacities", Level::erratum, "E14",
+        "two threads that attach beside each other",
+        "While two CPUs move to new buffers, one thread is held behind each attach and mmap in "
+        "turn; both buffers are replaced by larger or smaller ones, and another thread moves on to "
+        "those.",
+        "Each buffer goes with the capacity of its own attach: nothing is lost, nothing refused.",
+        attaches_of_two_capacities);
     add("5.1.8.3-6/two-hundred-resizes", Level::should, "5.1.8.3-6",
         "two hundred resizes leave nothing behind",
         "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "

@@ -48,6 +48,7 @@ std::string_view wait_clause(const WaitDescription& wait) {
     if (wait.was_there)
         return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
     if (wait.retired_buffer) return "E3";
+    if (wait.read_instead) return "5.1.8.2-5";
     if (wait.was_seen) return clause_by_situation(wait.clause, "5.1.8.1-6");
     if (wait.counted_before) return "E2";
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
@@ -73,7 +74,11 @@ std::string wait_text(const WaitDescription& wait) {
     text += ", expecting " + std::to_string(wait.expected) + ", where " +
             std::to_string(wait.present) + " stands now";
     if (wait.is_private) return text;
-    if (wait.was_there)
+    if (wait.read_instead && !wait.retired_buffer && !wait.was_there)
+        text += "; it never read that value there, the last one was " +
+                std::to_string(*wait.read_instead) +
+                ": it waits with a value of another word or buffer";
+    else if (wait.was_there)
         text +=
             wait.retired_buffer
                 ? "; the event was in the new buffer before its last round began, and generation "

@@ -78,6 +78,8 @@ struct WaitDescription {
     bool is_private = false;      // E17
     bool retired_buffer = false;  // E3, E19: it sleeps on a buffer that was swapped out
     bool counted_before = false;  // E2: `expected` was read behind the event that it sleeps through
+    // All its looks were seen, and at none of them `expected` stood in the word: the last that did.
+    std::optional<std::uint32_t> read_instead;
     // The event was there when the thread's last round began, behind the wait before this one or
     // behind the mmap: no race, it was not read.
     bool was_there = false;

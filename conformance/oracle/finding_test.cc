@@ -96,6 +96,14 @@ TEST(LostWakeUp, IsNoneWhereWritePosWasSeenBehindTheEvent) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "event-model");
 }
 
+TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.was_seen = true;
+    wait.read_instead = 41;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("the last one was 41: it waits"));
+}
+
 TEST(AsleepOnRetired, IsOfTheCaseWhereItHadARoundForIt) {
     WaitDescription wait = futex_wait_on(2);
     EXPECT_EQ(asleep_on_retired(2, wait).clause, "E3");

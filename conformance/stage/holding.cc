@@ -116,6 +116,7 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
 
 void Stage::release_guards() {
     counter_read_last_.clear();
+    counters_read_.clear();
     for (const GuardedPages& each : guarded_) {
         // The recorder's guards stay, and are asked for no longer.
         if (!is_recording()) tracer_->release_guards(each.mapping);

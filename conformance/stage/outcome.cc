@@ -98,6 +98,7 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
             description.counted_before =
                 owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
                 rings_->is_counted_before(cpu, owed->sequence, description.expected);
+            description.read_instead = value_read_instead(*index, word.value_expected);
             // On a retired buffer the round counts in which generation had changed already.
             if (buffer.retired)
                 description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
@@ -109,6 +110,16 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
         description.where = call_text(inspection.threads.front().call_number);
     }
     return description;
+}
+
+// The last value that it read from the futex_counter of a buffer, where it never read `expected`.
+std::optional<std::uint32_t> Stage::value_read_instead(BufferIndex buffer,
+                                                       std::uint32_t expected) const {
+    const auto read = counters_read_.find(buffer);
+    if (read == counters_read_.end() || read->second.empty()) return std::nullopt;
+    const std::deque<std::uint32_t>& values = read->second;
+    if (std::find(values.begin(), values.end(), expected) != values.end()) return std::nullopt;
+    return values.back();
 }
 
 // All is delivered, and it sleeps on a buffer that nothing comes in any more.

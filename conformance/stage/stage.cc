@@ -354,8 +354,20 @@ void Stage::note_look(const GuardHit& hit) {
             write_pos_read_[*buffer] = rings_->history().operations();
         } else if (access.touches(kFutexWordOffset)) {
             counter_read_last_.insert(*buffer);
+            note_counter(*buffer, access);
         }
     }
+}
+
+// A load that shows only a part of the word, or more than it, may be of anything.
+void Stage::note_counter(BufferIndex buffer, const BufferAccess& access) {
+    constexpr std::size_t kKept = 64;
+    std::deque<std::uint32_t>& values = counters_read_[buffer];
+    if (access.place.offset_bytes == kFutexWordOffset && access.size_bytes == 4)
+        values.push_back(static_cast<std::uint32_t>(access.value));
+    else
+        values.clear();
+    if (values.size() > kKept) values.pop_front();
 }
 
 // A plain store of 16 or 64 bits: zeros over reserved bytes that are zero change nothing, in this
@@ -372,6 +384,7 @@ void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
 // A guard that nobody wants any more: those of the case stay.
 void Stage::stop_recording(const GuardHit& event) {
     counter_read_last_.clear();
+    counters_read_.clear();
     recorder_.accessed(event, nullptr);
     tracer_->release_guards(event.place.mapping);
     if (!on_guard_) return;

@@ -264,6 +264,7 @@ class Stage {
     bool is_asked_for(const GuardHit& event) const;
     void stop_recording(const GuardHit& event);
     void note_look(const GuardHit& hit);
+    void note_counter(BufferIndex buffer, const BufferAccess& access);
     void note_odd_store(const GuardHit& hit, const BufferAccess& access);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
@@ -302,6 +303,8 @@ class Stage {
     std::optional<BufferIndex> index_of(BufferId id) const;
     WaitDescription describe_wait(const Inspection& inspection, std::uint32_t cpu,
                                   const kmes::conformance::Event* owed) const;
+    std::optional<std::uint32_t> value_read_instead(BufferIndex buffer,
+                                                    std::uint32_t expected) const;
     JudgeOptions judge_options() const;
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(const std::vector<Finding>& findings,
@@ -344,6 +347,8 @@ class Stage {
     std::function<bool(const GuardHit&)> on_plain_guard_;
     std::function<bool(const ReportWrite&)> on_report_write_;
     std::set<BufferIndex> counter_read_last_;
+    // The last values that were read from futex_counter since all looks at the buffer are seen.
+    std::map<BufferIndex, std::deque<std::uint32_t>> counters_read_;
     std::map<BufferIndex, std::uint64_t> write_pos_read_;  // operations() at a load of write_pos
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;

@@ -2596,6 +2596,36 @@ static atomic_bool has_ended[4096];
         ],
     ),
     dict(
+        name = "one-capacity-for-all-threads",
+        wrong = "Its threads share the variable that kmes_attach writes the capacity to.",
+        clause = "E14",
+        case = "E14/attaches-of-two-capacities",
+        edits = [
+            ("""
+    uint64_t capacity = 0, ignored;
+    const int fd = attach(c->cpu, &capacity, &taken);
+""", """
+    static uint64_t capacity;
+    uint64_t ignored;
+    const int fd = attach(c->cpu, &capacity, &taken);
+"""),
+        ],
+    ),
+    dict(
+        name = "one-counter-for-all-threads",
+        wrong = "Its threads share the variable that they keep the counter in to wait with.",
+        clause = "5.1.1",
+        case = "5.1.1/two-cpus-go-to-sleep",
+        edits = [
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+""", """
+    static _Atomic uint32_t counter;
+    counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
