@@ -331,6 +331,7 @@ void Stage::on(const GuardHit& event) {
     }
     if (!asked && !recording) return stop_recording(event);
     const AtGuard answer = asked ? on_guard_(event) : AtGuard::step;
+    note_counters(event);
     if (answer == AtGuard::release) release_guards();
     if (answer == AtGuard::done || (answer == AtGuard::release && !recording))
         return recorder_.accessed(event, nullptr);
@@ -354,20 +355,25 @@ void Stage::note_look(const GuardHit& hit) {
             write_pos_read_[*buffer] = rings_->history().operations();
         } else if (access.touches(kFutexWordOffset)) {
             counter_read_last_.insert(*buffer);
-            note_counter(*buffer, access);
         }
     }
 }
 
-// A load that shows only a part of the word, or more than it, may be of anything.
-void Stage::note_counter(BufferIndex buffer, const BufferAccess& access) {
+// What an access is going to read from futex_counter: behind all that a case does before it. A load
+// of a part of the word, or of more than it, may be of anything.
+void Stage::note_counters(const GuardHit& hit) {
     constexpr std::size_t kKept = 64;
-    std::deque<std::uint32_t>& values = counters_read_[buffer];
-    if (access.place.offset_bytes == kFutexWordOffset && access.size_bytes == 4)
-        values.push_back(static_cast<std::uint32_t>(access.value));
-    else
-        values.clear();
-    if (values.size() > kKept) values.pop_front();
+    for (const BufferAccess& access : hit.accesses) {
+        if (!access.is_read || !access.touches(kFutexWordOffset, 4)) continue;
+        const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
+        if (!buffer) continue;
+        std::deque<std::uint32_t>& values = counters_read_[*buffer];
+        if (access.place.offset_bytes == kFutexWordOffset && access.size_bytes == 4)
+            values.push_back(rings_->counter(*buffer));
+        else
+            values.clear();
+        if (values.size() > kKept) values.pop_front();
+    }
 }
 
 // A plain store of 16 or 64 bits: zeros over reserved bytes that are zero change nothing, in this

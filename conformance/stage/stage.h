@@ -264,7 +264,7 @@ class Stage {
     bool is_asked_for(const GuardHit& event) const;
     void stop_recording(const GuardHit& event);
     void note_look(const GuardHit& hit);
-    void note_counter(BufferIndex buffer, const BufferAccess& access);
+    void note_counters(const GuardHit& hit);
     void note_odd_store(const GuardHit& hit, const BufferAccess& access);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
