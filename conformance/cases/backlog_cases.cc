@@ -3,6 +3,7 @@
 // Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
 // keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
 // replaced) must hold when the ring has moved on in between.
+#include <memory>
 #include <string>
 
 #include "conformance/cases/play.h"
@@ -98,6 +99,32 @@ CaseOutcome headers_cut(Stage& stage) {
     return stage.finish();
 }
 
+// The first `left` bytes of an event_size are there, and are a size that none can have: what of it
+// is not there must not be taken for zeros. The events before it are as large, but for the first.
+void emit_cut_in_its_size(Stage& stage, std::uint64_t window, std::uint64_t left,
+                          std::uint64_t bytes) {
+    constexpr std::uint64_t kFirstAtLeast = 64;
+    const std::uint64_t before = (window - left - kFirstAtLeast) / bytes;
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 1, window - left - before * bytes);
+    emit_some(stage, 0, before + 3, bytes);
+    stage.thaw();
+}
+
+CaseOutcome sizes_cut(Stage& stage) {
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
+        // 0x101 to 0x11d and 0x1000a: a byte or two of them are less than any size.
+        for (const std::uint64_t bytes : {0x101u, 0x11du})
+            emit_cut_in_its_size(stage, window, 1, bytes);
+        if (window >= 0x40000) emit_cut_in_its_size(stage, window, 2, 0x1000a);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 constexpr std::uint64_t kMany = 20'000;
 constexpr std::uint64_t kSmallBytes = 40;
 
@@ -129,6 +156,70 @@ CaseOutcome many_unread(Stage& stage) {
         stage.resize(kMebibyte);
     }
     stage.wait_asleep();
+    return stage.finish();
+}
+
+// Few, and large: more than most take at a time.
+CaseOutcome megabytes_unread(Stage& stage) {
+    constexpr std::uint64_t kUnread = 52;
+    constexpr std::uint64_t kLargeBytes = 100'000;
+    set_up_one_cpu(stage, 8 * kMebibyte);
+    stage.start();
+    stage.set_nudging(false);
+    for (int round = 0; round < 2; ++round) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        stage.freeze();
+        emit_some(stage, 0, kUnread, kLargeBytes);
+        stage.resize(kMebibyte / 16);
+        stage.thaw();
+        stage.wait_asleep();
+        stage.resize(8 * kMebibyte);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// All that is in the next buffer is overwritten before the `look`-th access to its page. How many
+// are left to that is returned.
+std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
+    const auto left = std::make_shared<std::uint64_t>(look);
+    stage.set_on_mapped([&stage, left](const Mapped& mapped) {
+        if (!stage.is_present(mapped, 0) || *left == 0) return;
+        stage.guard(0, 0, 1, [&stage, left](const GuardHit&) {
+            if (*left == 0 || --*left > 0) return Stage::AtGuard::step;
+            lap(stage, 0);
+            return Stage::AtGuard::release;
+        });
+    });
+    return left;
+}
+
+// All that is unread survives in the next buffer; but that is overwritten before it is read there.
+// What the old one holds is still whole.
+CaseOutcome next_buffer_overtaken(Stage& stage) {
+    constexpr std::uint64_t kLooks = 24;
+    constexpr std::uint64_t kAccessesAtMost = 24;
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.set_nudging(false);
+    WalkLimit limit(stage);
+    // Every second one: a buffer is looked at some times in a row before any of it is read.
+    bool has_come = true;
+    for (std::uint64_t look = 1; look <= kLooks && has_come; look += 2) {
+        has_come = false;
+        for (std::uint64_t k = 1; k <= kAccessesAtMost && !limit.is_over(); ++k) {
+            std::shared_ptr<const std::uint64_t> left;
+            const bool came = act_at_access(stage, 0, k, [&stage, &left, look] {
+                emit_some(stage, 0, 5, 200);
+                left = overtake_the_next(stage, look);
+                stage.resize(stage.capacity_bytes());
+            });
+            stage.set_on_mapped(nullptr);
+            has_come |= left && *left == 0;
+            if (!came) break;
+        }
+    }
     return stage.finish();
 }
 
@@ -190,6 +281,11 @@ void add_parts(const AddCase& add) {
         "Backlogs in which the 4th, 27th, 28th or 29th byte of a header is the last of the first 4 "
         "KiB, 8 KiB, and so on up to 1 MiB.",
         "Copied in parts, a header is read when all of it is there.", headers_cut);
+    add("5.1.8.1-4/sizes-cut-by-any-part", Level::must, "5.1.8.1-4",
+        "event sizes lie across every power of two",
+        "Backlogs in which the first byte of an event_size of 257 or 285 is the last of the first "
+        "4 KiB, 8 KiB, and so on up to 1 MiB, or the first two of one of 65,546.",
+        "Copied in parts, a size is read when all of it is there.", sizes_cut);
 }
 
 }  // namespace
@@ -202,6 +298,18 @@ void add_backlog_cases(std::vector<Case>& cases) {
         "20,000 events are unread, or half of them are, when the buffer is replaced by one that "
         "holds few of them.",
         "All are delivered, from the old buffer first, in however many parts.", many_unread);
+    add("E10/five-mebibytes-unread", Level::erratum, "E10",
+        "five mebibytes unread in the old buffer",
+        "52 events of 100 KB are unread when the buffer of 8 MiB is replaced by one of 64 KiB.",
+        "All are delivered, from the old buffer first, in however many parts.", megabytes_unread);
+    add("E10/next-buffer-overtaken-at-every-step", Level::erratum, "E10",
+        "the next buffer is overtaken before the old one is read",
+        "Before each access to the metadata page in turn, five events come, and the buffer is "
+        "replaced; before the first access to the next one's page, the third and so on, all that "
+        "is "
+        "in it is overwritten.",
+        "They are delivered from the old buffer: what is in the next one may not last.",
+        next_buffer_overtaken);
     add("5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",
         "twenty thousand events in both buffers",
         "20,000 events survive two changes of the buffer; half of them were delivered before.",

@@ -55,8 +55,12 @@ struct Point {
     int access;
 };
 
+// What comes of CPU 0 while it is held.
+enum class Meanwhile { nothing, a_lap };
+
 CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
-                                      const std::vector<Point>& points) {
+                                      const std::vector<Point>& points,
+                                      Meanwhile meanwhile = Meanwhile::nothing) {
     stage.start();
     for (const Point& point : points) {
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) fill_up_to(stage, cpu, 0);
@@ -69,6 +73,7 @@ CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
             held = true;
             emit_some(stage, 1, 2, event_bytes);
             hold_for_the_other(stage, hit);
+            if (meanwhile == Meanwhile::a_lap) lap(stage, 0);
             return Stage::AtGuard::release;
         });
         emit_some(stage, 0, 1, event_bytes);
@@ -78,12 +83,26 @@ CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
     return stage.finish();
 }
 
-CaseOutcome in_the_middle_of_events(Stage& stage) {
-    set_up_two(stage);
-    // The metadata page at each look; the data at its begin, and at the third page of the event.
+// The metadata page at each look; the data at its begin, and at the third page of the event.
+std::vector<Point> points_of_an_event() {
     std::vector<Point> points{{1, 1, 1}, {1, 1, 2}, {3, 1, 1}};
     for (int access = 1; access <= 10; ++access) points.push_back({0, 1, access});
-    return in_the_middle_of_an_event(stage, 3 * kPageBytes - 100, points);
+    return points;
+}
+
+CaseOutcome in_the_middle_of_events(Stage& stage) {
+    set_up_two(stage);
+    return in_the_middle_of_an_event(stage, 3 * kPageBytes - 100, points_of_an_event());
+}
+
+// The other CPU's positions are far ahead: next to those, no tail_pos of this one has moved.
+CaseOutcome in_the_middle_of_a_lap(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    setup.start_positions = {0, std::uint64_t{1} << 40};
+    stage.set_up(setup);
+    return in_the_middle_of_an_event(stage, 3 * kPageBytes - 100, points_of_an_event(),
+                                     Meanwhile::a_lap);
 }
 
 // What is too rare to have room for each CPU.
@@ -140,7 +159,8 @@ CaseOutcome two_go_to_sleep(Stage& stage) {
     constexpr int kAccessesAtMost = 24;
     set_up_two(stage);
     stage.start();
-    for (int access = 1; access <= kAccessesAtMost; ++access) {
+    WalkLimit limit(stage);
+    for (int access = 1; access <= kAccessesAtMost && !limit.is_over(); ++access) {
         if (!hold_on_the_way_to_sleep(stage, access)) break;
     }
     return stage.finish();
@@ -630,6 +650,12 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "events of CPU 1 come; in turn at the data and at each look at the metadata.",
                      "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
                      in_the_middle_of_events});
+    cases.push_back({"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must, "5.1.1",
+                     "one of two CPUs is overtaken, the other one is far ahead",
+                     "As in 5.1.1/two-cpus-in-the-middle; CPU 1's positions begin at 2^40, and CPU "
+                     "0's buffer is overwritten before its thread goes on.",
+                     "It goes on at its own tail_pos: nothing is shared between the CPUs.",
+                     in_the_middle_of_a_lap});
     cases.push_back(
         {"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
          "two large events of two CPUs at the same time",

@@ -17,9 +17,9 @@ namespace {
 // more often spins, for as long as this at most.
 constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = 64;
-constexpr std::uint64_t kAccessesOfASpin = 20000;
+constexpr std::uint64_t kAccessesOfASpin = 50000;
 // What it reads after so many looks is not stopped at, until it writes.
-constexpr std::uint64_t kLooksOfASpin = 5000;
+constexpr std::uint64_t kLooksOfASpin = 20000;
 
 }  // namespace
 

@@ -36,6 +36,7 @@ void add_next_buffer_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);
 void add_found_sleep_cases(std::vector<Case>& cases);
+void add_beside_end_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);

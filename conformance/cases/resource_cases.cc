@@ -278,17 +278,76 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
     stage.set_on_mapped(nullptr);
 }
 
+// The same before its `k`-th system call behind the attach: it has done with that, whatever locks
+// it took. (Within a call of the handler nobody can be waited for.)
+class CallHold {
+  public:
+    explicit CallHold(Stage& stage) : stage_(stage) {
+        stage.set_on_call([this](pid_t tid) {
+            if (left_ == 0 || tid != attached_ || --left_ > 0) return false;
+            held_ = tid;
+            return true;
+        });
+    }
+    ~CallHold() {
+        stage_.set_on_call(nullptr);
+        stage_.set_on_attached(nullptr);
+        stage_.set_on_mapped(nullptr);
+    }
+    CallHold(const CallHold&) = delete;
+    CallHold& operator=(const CallHold&) = delete;
+
+    // False: there was no such call before the mmap.
+    bool move_apart(std::uint64_t k, std::uint64_t first_bytes, std::uint64_t next_bytes) {
+        attached_ = held_ = 0;
+        left_ = 0;
+        stage_.set_on_attached([this, k](const Attached& attached) {
+            if (attached.error != 0 || attached_ != 0) return;
+            attached_ = attached.tid;
+            left_ = k;
+        });
+        stage_.set_on_mapped([this](const Mapped& mapped) {
+            if (mapped.tid == attached_) left_ = 0;
+        });
+        stage_.resize(first_bytes);
+        emit_everywhere(stage_, 1, 70);
+        const bool is_held = stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
+        stage_.set_on_attached(nullptr);
+        stage_.set_on_mapped(nullptr);
+        left_ = 0;
+        if (is_held && held_ != 0) {
+            const std::size_t maps = stage_.maps().size();
+            stage_.resize(next_bytes);
+            emit_everywhere(stage_, 1, 70);
+            stage_.hold_while(held_, [&] { return !another_is_there(stage_, held_, maps); });
+        }
+        stage_.wait_asleep();
+        return held_ != 0;
+    }
+
+  private:
+    Stage& stage_;
+    pid_t attached_ = 0;
+    std::uint64_t left_ = 0;
+    pid_t held_ = 0;
+};
+
 CaseOutcome attaches_of_two_capacities(Stage& stage) {
     constexpr std::uint64_t kSteps = 4;
+    constexpr std::uint64_t kCalls = 8;
     RingsSetup setup = stage.default_setup();
     setup.cpus = 2;
     stage.set_up(setup);
     const std::uint64_t bytes = stage.capacity_bytes();
+    CallHold hold(stage);
     stage.start();
     stage.wait_asleep();
     for (std::uint64_t k = 1; k <= kSteps; ++k) {
         move_apart(stage, k, 2 * bytes, bytes);
         move_apart(stage, k, bytes, 2 * bytes);
+    }
+    for (std::uint64_t k = 1; k <= kCalls; ++k) {
+        if (!hold.move_apart(k, 2 * bytes, bytes)) break;
     }
     return stage.finish();
 }
@@ -453,7 +512,8 @@ void add_resource_cases(std::vector<Case>& cases) {
     add("E14/attaches-of-two-capacities", Level::erratum, "E14",
         "two threads that attach beside each other",
         "While two CPUs move to new buffers, one thread is held behind each attach and mmap in "
-        "turn; both buffers are replaced by larger or smaller ones, and another thread moves on to "
+        "turn, and before each system call between the two; both buffers are replaced by larger or "
+        "smaller ones, and another thread moves on to "
         "those.",
         "Each buffer goes with the capacity of its own attach: nothing is lost, nothing refused.",
         attaches_of_two_capacities);

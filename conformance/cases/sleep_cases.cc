@@ -3,6 +3,8 @@
 // Going to sleep and being woken (5.1.8.2, E1 to E3, E17): an event, a swap, a wake that is none,
 // at every step on the way.
 #include <cerrno>
+#include <map>
+#include <memory>
 
 #include "conformance/cases/play.h"
 
@@ -127,6 +129,35 @@ CaseOutcome event_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+// Each CPU has one first sleep: the event comes at the first step on the way there on the first
+// CPU, at the second on the second, and so on.
+CaseOutcome event_at_every_first_step(Stage& stage) {
+    constexpr std::uint32_t kCpus = 24;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    stage.set_up(setup);
+    const auto left = std::make_shared<std::map<MappingId, std::uint32_t>>();
+    stage.set_on_mapped([&stage, left](const Mapped& mapped) {
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            if (!stage.is_present(mapped, cpu)) continue;
+            left->emplace(mapped.mapping.id, cpu + 1);
+            stage.guard(cpu, 0, 1, [&stage, left](const GuardHit& hit) {
+                const auto its = left->find(hit.place.mapping);
+                if (its == left->end() || its->second == 0 || --its->second > 0)
+                    return Stage::AtGuard::step;
+                const auto buffer = stage.buffer_at(hit.place);
+                if (buffer) emit_some(stage, stage.rings().history().buffer(*buffer).cpu, 1, 70);
+                return Stage::AtGuard::step;
+            });
+        }
+    });
+    stage.start();
+    stage.wait_asleep();
+    stage.set_on_mapped(nullptr);
+    stage.release_guards();
+    return stage.finish();
+}
+
 CaseOutcome batch_at_every_step(Stage& stage) {
     stage.start();
     stage.wait_asleep();
@@ -221,6 +252,11 @@ void add_sleep_cases(std::vector<Case>& cases) {
         "metadata page in turn, until it sleeps; one more event is published there.",
         "No event is slept on: futex_counter is read before the last look at write_pos.",
         event_at_every_step);
+    add("E2/event-at-every-step-of-a-first-sleep", Level::erratum, "E2",
+        "an event at every step to the first sleep",
+        "24 CPUs. On the first of them an event is published before the first access to the "
+        "metadata page that is mapped, on the second before the second, and so on.",
+        "No event is slept on, the first time either.", event_at_every_first_step);
     add("5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step to sleep",
         "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
         "page in turn, until it sleeps; a batch of three events is published there.",

@@ -204,6 +204,23 @@ CaseOutcome full_barrier_later(Stage& stage) {
     return stage.finish();
 }
 
+// With two CPUs left of three, and with one.
+CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
+    constexpr std::uint32_t kCpus = 3;
+    constexpr std::uint32_t kLast = kCpus - 1;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    stage.set_up(setup);
+    stage.start();
+    for (std::uint32_t ended = 0; ended < kLast; ++ended) {
+        stage.wait_asleep();
+        stage.rings().emit(ended, stage.rings().make_end());
+        stage.wait_delivered(ended);
+        hold_its_stores(stage, kLast, 1, [&stage] { emit_some(stage, kLast, 1, 100); });
+    }
+    return stage.finish();
+}
+
 // Guarded from the moment at which it has mapped the buffer.
 CaseOutcome full_barrier_at_first(Stage& stage) {
     constexpr int kBuffers = 4;
@@ -255,6 +272,12 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
          "twenty sleeps, after a wake without an event, after an interrupted wait, and in "
          "the next buffer.",
          "A full barrier orders the store at each of them.", full_barrier_later});
+    cases.push_back({"E1/full-barrier-beside-ended-cpus", Level::erratum, "E1",
+                     "a full barrier when others have ended",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here with "
+                     "two CPUs left of three, and with one.",
+                     "A full barrier orders the store, however many CPUs are left.",
+                     full_barrier_beside_ended_cpus});
     cases.push_back({"E1/full-barrier-at-first", Level::erratum, "E1",
                      "a full barrier before the first sleep",
                      "As in E1/full-barrier, a store of 1 to need_wake is held back; here before "

@@ -62,8 +62,9 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
          "There is one buffer for each CPU; each is mapped and read by itself.",
          {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/explored-two-large",
           "5.1.1/sixteen-cpus", "5.1.1/some-of-sixty-four", "5.1.8.3/change-of-twenty",
-          "5.1.1/two-cpus-go-to-sleep", "5.1.1/two-cpus-in-the-middle",
-          "5.1.1/two-cpus-in-the-middle-of-large-events", "5.1.1/event-elsewhere-at-every-step"}});
+          "5.1.1/two-cpus-go-to-sleep", "5.1.1/two-cpus-in-the-middle-of-a-lap",
+          "5.1.1/two-cpus-in-the-middle", "5.1.1/two-cpus-in-the-middle-of-large-events",
+          "5.1.1/event-elsewhere-at-every-step"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
                        {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",
@@ -108,7 +109,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.1 step 4",
                        "The event lies at read_pos & (capacity - 1), in one piece.",
                        {"5.1.4/wrap-at-every-byte", "event-model/every-small-size",
-                        "5.1.8.1-4/headers-cut-by-any-part"}});
+                        "5.1.8.1-4/headers-cut-by-any-part", "5.1.8.1-4/sizes-cut-by-any-part"}});
     clauses.push_back(
         {"5.1.8.1 step 5",
          "tail_pos is read again: an event that it has passed is thrown away.",
@@ -120,7 +121,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
           "5.1.8.1-5/end-lapped-at-every-look", "5.1.8.1-5/torn-where-positions-pass-a-border",
           "5.1.8.1-5/backlog-torn-in-part", "5.1.8.1-5/large-event-torn",
           "5.1.8.1-5/large-event-lapped-behind-every-look", "5.1.8.1-5/backlog-torn-on-the-way",
-          "5.1.8.1-5/overtaken-again-and-again"}});
+          "5.1.8.1-5/overtaken-again-and-again", "5.1.8.1-5/torn-again-and-again"}});
     clauses.push_back(
         {"5.1.8.1 step 6",
          "A valid event is processed once, and the position moves by event_size.",

@@ -126,6 +126,11 @@ void Stage::start() {
             return GuardAnswer::kStep;
         });
     }
+    if (on_call_) {
+        tracer_->set_call_handler([this](pid_t tid, long) {
+            if (on_call_ && on_call_(tid)) tracer_->hold(tid);
+        });
+    }
     if (on_report_write_) {
         tracer_->set_report_write_handler([this](const ReportWrite& write) {
             if (on_report_write_ && on_report_write_(write)) tracer_->hold(write.tid);

@@ -74,6 +74,8 @@ class Stage {
     void set_on_report_write(std::function<bool(const ReportWrite&)> function) {
         on_report_write_ = std::move(function);
     }
+    // The same for each system call of the testee.
+    void set_on_call(std::function<bool(pid_t)> function) { on_call_ = std::move(function); }
     // Throws where the processor's watchpoints contradict the stepper (--stepper watchpoints).
     void check_watchpoints() const;
     void start();
@@ -346,6 +348,7 @@ class Stage {
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
     std::function<bool(const ReportWrite&)> on_report_write_;
+    std::function<bool(pid_t)> on_call_;
     std::set<BufferIndex> counter_read_last_;
     // The last values that were read from futex_counter since all looks at the buffer are seen.
     std::map<BufferIndex, std::deque<std::uint32_t>> counters_read_;

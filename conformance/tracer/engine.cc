@@ -206,7 +206,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     if (interception_ == Interception::kAutomatic) {
         interception_ = abilities.seccomp_trace ? Interception::kSeccomp : Interception::kEveryCall;
     }
-    if (report_write_handler_) interception_ = Interception::kEveryCall;
+    if (report_write_handler_ || call_handler_) interception_ = Interception::kEveryCall;
     report_ = std::make_unique<CaptureFile>("kmes-report");
     output_files_[0] = std::make_unique<CaptureFile>("kmes-stdout");
     output_files_[1] = std::make_unique<CaptureFile>("kmes-stderr");

@@ -240,6 +240,7 @@ class Tracer::Engine {
     TracerOptions options_;
     AttachHandler attach_handler_;
     ReportWriteHandler report_write_handler_;
+    CallHandler call_handler_;
     Interception interception_ = Interception::kAutomatic;
     Stepping stepping_ = Stepping::kGuardPages;
     std::string stepping_reason_;

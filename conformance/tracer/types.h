@@ -96,6 +96,9 @@ struct ReportWrite {
 
 using ReportWriteHandler = std::function<void(const ReportWrite&)>;
 
+// A thread of the testee stands before a system call.
+using CallHandler = std::function<void(pid_t tid, long number)>;
+
 // An mmap as the testee asked for it.
 struct MapRequest {
     uint64_t address = 0;

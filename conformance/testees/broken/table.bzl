@@ -2626,6 +2626,266 @@ static atomic_bool has_ended[4096];
         ],
     ),
     dict(
+        name = "revives-what-has-ended",
+        wrong = "Takes the next buffer of a CPU that has ended, where others have not.",
+        clause = "contract-4",
+        case = "contract-4/ended-through-changes",
+        edits = [
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+        if (!more) {
+            static _Atomic int ended;
+            flush(c);
+            for (ended++; ended < cpu_count && !is_retired(c);) usleep(1000);
+            if (ended < cpu_count) {
+                ended--;
+                more = take_buffer(c);
+            }
+        }
+    }
+    flush(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "one-position-for-all-threads",
+        wrong = "Its threads share the variable that they compare tail_pos with behind the copy.",
+        clause = "5.1.1",
+        case = "5.1.1/two-cpus-in-the-middle-of-a-lap",
+        edits = [
+            ("""
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+""", """
+        static _Atomic uint64_t begun;
+        begun = c->read_pos;
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        if (tail_pos > begun) {
+"""),
+        ],
+    ),
+    dict(
+        name = "no-barrier-for-the-last-cpu",
+        wrong = "Has no full barrier when one CPU is left of several.",
+        clause = "E1",
+        case = "E1/full-barrier-beside-ended-cpus",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic int ended_cpus;
+"""),
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    ended_cpus++;
+"""),
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    if (cpu_count == 1 || ended_cpus < cpu_count - 1) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
+    dict(
+        name = "counter-again-for-the-last-cpu",
+        wrong = "Reads the counter behind its second look when one CPU is left of several.",
+        clause = "E2",
+        case = "E2/event-at-every-step-beside-ended-cpus",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic int ended_cpus;
+"""),
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    ended_cpus++;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+    if (cpu_count > 1 && ended_cpus == cpu_count - 1) counter = ACQUIRE(&meta->futex_counter);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-at-first",
+        wrong = "Does not look at write_pos again before its first sleep.",
+        clause = "E2",
+        case = "E2/event-at-every-step-of-a-first-sleep",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, sleeps;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool is_first = c->sleeps++ == 0;
+    const bool idle = (is_first || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-look-at-generation-for-the-last-cpu",
+        wrong = "Does not look at generation before it sleeps when one CPU is left of several.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-beside-ended-cpus",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic int ended_cpus;
+"""),
+            ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    ended_cpus++;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool is_last = cpu_count > 1 && ended_cpus == cpu_count - 1;
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && (is_last || !is_retired(c));
+"""),
+        ],
+    ),
+    dict(
+        name = "four-mebibytes-and-on",
+        wrong = "Leaves the old buffer when it has read 4 MiB of it, whatever is left there.",
+        clause = "E10",
+        case = "E10/five-mebibytes-unread",
+        edits = [
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c) {
+    const uint64_t begun = c->read_pos;
+    for (;;) {
+        if (c->read_pos - begun > 4 << 20) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "trusts-the-next-buffer",
+        wrong = "Leaves the old buffer unread where the next one holds all of it at a look.",
+        clause = "E10",
+        case = "E10/next-buffer-overtaken-at-every-step",
+        edits = [
+            ("""
+static void* consume(void* argument) {
+""", """
+static bool is_in_the_next(struct consumer* c) {
+    struct stat ignored;
+    uint64_t capacity = 0, sequence;
+    const int fd = attach(c->cpu, &capacity, &ignored);
+    const size_t bytes = kMetadataBytes + 2 * capacity;
+    struct metadata* next = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (next == MAP_FAILED) return false;
+    const uint64_t tail_pos = ACQUIRE(&next->tail_pos), at = tail_pos & (capacity - 1);
+    const uint8_t* first = (const uint8_t*)next + kMetadataBytes + at;
+    copy_relaxed((uint8_t*)&sequence, first + offsetof(struct header, sequence), sizeof sequence);
+    const bool is_there = ACQUIRE(&next->write_pos) > tail_pos &&
+                          sequence <= c->last_sequence + 1 && ACQUIRE(&next->tail_pos) == tail_pos;
+    munmap(next, bytes);
+    return is_there;
+}
+
+static void* consume(void* argument) {
+"""),
+            ("""
+        more = drain(c);
+""", """
+        if (!retired || !is_in_the_next(c)) more = drain(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "size-of-what-is-there",
+        wrong = "Copies 64 KiB at a time, and takes a size that is cut by the end of it for whole.",
+        clause = "5.1.8.1-4",
+        case = "5.1.8.1-4/sizes-cut-by-any-part",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, begun;
+"""),
+            ("""
+    if (readable < sizeof header || readable > c->capacity) return false;
+""", """
+    if (readable < sizeof header || readable > c->capacity) return false;
+    const uint64_t there = 65536 - (c->read_pos - c->begun) % 65536;
+    uint32_t size = 0;
+    copy_relaxed((uint8_t*)&size, from, there < sizeof size ? there : sizeof size);
+    if (size < 30) return false;
+"""),
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c) {
+    c->begun = c->read_pos;
+    for (;;) {
+"""),
+        ],
+    ),
+    dict(
+        name = "trusts-the-second-try",
+        wrong = "Does not look at tail_pos behind an event that it reads after a discarded one.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-again-and-again",
+        edits = [
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c) {
+    bool was_torn = false;
+    for (;;) {
+"""),
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        if (tail_pos > c->read_pos && !(sound && was_torn)) {
+            was_torn = !lapped;
+            c->read_pos = tail_pos;
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
