@@ -8,6 +8,7 @@
 #include <string>
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
@@ -250,6 +251,48 @@ CaseOutcome positions_fit(Stage& stage) {
     return stage.finish();
 }
 
+// The bytes of an event of `bytes` bytes with this sequence number, as a log of logs holds them.
+std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
+    constexpr std::uint32_t kHeaderBytes = 32;
+    constexpr std::uint16_t kTypeBytes = 1;
+    std::string image(bytes, 'i');
+    image.replace(kEventSizeAt, sizeof bytes, reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    image.replace(kHeaderSizeAt, sizeof kHeaderBytes, reinterpret_cast<const char*>(&kHeaderBytes),
+                  sizeof kHeaderBytes);
+    image.replace(kSequenceAt, sizeof sequence, reinterpret_cast<const char*>(&sequence),
+                  sizeof sequence);
+    image.replace(kTypeLengthAt, sizeof kTypeBytes, reinterpret_cast<const char*>(&kTypeBytes),
+                  sizeof kTypeBytes);
+    return image;
+}
+
+// In the new buffer the old read position is one inside of a payload, and what stands there could
+// be the next event.
+CaseOutcome image_at_the_old_position(Stage& stage) {
+    constexpr std::uint32_t kImageBytes = 120;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.start_positions = {1'000'000};
+    stage.set_up(setup);
+    emit_some(stage, 0, 10, 300);
+    stage.start();
+    for (const std::uint64_t back : {100u, 400u, 1000u}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        const std::uint64_t next = stage.rings().history().events_of(0).back().sequence + 1;
+        stage.freeze();
+        stage.resize(stage.capacity_bytes(), PositionRule::shift, 0 - back);
+        EventSpec event = stage.rings().make(back + kImageBytes);
+        event.payload.replace(event.payload.size() - kImageBytes, kImageBytes,
+                              image_of_event(kImageBytes, next));
+        stage.rings().emit(0, std::move(event));
+        emit_some(stage, 0, 2, 300);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // The number that follows the last one of the old buffer was used by an event that was dropped.
 CaseOutcome gap_over_a_swap(Stage& stage) {
     emit_everywhere(stage, 3, 200);
@@ -385,6 +428,13 @@ void add_found_cases(std::vector<Case>& cases) {
                      "old read position lies between the new tail_pos and write_pos.",
                      "It begins at tail_pos and finds its place by sequence number.",
                      positions_fit});
+    cases.push_back({"E11/image-at-the-old-position", Level::erratum, "E11",
+                     "what could be the next event stands at the old position",
+                     "Positions are shifted at three resizes, so that the old read position lies "
+                     "in the payload of the next event; what stands there has the form of an event "
+                     "with the next sequence number.",
+                     "It begins at tail_pos and finds its place event by event.",
+                     image_at_the_old_position});
     cases.push_back({"event-model/large-headers", Level::must, "event-model",
                      "headers of up to 100 KiB",
                      "Types of 4 to 64 KiB, and headers that are longer than their type by up to "

@@ -390,7 +390,7 @@ class FasterProducer {
 };
 
 CaseOutcome overtaken_again(Stage& stage) {
-    constexpr int kTimes = 600;
+    constexpr int kTimes = 1100;
     set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
@@ -498,10 +498,10 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "Nothing of an event is read behind the last look at tail_pos.",
         large_event_lapped_behind_looks);
     add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
-        "overtaken six hundred times in a row",
+        "overtaken eleven hundred times in a row",
         "The ring is full of unread events. All of them are overwritten when the testee has looked "
-        "at tail_pos and comes to read, three times, then when it has read and comes to look, six "
-        "hundred times in all.",
+        "at tail_pos and comes to read, three times, then when it has read and comes to look, "
+        "eleven hundred times in all.",
         "It goes on at tail_pos each time, however often that is, and delivers what is left.",
         overtaken_again);
     add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "torn twelve times in a row",

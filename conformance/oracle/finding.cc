@@ -39,19 +39,49 @@ std::string region_text(std::uint64_t mapping_offset) {
     return "data";
 }
 
+// The counter was read behind the event, and write_pos not at all: however long the event was
+// there, that counter was what it must not be read for (E2).
+bool counted_unseen(const WaitDescription& wait) {
+    return wait.counted_before && !wait.was_seen && !wait.retired_buffer;
+}
+
 // The clause that a sleeper breaks, and the words for it.
 std::string_view wait_clause(const WaitDescription& wait) {
     if (!wait.on_futex)
         return wait.others_wait ? clause_by_situation(wait.clause, "contract-2") : "5.1.8.2-5";
     if (wait.is_private) return "E17";
     if (!wait.cpu || wait.mapping_offset != kFutexCounterOffset) return "5.1.8.2-5";
+    if (counted_unseen(wait)) return "E2";
     if (wait.was_there)
         return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
     if (wait.retired_buffer) return "E3";
     if (wait.read_instead) return "5.1.8.2-5";
     if (wait.was_seen) return clause_by_situation(wait.clause, "5.1.8.1-6");
-    if (wait.counted_before) return "E2";
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
+}
+
+// What the accesses that were seen say of why it sleeps.
+std::string wait_reason(const WaitDescription& wait) {
+    if (wait.read_instead && !wait.retired_buffer && !wait.was_there)
+        return "; it never read that value there, the last one was " +
+               std::to_string(*wait.read_instead) +
+               ": it waits with a value of another word or buffer";
+    if (counted_unseen(wait))
+        return "; that value came with the event: futex_counter was read behind it, and write_pos "
+               "was not looked at again";
+    if (wait.was_there)
+        return wait.retired_buffer
+                   ? "; the event was in the new buffer before its last round began, and "
+                     "generation says so in the old one"
+                   : "; the event was in the buffer before its last round began: no wake is "
+                     "missing, it was not read (or its record is not written)";
+    if (wait.retired_buffer) return "";
+    if (wait.was_seen)
+        return "; write_pos was read when it was behind the event: no wake is missing, it was "
+               "passed over (or its record is not written)";
+    if (!wait.asked) return "; need_wake is 0: it sleeps, and has not asked to be woken";
+    return "; it came during the last round: write_pos was not looked at behind the store to "
+           "need_wake, or the event was passed over";
 }
 
 std::string wait_text(const WaitDescription& wait) {
@@ -74,32 +104,7 @@ std::string wait_text(const WaitDescription& wait) {
     text += ", expecting " + std::to_string(wait.expected) + ", where " +
             std::to_string(wait.present) + " stands now";
     if (wait.is_private) return text;
-    if (wait.read_instead && !wait.retired_buffer && !wait.was_there)
-        text += "; it never read that value there, the last one was " +
-                std::to_string(*wait.read_instead) +
-                ": it waits with a value of another word or buffer";
-    else if (wait.was_there)
-        text +=
-            wait.retired_buffer
-                ? "; the event was in the new buffer before its last round began, and generation "
-                  "says so in the old one"
-                : "; the event was in the buffer before its last round began: no wake is missing, "
-                  "it was not read (or its record is not written)";
-    else if (wait.was_seen && !wait.retired_buffer)
-        text +=
-            "; write_pos was read when it was behind the event: no wake is missing, it was passed "
-            "over (or its record is not written)";
-    else if (wait.counted_before)
-        text +=
-            "; that value came with the event: futex_counter was read behind it, and write_pos "
-            "was not looked at again";
-    else if (!wait.asked && !wait.retired_buffer)
-        text += "; need_wake is 0: it sleeps, and has not asked to be woken";
-    else if (!wait.retired_buffer)
-        text +=
-            "; it came during the last round: write_pos was not looked at behind the store to "
-            "need_wake, or the event was passed over";
-    return text;
+    return text + wait_reason(wait);
 }
 
 }  // namespace

@@ -96,6 +96,18 @@ TEST(LostWakeUp, IsNoneWhereWritePosWasSeenBehindTheEvent) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "event-model");
 }
 
+// However long the event was there: it did not look, and took the counter that came with it.
+TEST(LostWakeUp, IsOfTheCounterWhereThatWasReadAndWritePosWasNot) {
+    WaitDescription wait = futex_wait_on(2);
+    wait.was_there = true;
+    wait.counted_before = true;
+    wait.clause = "5.1.1";
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "E2");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("write_pos was not looked at"));
+    wait.was_seen = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.1");
+}
+
 TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
     WaitDescription wait = futex_wait_on(2);
     wait.was_seen = true;

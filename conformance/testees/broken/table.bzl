@@ -2886,6 +2886,26 @@ static bool drain(struct consumer* c) {
         ],
     ),
     dict(
+        name = "keeps-a-position-by-its-number",
+        wrong = "Keeps its position where the next number stands behind it in the new buffer.",
+        clause = "E11",
+        case = "E11/image-at-the-old-position",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    const uint64_t oldest = ACQUIRE(&meta->tail_pos), end = ACQUIRE(&meta->write_pos);
+    uint64_t sequence = 0;
+    if (c->read_pos >= oldest && c->read_pos + sizeof(struct header) < end) {
+        const uint8_t* there = (const uint8_t*)meta + kMetadataBytes;
+        there += (c->read_pos & (capacity - 1)) + offsetof(struct header, sequence);
+        memcpy(&sequence, there, sizeof sequence);
+    }
+    if (c->last_sequence == 0 || sequence != c->last_sequence + 1) c->read_pos = oldest;
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
