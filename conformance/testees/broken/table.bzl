@@ -2639,11 +2639,12 @@ static atomic_bool has_ended[4096];
         if (more && retired) more = take_buffer(c);
         if (!more) {
             static _Atomic int ended;
+            bool is_back = false;
             flush(c);
-            for (ended++; ended < cpu_count && !is_retired(c);) usleep(1000);
-            if (ended < cpu_count) {
-                ended--;
-                more = take_buffer(c);
+            for (ended++; ended < cpu_count; usleep(1000)) {
+                if (is_retired(c)) is_back = take_buffer(c);
+                if (is_back) drain(c);
+                flush(c);
             }
         }
     }
