@@ -45,24 +45,29 @@ bool counted_unseen(const WaitDescription& wait) {
     return wait.counted_before && !wait.was_seen && !wait.retired_buffer;
 }
 
-// The clause that a sleeper breaks, and the words for it.
+// It had no whole round for the event, and waits with what never stood in that word for it to read.
+bool waits_with_another(const WaitDescription& wait) {
+    return wait.read_instead && !wait.retired_buffer && !wait.was_there;
+}
+
+// The clause that a sleeper breaks, and the words for it: asked in the same order.
 std::string_view wait_clause(const WaitDescription& wait) {
     if (!wait.on_futex)
         return wait.others_wait ? clause_by_situation(wait.clause, "contract-2") : "5.1.8.2-5";
     if (wait.is_private) return "E17";
     if (!wait.cpu || wait.mapping_offset != kFutexCounterOffset) return "5.1.8.2-5";
+    if (waits_with_another(wait)) return "5.1.8.2-5";
     if (counted_unseen(wait)) return "E2";
     if (wait.was_there)
         return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
     if (wait.retired_buffer) return "E3";
-    if (wait.read_instead) return "5.1.8.2-5";
     if (wait.was_seen) return clause_by_situation(wait.clause, "5.1.8.1-6");
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
 }
 
 // What the accesses that were seen say of why it sleeps.
 std::string wait_reason(const WaitDescription& wait) {
-    if (wait.read_instead && !wait.retired_buffer && !wait.was_there)
+    if (waits_with_another(wait))
         return "; it never read that value there, the last one was " +
                std::to_string(*wait.read_instead) +
                ": it waits with a value of another word or buffer";

@@ -114,6 +114,11 @@ TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
     wait.read_instead = 41;
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("the last one was 41: it waits"));
+    // The clause is that of the words.
+    wait.was_seen = false;
+    wait.counted_before = true;
+    EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.2-5");
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("the last one was 41: it waits"));
 }
 
 TEST(AsleepOnRetired, IsOfTheCaseWhereItHadARoundForIt) {
