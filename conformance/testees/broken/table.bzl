@@ -14,6 +14,26 @@ fail (kill-matrix.txt has all of them). An entry:
 The file is Starlark for Bazel, and Python for the tests that read it.
 """
 
+# What knows how many CPUs have ended.
+COUNTS_ENDED_CPUS = [
+    ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic int ended_cpus;
+"""),
+    ("""
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+""", """
+        if (more && retired) more = take_buffer(c);
+    }
+    flush(c);
+    ended_cpus++;
+"""),
+]
+
 BROKEN = [
     # Attaching, and the number of CPUs.
     dict(
@@ -2677,23 +2697,7 @@ static atomic_bool has_ended[4096];
         wrong = "Has no full barrier when one CPU is left of several.",
         clause = "E1",
         case = "E1/full-barrier-beside-ended-cpus",
-        edits = [
-            ("""
-static int report_fd = 1, cpu_count;
-""", """
-static int report_fd = 1, cpu_count;
-static _Atomic int ended_cpus;
-"""),
-            ("""
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-""", """
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-    ended_cpus++;
-"""),
+        edits = COUNTS_ENDED_CPUS + [
             ("""
     atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
 """, """
@@ -2706,23 +2710,7 @@ static _Atomic int ended_cpus;
         wrong = "Reads the counter behind its second look when one CPU is left of several.",
         clause = "E2",
         case = "E2/event-at-every-step-beside-ended-cpus",
-        edits = [
-            ("""
-static int report_fd = 1, cpu_count;
-""", """
-static int report_fd = 1, cpu_count;
-static _Atomic int ended_cpus;
-"""),
-            ("""
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-""", """
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-    ended_cpus++;
-"""),
+        edits = COUNTS_ENDED_CPUS + [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
 """, """
@@ -2755,23 +2743,7 @@ static _Atomic int ended_cpus;
         wrong = "Does not look at generation before it sleeps when one CPU is left of several.",
         clause = "E3",
         case = "E3/swap-at-every-step-beside-ended-cpus",
-        edits = [
-            ("""
-static int report_fd = 1, cpu_count;
-""", """
-static int report_fd = 1, cpu_count;
-static _Atomic int ended_cpus;
-"""),
-            ("""
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-""", """
-        if (more && retired) more = take_buffer(c);
-    }
-    flush(c);
-    ended_cpus++;
-"""),
+        edits = COUNTS_ENDED_CPUS + [
             ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
 """, """
