@@ -115,8 +115,7 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
 }
 
 void Stage::release_guards() {
-    counter_read_last_.clear();
-    counters_read_.clear();
+    forget_looks();
     for (const GuardedPages& each : guarded_) {
         // The recorder's guards stay, and are asked for no longer.
         if (!is_recording()) tracer_->release_guards(each.mapping);

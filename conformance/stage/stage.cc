@@ -127,7 +127,7 @@ void Stage::start() {
         });
     }
     if (on_call_) {
-        tracer_->set_call_handler([this](pid_t tid, long) {
+        tracer_->set_call_handler([this](pid_t tid) {
             if (on_call_ && on_call_(tid)) tracer_->hold(tid);
         });
     }
@@ -381,6 +381,12 @@ void Stage::note_counters(const GuardHit& hit) {
     }
 }
 
+// From here on some accesses are not seen.
+void Stage::forget_looks() {
+    counter_read_last_.clear();
+    counters_read_.clear();
+}
+
 // A plain store of 16 or 64 bits: zeros over reserved bytes that are zero change nothing, in this
 // version. (What a masked one stores is less than its operand.)
 void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
@@ -394,8 +400,7 @@ void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
 
 // A guard that nobody wants any more: those of the case stay.
 void Stage::stop_recording(const GuardHit& event) {
-    counter_read_last_.clear();
-    counters_read_.clear();
+    forget_looks();
     recorder_.accessed(event, nullptr);
     tracer_->release_guards(event.place.mapping);
     if (!on_guard_) return;

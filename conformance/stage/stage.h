@@ -267,6 +267,7 @@ class Stage {
     void stop_recording(const GuardHit& event);
     void note_look(const GuardHit& hit);
     void note_counters(const GuardHit& hit);
+    void forget_looks();
     void note_odd_store(const GuardHit& hit, const BufferAccess& access);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
