@@ -17,9 +17,7 @@ CaseOutcome attach_and_map(Stage& stage) {
 
 // The whole life of a consumer on `cpus` CPUs.
 CaseOutcome life_on(Stage& stage, std::uint32_t cpus) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = cpus;
-    stage.set_up(setup);
+    set_up_cpus(stage, cpus);
     emit_everywhere(stage, 3, 100);
     stage.start();
     stage.wait_delivered();
@@ -58,8 +56,7 @@ CaseOutcome ends_cpu_by_cpu(Stage& stage) {
     stage.start();
     stage.wait_mapped();
     for (std::uint32_t cpu = 0; cpu + 1 < stage.cpus(); ++cpu) {
-        stage.rings().emit(cpu, stage.rings().make_end());
-        stage.wait_delivered(cpu);
+        end_cpu(stage, cpu);
         emit_some(stage, stage.cpus() - 1, 4, 80);
         stage.wait_delivered(stage.cpus() - 1);
     }

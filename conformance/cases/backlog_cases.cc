@@ -306,8 +306,7 @@ void add_backlog_cases(std::vector<Case>& cases) {
         "the next buffer is overtaken before the old one is read",
         "Before each access to the metadata page in turn, five events come, and the buffer is "
         "replaced; before the first access to the next one's page, the third and so on, all that "
-        "is "
-        "in it is overwritten.",
+        "is in it is overwritten.",
         "They are delivered from the old buffer: what is in the next one may not last.",
         next_buffer_overtaken);
     add("5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",

@@ -5,6 +5,7 @@
 // that fit a new buffer by chance.
 
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "conformance/cases/play.h"
@@ -174,9 +175,7 @@ CaseOutcome seventy_thousand(Stage& stage) {
 
 CaseOutcome at_every_step_elsewhere(Stage& stage,
                                     const std::function<void(std::uint32_t other)>& act) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 3;
-    stage.set_up(setup);
+    set_up_cpus(stage, 3);
     stage.start();
     stage.set_nudging(false);  // as in E3/swap-at-every-step
     const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> pairs{{{0, 2}, {2, 0}, {1, 2}}};
@@ -253,16 +252,14 @@ CaseOutcome positions_fit(Stage& stage) {
 
 // The bytes of an event of `bytes` bytes with this sequence number, as a log of logs holds them.
 std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
-    constexpr std::uint32_t kHeaderBytes = 32;
-    constexpr std::uint16_t kTypeBytes = 1;
     std::string image(bytes, 'i');
-    image.replace(kEventSizeAt, sizeof bytes, reinterpret_cast<const char*>(&bytes), sizeof bytes);
-    image.replace(kHeaderSizeAt, sizeof kHeaderBytes, reinterpret_cast<const char*>(&kHeaderBytes),
-                  sizeof kHeaderBytes);
-    image.replace(kSequenceAt, sizeof sequence, reinterpret_cast<const char*>(&sequence),
-                  sizeof sequence);
-    image.replace(kTypeLengthAt, sizeof kTypeBytes, reinterpret_cast<const char*>(&kTypeBytes),
-                  sizeof kTypeBytes);
+    const auto put = [&image](std::uint64_t at, auto word) {
+        std::memcpy(image.data() + at, &word, sizeof word);
+    };
+    put(kEventSizeAt, bytes);
+    put(kHeaderSizeAt, std::uint32_t{32});
+    put(kSequenceAt, sequence);
+    put(kTypeLengthAt, std::uint16_t{1});
     return image;
 }
 

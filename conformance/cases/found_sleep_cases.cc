@@ -124,9 +124,7 @@ CaseOutcome swap_on_the_last_cpu(Stage& stage) {
 
 // Beside tables of 8, 16 and 32, and words of 32 bits.
 CaseOutcome some_of_sixty_four(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 64;
-    stage.set_up(setup);
+    set_up_cpus(stage, 64);
     stage.start();
     stage.wait_asleep();
     for (const std::uint32_t cpu : {16u, 32u, 63u}) {
@@ -143,9 +141,7 @@ CaseOutcome some_of_sixty_four(Stage& stage) {
 constexpr std::uint32_t kOneOfMany = 33;
 
 CaseOutcome at_every_step_of_many(Stage& stage, const std::function<void()>& act) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 36;
-    stage.set_up(setup);
+    set_up_cpus(stage, 36);
     stage.start();
     stage.set_nudging(false);
     stage.wait_asleep();
@@ -166,9 +162,7 @@ CaseOutcome swap_of_many(Stage& stage) {
 
 // Not more: a thread for each CPU, and an fd of each CPU for each thread, are 400 descriptors.
 CaseOutcome change_of_twenty(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 20;
-    stage.set_up(setup);
+    set_up_cpus(stage, 20);
     stage.start();
     for (int round = 0; round < 2; ++round) {
         stage.wait_asleep();

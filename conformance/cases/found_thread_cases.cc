@@ -24,12 +24,6 @@ namespace {
 constexpr std::uint32_t kCpus = 2;
 constexpr int kPointsAtMost = 24;
 
-void set_up_two(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    stage.set_up(setup);
-}
-
 // The report holds everything that is published on a CPU.
 bool is_delivered(const Stage& stage, std::uint32_t cpu) {
     const std::vector<Event>& events = stage.rings().history().events_of(cpu);
@@ -91,7 +85,7 @@ std::vector<Point> points_of_an_event() {
 }
 
 CaseOutcome in_the_middle_of_events(Stage& stage) {
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     return in_the_middle_of_an_event(stage, 3 * kPageBytes - 100, points_of_an_event());
 }
 
@@ -157,7 +151,7 @@ bool hold_on_the_way_to_sleep(Stage& stage, int access) {
 
 CaseOutcome two_go_to_sleep(Stage& stage) {
     constexpr int kAccessesAtMost = 24;
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     stage.start();
     WalkLimit limit(stage);
     for (int access = 1; access <= kAccessesAtMost && !limit.is_over(); ++access) {
@@ -197,7 +191,7 @@ bool hold_in_a_change(Stage& stage, int access) {
 }
 
 CaseOutcome in_the_middle_of_a_change(Stage& stage) {
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     emit_some(stage, 0, 5, 200);
     emit_some(stage, 1, 2, 200);
     // From here on the CPUs have different generations.
@@ -396,7 +390,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::chrono::milliseconds kLong{500};
     constexpr std::chrono::milliseconds kShort{60};
     std::chrono::milliseconds at_most = kLong;
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     SleepWatch watch(stage, "contract-3",
                      "CPU 0: it goes to sleep while the records of what it has read are not "
                      "all written");
@@ -501,7 +495,7 @@ CaseOutcome change_is_told(Stage& stage) {
     constexpr int kChanges = 4;
     std::set<pid_t> lookers;
     WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     stage.start();
     for (int change = 0; change < kChanges; ++change) {
         stage.wait_asleep();
@@ -542,14 +536,11 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32
         hold->tid = write.tid;
         return true;
     });
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = cpus;
-    stage.set_up(setup);
+    set_up_cpus(stage, cpus);
     stage.start();
     for (std::uint32_t before = 0; before < cpu; ++before) {
         stage.wait_asleep();
-        stage.rings().emit(before, stage.rings().make_end());
-        stage.wait_delivered(before);
+        end_cpu(stage, before);
     }
     stage.wait_asleep();
     hold->is_armed = true;
@@ -565,7 +556,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32
 
 CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 40;
-    set_up_two(stage);
+    set_up_cpus(stage, kCpus);
     stage.start();
     {
         SleepWatch watch(stage, "E2",

@@ -148,8 +148,7 @@ void set_up_idle(Stage& stage, std::uint32_t cpus) {
 // by the place in a list has another place.
 void leave_the_last_cpu(Stage& stage) {
     for (const std::uint32_t ended : {0u, 1u}) {
-        stage.rings().emit(ended, stage.rings().make_end());
-        stage.wait_delivered();
+        end_cpu(stage, ended);
         emit_some(stage, 2, 2, 100);
         stage.wait_delivered();
         stage.wait_asleep();
@@ -273,9 +272,7 @@ CaseOutcome delivers_on_any_cpu(Stage& stage) {
     constexpr std::uint32_t kCpus = 3;
     constexpr double kMost = 4.0 * kCpus;
     constexpr int kTries = 3;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    stage.set_up(setup);
+    set_up_cpus(stage, kCpus);
     stage.start();
     for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
         const Delivery delivery = time_deliveries(stage, cpu, kTries, kMost);

@@ -235,9 +235,7 @@ CaseOutcome lap_at_every_look(Stage& stage) {
 CaseOutcome lap_the_end_at_every_look(Stage& stage) {
     constexpr std::uint32_t kCpus = 12;
     const std::string end_type(kEndEventType);
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    stage.set_up(setup);
+    set_up_cpus(stage, kCpus);
     stage.start();
     stage.wait_asleep();
     std::size_t looks = 0;

@@ -506,8 +506,7 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         overtaken_again);
     add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "torn twelve times in a row",
         "The ring is full of unread events of 20,000 bytes. All are overwritten when the testee "
-        "has "
-        "read a part of one, and again at the next that it reads.",
+        "has read a part of one, and again at the next that it reads.",
         "It discards each of them, however often that is, and delivers what is left.", torn_again);
 }
 

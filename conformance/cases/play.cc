@@ -42,8 +42,14 @@ void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_byte
     }
 }
 
+void set_up_cpus(Stage& stage, std::uint32_t cpus) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = cpus;
+    stage.set_up(setup);
+}
+
 void set_up_one_cpu(Stage& stage) {
-    set_up_one_cpu(stage, stage.default_setup().capacity_bytes);
+    set_up_cpus(stage, 1);
 }
 
 void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
@@ -51,6 +57,24 @@ void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
     setup.cpus = 1;
     setup.capacity_bytes = capacity_bytes;
     stage.set_up(setup);
+}
+
+void end_cpu(Stage& stage, std::uint32_t cpu) {
+    stage.rings().emit(cpu, stage.rings().make_end());
+    stage.wait_delivered(cpu);
+}
+
+CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look) {
+    constexpr std::uint32_t kCpus = 3;
+    set_up_cpus(stage, kCpus);
+    stage.start();
+    for (std::uint32_t ended = 0; ended + 1 < kCpus; ++ended) {
+        stage.wait_asleep();
+        end_cpu(stage, ended);
+        stage.wait_asleep();
+        look(kCpus - 1);
+    }
+    return stage.finish();
 }
 
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {

@@ -50,6 +50,13 @@ void add_robust_page_cases(std::vector<Case>& cases);
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes);
 
+// The end event of one CPU, until it is delivered.
+void end_cpu(Stage& stage, std::uint32_t cpu);
+
+// Three CPUs, of which the first ends, then the second. `look` is called with two CPUs left, and
+// with one: the one that is to be looked at.
+CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look);
+
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 
@@ -57,7 +64,8 @@ void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 // The last one has at least the least size that an event can have.
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
-// The rings as the command line says, with one CPU only. Before anything else.
+// The rings as the command line says, with so many CPUs, or with one only. Before anything else.
+void set_up_cpus(Stage& stage, std::uint32_t cpus);
 void set_up_one_cpu(Stage& stage);
 void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes);
 

@@ -291,9 +291,7 @@ CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
 // may happen.
 CaseOutcome end_at_every_step(Stage& stage) {
     constexpr std::uint32_t kAccesses = 14;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kAccesses + 1;
-    stage.set_up(setup);
+    set_up_cpus(stage, kAccesses + 1);
     stage.start();
     stage.set_nudging(false);
     WalkLimit limit(stage);

@@ -249,9 +249,17 @@ bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
     return has_mapped && (stage.asleep(0) || stage.asleep(1));
 }
 
+// The buffers are replaced by some of `next_bytes` while `tid` stands still, until another thread,
+// if there is one, has moved on to those.
+void hold_through_a_resize(Stage& stage, pid_t tid, std::uint64_t next_bytes) {
+    const std::size_t maps = stage.maps().size();
+    stage.resize(next_bytes);
+    emit_everywhere(stage, 1, 70);
+    stage.hold_while(tid, [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
+}
+
 // Both CPUs move to buffers of `first_bytes`. The first thread that comes to the `k`-th step on the
-// way, an attach that was served or an mmap, stands there while the buffers are replaced by some of
-// `next_bytes` and another thread, if there is one, moves on to those.
+// way, an attach that was served or an mmap, is held there.
 void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
                 std::uint64_t next_bytes) {
     struct Way {
@@ -262,10 +270,7 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
     const auto step = [&stage, way, k, next_bytes](pid_t tid) {
         if (way->has_held || ++way->steps[tid] != k) return;
         way->has_held = true;
-        const std::size_t maps = stage.maps().size();
-        stage.resize(next_bytes);
-        emit_everywhere(stage, 1, 70);
-        stage.hold_while(tid, [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
+        hold_through_a_resize(stage, tid, next_bytes);
     };
     stage.set_on_attached([step](const Attached& attached) {
         if (attached.error == 0) step(attached.tid);
@@ -311,16 +316,11 @@ class CallHold {
         });
         stage_.resize(first_bytes);
         emit_everywhere(stage_, 1, 70);
-        const bool is_held = stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
+        stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
         stage_.set_on_attached(nullptr);
         stage_.set_on_mapped(nullptr);
         left_ = 0;
-        if (is_held && held_ != 0) {
-            const std::size_t maps = stage_.maps().size();
-            stage_.resize(next_bytes);
-            emit_everywhere(stage_, 1, 70);
-            stage_.hold_while(held_, [&] { return !another_is_there(stage_, held_, maps); });
-        }
+        if (held_ != 0) hold_through_a_resize(stage_, held_, next_bytes);
         stage_.wait_asleep();
         return held_ != 0;
     }
@@ -335,9 +335,7 @@ class CallHold {
 CaseOutcome attaches_of_two_capacities(Stage& stage) {
     constexpr std::uint64_t kSteps = 4;
     constexpr std::uint64_t kCalls = 8;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 2;
-    stage.set_up(setup);
+    set_up_cpus(stage, 2);
     const std::uint64_t bytes = stage.capacity_bytes();
     CallHold hold(stage);
     stage.start();
@@ -513,8 +511,7 @@ void add_resource_cases(std::vector<Case>& cases) {
         "two threads that attach beside each other",
         "While two CPUs move to new buffers, one thread is held behind each attach and mmap in "
         "turn, and before each system call between the two; both buffers are replaced by larger or "
-        "smaller ones, and another thread moves on to "
-        "those.",
+        "smaller ones, and another thread moves on to those.",
         "Each buffer goes with the capacity of its own attach: nothing is lost, nothing refused.",
         attaches_of_two_capacities);
     add("5.1.8.3-6/two-hundred-resizes", Level::should, "5.1.8.3-6",

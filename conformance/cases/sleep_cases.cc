@@ -133,9 +133,7 @@ CaseOutcome event_at_every_step(Stage& stage) {
 // CPU, at the second on the second, and so on.
 CaseOutcome event_at_every_first_step(Stage& stage) {
     constexpr std::uint32_t kCpus = 24;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    stage.set_up(setup);
+    set_up_cpus(stage, kCpus);
     const auto left = std::make_shared<std::map<MappingId, std::uint32_t>>();
     stage.set_on_mapped([&stage, left](const Mapped& mapped) {
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {

@@ -204,21 +204,10 @@ CaseOutcome full_barrier_later(Stage& stage) {
     return stage.finish();
 }
 
-// With two CPUs left of three, and with one.
 CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
-    constexpr std::uint32_t kCpus = 3;
-    constexpr std::uint32_t kLast = kCpus - 1;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    stage.set_up(setup);
-    stage.start();
-    for (std::uint32_t ended = 0; ended < kLast; ++ended) {
-        stage.wait_asleep();
-        stage.rings().emit(ended, stage.rings().make_end());
-        stage.wait_delivered(ended);
-        hold_its_stores(stage, kLast, 1, [&stage] { emit_some(stage, kLast, 1, 100); });
-    }
-    return stage.finish();
+    return with_fewer_and_fewer(stage, [&stage](std::uint32_t cpu) {
+        hold_its_stores(stage, cpu, 1, [&stage, cpu] { emit_some(stage, cpu, 1, 100); });
+    });
 }
 
 // Guarded from the moment at which it has mapped the buffer.
