@@ -77,6 +77,16 @@ CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uin
     return stage.finish();
 }
 
+bool is_delivered(const Stage& stage, std::uint32_t cpu) {
+    const std::vector<Event>& events = stage.rings().history().events_of(cpu);
+    if (events.empty()) return true;
+    const std::vector<Record>& records = stage.records().records();
+    const auto last = std::find_if(records.rbegin(), records.rend(), [cpu](const Record& record) {
+        return record.kind == RecordKind::event && record.cpu == cpu;
+    });
+    return last != records.rend() && last->sequence >= events.back().sequence;
+}
+
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
     const std::uint64_t bytes = std::min(event_bytes, capacity(stage, cpu) / 2);
     emit_some(stage, cpu, capacity(stage, cpu) / bytes + 2, bytes);

@@ -35,6 +35,7 @@ void add_first_resize_cases(std::vector<Case>& cases);
 void add_next_buffer_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);
+void add_record_cases(std::vector<Case>& cases);
 void add_found_sleep_cases(std::vector<Case>& cases);
 void add_beside_end_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
@@ -56,6 +57,9 @@ void end_cpu(Stage& stage, std::uint32_t cpu);
 // Three CPUs, of which the first ends, then the second. `look` is called with two CPUs left, and
 // with one: the one that is to be looked at.
 CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look);
+
+// The report holds everything that is published on a CPU.
+bool is_delivered(const Stage& stage, std::uint32_t cpu);
 
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);

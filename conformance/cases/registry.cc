@@ -25,6 +25,7 @@ const std::vector<Case>& all_cases() {
         add_resize_cases(made);
         add_found_cases(made);
         add_found_thread_cases(made);
+        add_record_cases(made);
         add_found_sleep_cases(made);
         add_beside_end_cases(made);
         add_load_cases(made);

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: MIT
+//
+// What is done before a consumer sleeps or ends, whichever of its threads does it: all records are
+// written, whole, and it has looked again, however its waits are limited and whatever ends them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint32_t kCpus = 2;
+
+// A thread that enters this wait really sleeps, on CPU 0's present buffer and with its flag set,
+// while something that is published is not in the report.
+bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const bool is_current =
+        std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
+            return stage.buffer_at(word.place) == buffer &&
+                   word.value_expected == stage.rings().counter(buffer);
+        });
+    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
+    // Every operation of the producer is preceded by a look at the report; this one does nothing.
+    stage.rings().spurious_wake(1);
+    return !is_delivered(stage, 0);
+}
+
+// Longer than a consumer of several CPUs may rely on (contract: 100 ms at most).
+bool is_long(const FutexWait& wait) {
+    const std::optional<Clock::duration> limit = limit_of(wait);
+    return !limit || *limit > std::chrono::milliseconds(100);
+}
+
+// Blames a thread that has looked at CPU 0's write_pos and enters a long wait, with the flag set
+// and the counter of now, while something that was published by then is in no record.
+class SleepWatch {
+  public:
+    SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
+        : stage_(stage), clause_(clause), message_(message) {
+        stage.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { look_at(wait, cpu); });
+    }
+    ~SleepWatch() { stage_.set_on_wait(nullptr); }
+    SleepWatch(const SleepWatch&) = delete;
+    SleepWatch& operator=(const SleepWatch&) = delete;
+
+    bool has_blamed() const { return blamed_; }
+    // The thread has looked at write_pos since guard().
+    bool has_looked(pid_t tid) const { return lookers_.contains(tid); }
+    // Guards the metadata page; `act` is called at its k-th access. A page that is looked at again
+    // and again, in a spin, is let go.
+    void guard(std::uint64_t k, const std::function<void()>& act) {
+        lookers_.clear();
+        accesses_ = 0;
+        stage_.guard(0, 0, 1, [this, k, act](const GuardHit& hit) {
+            if (hit.place.offset_bytes == kWritePosOffset) lookers_.insert(hit.tid);
+            if (++accesses_ == k) act();
+            return accesses_ > k + kAccessesAtMost ? Stage::AtGuard::release : Stage::AtGuard::step;
+        });
+    }
+    std::uint64_t accesses() const { return accesses_; }
+
+  private:
+    static constexpr std::uint64_t kAccessesAtMost = 200;
+
+    // With two that look, one may sleep while the other is still at work.
+    void look_at(const FutexWait& wait, std::uint32_t cpu) {
+        if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
+        if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
+        blamed_ = true;
+        stage_.blame(clause_, std::string(message_));
+    }
+
+    Stage& stage_;
+    std::string_view clause_;
+    std::string_view message_;
+    std::set<pid_t> lookers_;
+    std::uint64_t accesses_ = 0;
+    bool blamed_ = false;
+};
+
+// Holds a thread that writes records but does not look at the ring before its n-th write of a
+// round.
+class WriterHold {
+  public:
+    WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
+        stage.set_on_report_write([this, has_looked](const ReportWrite& write) {
+            if (left_ == 0 || has_looked(write.tid) || --left_ > 0) return false;
+            held_ = write.tid;
+            return true;
+        });
+    }
+    ~WriterHold() { stage_.set_on_report_write(nullptr); }
+    WriterHold(const WriterHold&) = delete;
+    WriterHold& operator=(const WriterHold&) = delete;
+
+    // Of what is emitted now. False: nobody was held, and everything is delivered.
+    bool wait_held(int nth) {
+        left_ = nth;
+        held_ = 0;
+        const bool is_held = stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
+        left_ = 0;
+        return is_held;
+    }
+    // The others go on in the meantime.
+    void keep_while(const std::function<bool()>& condition, std::chrono::milliseconds at_most) {
+        stage_.hold_while(held_, condition, at_most);
+    }
+
+  private:
+    Stage& stage_;
+    int left_ = 0;
+    pid_t held_ = 0;
+};
+
+// More text at once, from several threads, than most buffers for it hold. One that writes alone
+// mixes with nobody.
+CaseOutcome whole_lines(Stage& stage) {
+    struct Seen {
+        std::set<pid_t> writers;
+        std::uint64_t cut_bytes = 0;
+    };
+    const auto seen = std::make_shared<Seen>();
+    stage.set_on_report_write([seen](const ReportWrite& write) {
+        seen->writers.insert(write.tid);
+        if (!write.ends_line && seen->cut_bytes == 0) seen->cut_bytes = write.bytes;
+        return false;
+    });
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 262144;
+    stage.set_up(setup);
+    stage.start();
+    for (const std::size_t type_bytes : {20, 300, 3000, 40000}) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            for (std::size_t bytes = 0; bytes < setup.capacity_bytes / 2; bytes += type_bytes + 200)
+                stage.rings().emit(cpu, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 10,
+                                                           std::string(type_bytes, 'w')));
+        }
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    if (seen->cut_bytes > 0 && seen->writers.size() > 1)
+        stage.blame("contract-3",
+                    fmt::format("{} threads write to the report, and a write of {} bytes does not "
+                                "end with a newline: the lines of threads mix",
+                                seen->writers.size(), seen->cut_bytes));
+    return stage.finish();
+}
+
+CaseOutcome records_before_it_sleeps(Stage& stage) {
+    constexpr std::uint32_t kBurst = 40;
+    // The first hold is for one that waits for its writers, but not for ever.
+    constexpr std::chrono::milliseconds kLong{500};
+    constexpr std::chrono::milliseconds kShort{60};
+    std::chrono::milliseconds at_most = kLong;
+    set_up_cpus(stage, kCpus);
+    SleepWatch watch(stage, "contract-3",
+                     "CPU 0: it goes to sleep while the records of what it has read are not "
+                     "all written");
+    WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
+    stage.start();
+    // What was written for another CPU is no record of this one.
+    emit_some(stage, 1, 400, 60);
+    // The last write, for one whose threads can be but few events apart; the first, for one that
+    // writes many records at once.
+    for (const int nth : {1, 2, 40, 39, 20, 5, 30, 3}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0) || watch.has_blamed()) break;
+        watch.guard(0, nullptr);
+        emit_some(stage, 0, kBurst, 1500);
+        // The others have time to go to sleep.
+        if (hold.wait_held(nth))
+            hold.keep_while([&watch] { return !watch.has_blamed(); },
+                            std::exchange(at_most, kShort));
+        stage.wait_asleep();
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
+// The thread that writes is held before its first record, while the others read on: what is handed
+// over piles up by more than a count of 8 bits, and of 12, can tell.
+CaseOutcome records_pile_up(Stage& stage) {
+    constexpr std::uint64_t kCapacity = std::uint64_t{1} << 20;
+    constexpr std::uint64_t kSmall = 40;
+    constexpr std::chrono::milliseconds kHeld{600};
+    std::set<pid_t> lookers;
+    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    stage.wait_asleep();
+    stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+        lookers.insert(hit.tid);
+        return Stage::AtGuard::step;
+    });
+    emit_some(stage, 0, 2, 100);
+    stage.wait_asleep();
+    stage.release_guards();
+    for (const std::uint32_t events : {256, 257, 300, 5000}) {
+        if (stage.has_ended(0)) break;
+        emit_some(stage, 0, 1, 100);
+        if (!hold.wait_held(1)) break;
+        stage.freeze();
+        emit_some(stage, 0, events, kSmall);
+        stage.thaw();
+        hold.keep_while([&stage] { return !stage.asleep(0); }, kHeld);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
+// G records of CPU 0.
+std::size_t changes_told(const Stage& stage) {
+    const std::vector<Record>& records = stage.records().records();
+    return static_cast<std::size_t>(
+        std::count_if(records.begin(), records.end(), [](const Record& record) {
+            return record.kind == RecordKind::generation && record.cpu == 0;
+        }));
+}
+
+// With every thread blocked, no record is on its way any more.
+bool tells_the_change(Stage& stage, std::size_t told_before) {
+    constexpr int kLooks = 100;
+    constexpr int kAgree = 3;
+    int blocked = 0;
+    for (int look = 0; look < kLooks && blocked < kAgree; ++look) {
+        stage.let_run(2);
+        if (stage.tracer().inspect().all_blocked && stage.asleep(0)) ++blocked;
+        stage.rings().spurious_wake(1);  // reads the report
+        if (changes_told(stage) > told_before || stage.has_ended(0)) return true;
+        stage.wait_asleep();
+    }
+    return blocked < kAgree;
+}
+
+// The same while a thread that writes the records of another is held: the other must wait for it.
+bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_before,
+                          std::uint64_t sleeps_before) {
+    constexpr std::chrono::milliseconds kHeld{200};
+    const auto sleeps = [&] { return stage.sleeps(0) > sleeps_before && stage.asleep(0); };
+    const auto is_told = [&] {
+        stage.rings().spurious_wake(1);  // reads the report
+        return changes_told(stage) > told_before;
+    };
+    // It may sleep before the other comes to write.
+    if (!hold.wait_held(1)) return !sleeps() || is_told();
+    bool waits = true;
+    hold.keep_while(
+        [&] {
+            if (sleeps()) waits = is_told();
+            return waits && !stage.has_ended(0);
+        },
+        kHeld);
+    return waits;
+}
+
+CaseOutcome change_is_told(Stage& stage) {
+    constexpr int kChanges = 4;
+    std::set<pid_t> lookers;
+    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    set_up_cpus(stage, kCpus);
+    stage.start();
+    for (int change = 0; change < kChanges; ++change) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+            lookers.insert(hit.tid);
+            return Stage::AtGuard::step;
+        });
+        emit_some(stage, 0, 1, 100);
+        stage.wait_asleep();
+        stage.release_guards();
+        stage.rings().spurious_wake(1);
+        stage.wait_asleep();
+        const std::size_t told = changes_told(stage);
+        const std::uint64_t sleeps = stage.sleeps(0);
+        stage.rings().swap(0, SwapSpec{stage.capacity_bytes()});
+        const bool waits = change < kChanges / 2 || waits_for_the_record(stage, hold, told, sleeps);
+        stage.wait_asleep();
+        if (waits && tells_the_change(stage, told)) continue;
+        stage.blame("contract-3",
+                    "CPU 0: it sleeps in the next buffer, and its G record is not written");
+        break;
+    }
+    return stage.finish();
+}
+
+// The thread that writes the record of the end event of `cpu` is held before it does; the end
+// events of the CPUs behind it come meanwhile. The program must not end.
+CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32_t cpu) {
+    constexpr std::chrono::milliseconds kHeld{300};
+    struct Hold {
+        bool is_armed = false;
+        pid_t tid = 0;
+    };
+    const auto hold = std::make_shared<Hold>();
+    stage.set_on_report_write([hold](const ReportWrite& write) {
+        if (!std::exchange(hold->is_armed, false)) return false;
+        hold->tid = write.tid;
+        return true;
+    });
+    set_up_cpus(stage, cpus);
+    stage.start();
+    for (std::uint32_t before = 0; before < cpu; ++before) {
+        stage.wait_asleep();
+        end_cpu(stage, before);
+    }
+    stage.wait_asleep();
+    hold->is_armed = true;
+    stage.rings().emit(cpu, stage.rings().make_end());
+    if (stage.wait_until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
+        for (std::uint32_t behind = cpu + 1; behind < stage.cpus(); ++behind)
+            stage.rings().emit(behind, stage.rings().make_end());
+        stage.hold_while(hold->tid, [] { return true; }, kHeld);
+    }
+    hold->is_armed = false;
+    return stage.finish();
+}
+
+CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
+    constexpr std::uint64_t kStepsAtMost = 40;
+    set_up_cpus(stage, kCpus);
+    stage.start();
+    {
+        SleepWatch watch(stage, "E2",
+                         "CPU 0: it goes to sleep for more than 100 ms on an event that is "
+                         "published");
+        for (std::uint64_t k = 1; k <= kStepsAtMost && !watch.has_blamed(); ++k) {
+            stage.wait_asleep();
+            if (stage.has_ended(0)) break;
+            watch.guard(k, [&stage] { emit_some(stage, 0, 1, 70); });
+            emit_some(stage, 0, 1, 100);
+            stage.wait_asleep();
+            stage.release_guards();
+            if (watch.accesses() < k) break;
+        }
+    }
+    return stage.finish();
+}
+
+// A wait with a limit may end with ETIMEDOUT at any time: the limit is the consumer's own choice,
+// and it may have been held since. Then it looks again, and asks again to be woken.
+// The same for a signal, which any wait may be ended by.
+CaseOutcome waits_that_end_early(Stage& stage, int error) {
+    stage.set_wake_result(-error);
+    stage.start();
+    for (int round = 0; round < 8; ++round) {
+        stage.wait_asleep();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            stage.rings().spurious_wake(cpu);
+            stage.let_run(1);
+        }
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 80);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+// What the contract says of records, where threads hand them over.
+void add_record_cases(std::vector<Case>& cases) {
+    cases.push_back({"contract-3/whole-lines", Level::must, "contract-3",
+                     "a write holds whole lines",
+                     "Each CPU's buffer is half full of events with types of 20 to 40,000 bytes; "
+                     "looks at each write to the report.",
+                     "Where several threads write, each write ends with a newline.", whole_lines});
+    cases.push_back({"contract-3/records-before-it-sleeps", Level::must, "contract-3",
+                     "all records are written before it sleeps",
+                     "Bursts of forty events; a thread that writes records and does not look at "
+                     "write_pos itself is held before one of its writes; looks at the report when "
+                     "the thread that has seen them enters a futex wait.",
+                     "All of them stand in the report by then.", records_before_it_sleeps});
+    cases.push_back({"contract-3/records-pile-up", Level::must, "contract-3",
+                     "many events wait to be written",
+                     "A thread that writes records and does not look at the ring itself is held "
+                     "before one of its writes, while 256, 257, 300 and 5000 events come.",
+                     "Every event is delivered once, however many of them its threads hand over.",
+                     records_pile_up});
+    cases.push_back({"contract-4/exits-with-all-records", Level::must, "contract-4",
+                     "no thread's records are lost at the end",
+                     "The end event comes on CPU 0, and the thread that writes its record is held "
+                     "before it does; the end events of the others come meanwhile.",
+                     "The program goes on until all that it has read is written.",
+                     [](Stage& stage) { return exits_with_all_records(stage, 3, 0); }});
+    cases.push_back({"contract-4/exits-behind-its-last-record", Level::must, "contract-4",
+                     "the last record is not lost at the end",
+                     "The end event comes on the last of three CPUs, and the thread that writes "
+                     "its record is held before it does.",
+                     "The program goes on until all that it has read is written.",
+                     [](Stage& stage) { return exits_with_all_records(stage, 3, 2); }});
+    cases.push_back({"contract-3/a-change-is-told-before-it-sleeps", Level::must, "contract-3",
+                     "a change of buffers is told before it sleeps",
+                     "The buffer is replaced, and nothing comes; looks at the report when the "
+                     "testee sleeps in the next one, and none of its threads runs.",
+                     "The G record stands in the report by then.", change_is_told});
+    cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
+                     "a long time limit is no second look",
+                     "An event comes at each access to the metadata page in turn, as in "
+                     "E2/event-at-every-step; looks at how long the thread then goes to sleep for.",
+                     "It does not go to sleep for more than 100 ms while an event is there.",
+                     no_limit_instead_of_a_look});
+    cases.push_back({"5.1.8.2-5/waits-that-time-out", Level::must, "5.1.8.2-5",
+                     "futex_wait returns ETIMEDOUT",
+                     "Wakes without an event are told to the testee as the end of its time limit, "
+                     "where it has one.",
+                     "It looks again, and asks again to be woken.",
+                     [](Stage& stage) { return waits_that_end_early(stage, ETIMEDOUT); }});
+    cases.push_back({"5.1.8.2-5/interrupted-without-an-event", Level::must, "5.1.8.2-5",
+                     "futex_wait returns EINTR, and nothing has come",
+                     "Wakes without an event are told to the testee as EINTR.",
+                     "It looks again, and asks again to be woken.",
+                     [](Stage& stage) { return waits_that_end_early(stage, EINTR); }});
+}
+
+}  // namespace kmes::conformance
