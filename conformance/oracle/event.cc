@@ -3,8 +3,16 @@
 // The bytes of an event (event model, "Event header"). Knows no ring.
 #include "conformance/oracle/event.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
 namespace kmes::conformance {
 namespace {
+
+// Payloads are generated a word at a time, its low byte first.
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+static_assert(std::endian::native == std::endian::little);
 
 void append_little_endian(std::string& bytes, std::uint64_t value, unsigned size) {
     for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<char>(value >> (8 * i)));
@@ -21,19 +29,18 @@ std::uint64_t next_random(std::uint64_t& state) {
 
 std::string generate_payload(std::uint64_t& state, std::size_t bytes) {
     std::string payload(bytes, '\0');
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < bytes; ++i) {
-        if (i % 8 == 0) word = next_random(state);
-        payload[i] = static_cast<char>(word >> (8 * (i % 8)));
+    for (std::size_t at = 0; at < bytes; at += kWordBytes) {
+        const std::uint64_t word = next_random(state);
+        std::memcpy(&payload[at], &word, std::min(kWordBytes, bytes - at));
     }
     return payload;
 }
 
 bool is_generated(std::string_view payload, std::uint64_t seed) {
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < payload.size(); ++i) {
-        if (i % 8 == 0) word = next_random(seed);
-        if (payload[i] != static_cast<char>(word >> (8 * (i % 8)))) return false;
+    for (std::size_t at = 0; at < payload.size(); at += kWordBytes) {
+        const std::uint64_t word = next_random(seed);
+        if (std::memcmp(&payload[at], &word, std::min(kWordBytes, payload.size() - at)) != 0)
+            return false;
     }
     return true;
 }
