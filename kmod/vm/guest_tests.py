@@ -28,6 +28,7 @@ class GuestTest:
         self.needs = () if needs == "-" else tuple(needs.split())
         self._check(where, seconds)
         self.seconds = int(seconds)
+        self.is_for_each_machine = self.when == "each"
 
     def _check(self, where, seconds):
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.name):
@@ -35,8 +36,9 @@ class GuestTest:
         wrong = [kernel for kernel in self.kernels if kernel not in KERNELS]
         if wrong or not self.kernels:
             raise TableError(f"{where}: kernels are 'all', or some of {' '.join(KERNELS)}")
-        if self.when not in ("lot", "named"):
-            raise TableError(f"{where}: a test is run with the 'lot', or when 'named'")
+        if self.when not in ("lot", "each", "named"):
+            raise TableError(f"{where}: a test is run with the 'lot', in 'each' machine of it, or "
+                             "when 'named'")
         if not re.fullmatch(r"[1-9][0-9]{0,4}", seconds):
             raise TableError(f"{where}: '{seconds}' is no number of seconds")
         if not self.command:
@@ -74,5 +76,5 @@ def choose(tests, kernel, patterns):
         return any(fnmatch.fnmatchcase(test.name, pattern) for pattern in some)
 
     return [test for test in mine
-            if (is_any_of(test, taken) if taken else test.when == "lot")
+            if (is_any_of(test, taken) if taken else test.when != "named")
             and not is_any_of(test, left_out)]

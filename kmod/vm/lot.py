@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs guest tests, a line for each: PASS or FAIL, name, seconds. A machine that dies during one is
-booted again for those that come after it."""
+"""Runs guest tests, a line for each: PASS or FAIL, name, seconds; on request in several machines at
+once. A machine that dies during one is booted again for those that come after it."""
 
+import concurrent.futures
 import os
 import sys
+import threading
 import time
 
 import guest_tests
@@ -14,45 +16,89 @@ BOOT_SECONDS = 90
 MARK_SECONDS = 10
 
 
+def dealt(tests, machines):
+    """The tests in so many hands, or fewer where there are not so many tests: those with the
+    longest limits first, each to who has least. What belongs to each machine is in every hand. All
+    in the order of the table."""
+    once = [test for test in tests if not test.is_for_each_machine]
+    hands = [[] for _ in range(max(1, min(machines, len(once))))]
+    for test in sorted(once, key=lambda test: -test.seconds):
+        min(hands, key=lambda hand: sum(other.seconds for other in hand)).append(test)
+    return [[test for test in tests if test in hand or test.is_for_each_machine] for hand in hands]
+
+
 class Lot:
     def __init__(self, kernel, scale, boot, verbose):
-        """boot(tests) is a Machine, ready to run those."""
+        """boot(tests, number) is a Machine, ready to run those; machines that are up at the same
+        time have other numbers."""
         self._kernel = kernel
         self._scale = scale
         self.boot_seconds = BOOT_SECONDS * scale * guest_tests.slowness(kernel)
         self._boot = boot
         self._verbose = verbose
+        self._lock = threading.Lock()  # of all below
+        self._up = []
+        self._is_over = False
         self.passed = 0
         self.failed = 0
 
-    def run(self, tests):
-        while tests:
-            limits = {test.name: test.limit(self._kernel, self._scale) for test in tests}
-            run = Run(self, self._boot(tests), limits)
-            ended = run.vm.run(self.boot_seconds, run.on_line)
-            run.finish(ended)
-            done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
-            tests = tests[done + 1:]
+    def run(self, tests, machines=1):
+        hands = dealt(tests, machines)
+        with concurrent.futures.ThreadPoolExecutor(len(hands)) as pool:
+            futures = [pool.submit(self._run_hand, hand, number)
+                       for number, hand in enumerate(hands)]
+            try:
+                for future in concurrent.futures.as_completed(futures):
+                    future.result()
+            except BaseException:
+                self._end_all()
+                raise
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return self.failed == 0 and self.passed > 0
 
+    def _run_hand(self, tests, number):
+        while tests:
+            limits = {test.name: test.limit(self._kernel, self._scale) for test in tests}
+            run = Run(self, self._boot(tests, number), limits, number)
+            with self._lock:
+                if self._is_over:
+                    return
+                self._up.append(run.vm)
+            ended = run.vm.run(self.boot_seconds, run.on_line)
+            with self._lock:
+                self._up.remove(run.vm)
+            run.finish(ended)
+            done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
+            tests = tests[done + 1:]
+
+    def _end_all(self):
+        """No machine stays behind an interrupt, and nothing is said of what it ended."""
+        with self._lock:
+            self._is_over = True
+            for vm in self._up:
+                vm.end()
+
     def report(self, name, seconds, output, wrong):
-        if wrong:
-            self.failed += 1
-        else:
-            self.passed += 1
-        print(f"{'FAIL' if wrong else 'PASS'} {self._kernel} {name} {seconds:.1f}s")
-        if wrong or self._verbose:
-            for line in output + wrong:
-                print("    " + line)
-        sys.stdout.flush()
+        with self._lock:
+            if self._is_over:
+                return
+            if wrong:
+                self.failed += 1
+            else:
+                self.passed += 1
+            print(f"{'FAIL' if wrong else 'PASS'} {self._kernel} {name} {seconds:.1f}s")
+            if wrong or self._verbose:
+                for line in output + wrong:
+                    print("    " + line)
+            sys.stdout.flush()
 
 
 class Run:
     """One boot: what its lines say, test by test."""
 
-    def __init__(self, lot, vm, limits):
+    def __init__(self, lot, vm, limits, number):
         self._lot = lot
+        self._suffix = f"-{number + 1}" if number else ""  # of what each machine reports
         self._limits = limits
         self.vm = vm
         self.last = None  # the test that was begun last
@@ -116,15 +162,16 @@ class Run:
         late = self._reports(log)
         if self._open or (ended.why and self.last is None):
             wrong = late or ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:]
-            self._lot.report(self.last or "boot", time.monotonic() - self._begun if self._open else
-                             0, self._output, wrong + [ended.why or "the machine ended"])
+            seconds = time.monotonic() - self._begun if self._open else 0
+            self._lot.report(self.last or "boot" + self._suffix, seconds, self._output,
+                             wrong + [ended.why or "the machine ended"])
             return
         taint = ended.taint & ~log_scan.HARMLESS_TAINT
         if taint and not log_scan.scan(log):
             late.append(f"the kernel is tainted ({taint}), and no line of its log was known")
         if ended.why:
             late += ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:] + [ended.why]
-        self._lot.report("kernel-log", 0, [], late)
+        self._lot.report("kernel-log" + self._suffix, 0, [], late)
 
 
 def write_tests(image, tests, kernel, scale):

@@ -33,6 +33,7 @@ class Machine:
         self._end_word = "end-" + secrets.token_hex(8)
         self._folder = folder
         self._allowed = self._deadline = 0.0
+        self._process, self._is_over = None, False
         topology = f"{cpus}" if acpi else f"{cpus},sockets={cpus}"
         self._command = [
             "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
@@ -50,6 +51,9 @@ class Machine:
         with open(os.path.join(self._folder, "qemu.log"), "wb") as errors:
             process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=errors)
+        self._process = process
+        if self._is_over:
+            process.kill()
         self.allow(seconds)
         try:
             return self._follow(process, on_line)
@@ -57,6 +61,12 @@ class Machine:
             process.kill()
             process.wait()
             process.stdout.close()
+
+    def end(self):
+        """Ends it now, or before it is up; another thread's run() returns."""
+        self._is_over = True
+        if self._process:
+            self._process.kill()
 
     def allow(self, seconds):
         """From now on the machine has so many seconds left."""

@@ -96,20 +96,22 @@ def run_command(options, folder):
 def run_lot(options, folder, tests):
     scale = time_limit_scale()
 
-    def boot(rest):
+    def boot(rest, number):
         image = base_image(options.modules)
         lot.write_tests(image, rest, options.kernel, scale)
         lot.pack_needs(image, rest, ROOT, options.binaries)
         factor = scale * guest_tests.slowness(options.kernel)
         image.add_bytes("/kmes/command", f"export KMES_TIMEOUT_SCALE={factor:g}\n"
                         f"export KMES_VM_kernel={options.kernel}\nexec run_tests\n".encode())
-        initrd = os.path.join(folder, "initramfs")
+        place = os.path.join(folder, str(number))
+        os.makedirs(place, exist_ok=True)
+        initrd = os.path.join(place, "initramfs")
         image.write(initrd)
-        return make_machine(options, initrd, folder)
+        return make_machine(options, initrd, place)
 
     runner = lot.Lot(options.kernel, scale, boot, options.verbose)
-    passed = runner.run(tests)
-    keep_log(options, folder)
+    passed = runner.run(tests, options.machines)
+    keep_log(options, *[entry.path for entry in sorted(os.scandir(folder), key=by_number)])
     return 0 if passed else FAILED
 
 
@@ -138,9 +140,18 @@ def make_machine(options, initrd, folder):
                            memory_mb=options.memory or memory_of(options.kernel), acpi=options.acpi)
 
 
-def keep_log(options, folder):
-    if options.log:
-        shutil.copyfile(os.path.join(folder, "kernel.log"), options.log)
+def by_number(entry):
+    return int(entry.name)
+
+
+def keep_log(options, *folders):
+    """The logs of the machines, one behind the other."""
+    if not options.log:
+        return
+    with open(options.log, "wb") as kept:
+        for folder in folders:
+            with open(os.path.join(folder, "kernel.log"), "rb") as log:
+                shutil.copyfileobj(log, kept)
 
 
 def list_tests():
@@ -159,6 +170,7 @@ def parse(arguments):
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--memory", type=int, default=0, help="MiB; by the kernel if not said")
     parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--machines", type=int, default=1)
     parser.add_argument("--production", action="store_true")
     parser.add_argument("--log", default="")
     parser.add_argument("--test", action="append", default=[])

@@ -4,6 +4,7 @@
 import os
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -162,7 +163,7 @@ class LotOfTests(unittest.TestCase):
                  names]
         boots = []
 
-        def boot(rest):
+        def boot(rest, number):
             boots.append([test.name for test in rest])
             return machines[len(boots) - 1]
 
@@ -193,6 +194,57 @@ class LotOfTests(unittest.TestCase):
                            machine.Ended(0, 0, ""))
         result = self.run_lot(["a", "b"], dead, good)
         self.assertEqual(result, (False, 2, 1, [["a", "b"], ["b"]]))
+
+    def test_the_tests_are_dealt_by_their_limits(self):
+        rows = [("a", "lot", 5), ("b", "lot", 90), ("c", "lot", 80), ("d", "lot", 10),
+                ("e", "each", 7)]
+        tests = [guest_tests.GuestTest([name, "all", when, str(seconds), "-", "-", "x"], "")
+                 for name, when, seconds in rows]
+        for machines, dealt in ((1, ["abcde"]), (2, ["abe", "cde"]), (9, ["be", "ce", "de", "ae"])):
+            hands = ["".join(test.name for test in hand) for hand in lot.dealt(tests, machines)]
+            self.assertEqual(hands, dealt)
+        self.assertEqual([len(hand) for hand in lot.dealt(tests[-1:], 2)], [1])
+
+    def run_on_two(self, boot):
+        tests = [guest_tests.GuestTest([name, "all", "lot", "5", "-", "-", "x"], "") for name in
+                 ("a", "b")]
+        runner = lot.Lot("6.1", 1, boot, False)
+        return runner.run(tests, 2), runner.passed, runner.failed
+
+    def test_machines_that_run_at_once_are_counted_together(self):
+        both = threading.Barrier(2, timeout=60)
+
+        def boot(rest, number):
+            name = rest[0].name
+            vm = FakeMachine([f"@kmes-vm begin {name}", f"@kmes-vm end {name} {number}"],
+                             [f"[1] kmes-vm: begin {name}", f"[1] kmes-vm: end {name}"],
+                             machine.Ended(0, 0, ""))
+            both.wait()
+            return vm
+
+        self.assertEqual(self.run_on_two(boot), (False, 3, 1))
+
+    def test_where_one_cannot_be_packed_the_others_are_ended(self):
+        up, ended = threading.Event(), threading.Event()
+
+        class Endless(FakeMachine):
+            def run(self, seconds, on_line):
+                up.set()
+                ended.wait(60)
+                return machine.Ended(None, 0, "it stopped")
+
+            def end(self):
+                ended.set()
+
+        def boot(rest, number):
+            if number == 0:
+                return Endless([], [], None)
+            up.wait(60)
+            raise OSError("no space")
+
+        with self.assertRaises(OSError):
+            self.run_on_two(boot)
+        self.assertTrue(ended.is_set())
 
     def test_a_machine_that_does_not_boot_is_a_failure(self):
         dead = FakeMachine([], ["[1] hello"], machine.Ended(None, 0, "it stopped"))

@@ -28,6 +28,8 @@ Whatever the kernel reports in its log fails the run.
   --seconds N      the time limit of the command; 120. KMES_TIMEOUT_SCALE is a factor on it
   --memory MB      of the machine; 1024, for kasan 2560
   --cpus N         of the machine; 2
+  --machines N     the guest tests in so many machines at once, where processors and memory are
+                   free; 1
   --log FILE       keeps the kernel's log
 
 Exit status: 0 all passed, or the command's; 1 a test failed, the kernel reported something, or the
@@ -138,24 +140,25 @@ vm_value() {
             esac
             ;;
         --pack) [ -e "$2" ] || bad_usage "vm: '$2' cannot be read" ;;
-        --seconds | --memory | --cpus)
+        --seconds | --memory | --cpus | --machines)
             [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] || bad_usage "vm: $1 takes a whole number, not '$2'"
             ;;
     esac
 }
 
 vm_command() {
-    local kernel=6.1 options=() tests=() with_module=1 what=lot
+    local kernel=6.1 options=() tests=() with_module=1 what=lot machines=''
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | -h) vm_usage && return ;;
             --list) python3 -B "$KMES_ROOT/kmod/vm/vm.py" list && return ;;
-            --kernel | --test | --pack | --seconds | --memory | --cpus | --log)
+            --kernel | --test | --pack | --seconds | --memory | --cpus | --machines | --log)
                 [ $# -ge 2 ] || { bad_usage "vm: $1 takes a value" || return; }
                 vm_value "$1" "$2" || return
                 case "$1" in
                     --kernel) kernel=$2 ;;
                     --test) tests+=("--test=$2") ;;
+                    --machines) machines=$2 ;;
                     *) options+=("$1=$2") ;;
                 esac
                 shift 2
@@ -169,6 +172,10 @@ vm_command() {
     done
     if [ "$what" = command ] && [ $# -lt 2 ]; then
         bad_usage "vm: nothing behind --; a command belongs there" || return
+    fi
+    if [ -n "$machines" ]; then
+        [ "$what" = lot ] || bad_usage "vm: --machines is for the guest tests" || return
+        options+=("--machines=$machines")
     fi
     setup_section kernel && vm_kernel "$kernel" || return
     if [ "$with_module" -eq 1 ]; then
