@@ -90,13 +90,25 @@ class SleepWatch {
     bool blamed_ = false;
 };
 
+// A comment is nobody's record: a thread that writes some is not the one that is looked for.
+bool holds_records(const ReportWrite& write) {
+    if (write.begin.size() < write.bytes) return true;
+    std::size_t line = 0;
+    while (line < write.begin.size() && write.begin[line] == '#') {
+        const std::size_t end = write.begin.find('\n', line);
+        line = end == std::string::npos ? write.begin.size() : end + 1;
+    }
+    return line < write.begin.size();
+}
+
 // Holds a thread that writes records but does not look at the ring before its n-th write of a
 // round.
 class WriterHold {
   public:
     WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
         stage.set_on_report_write([this, has_looked](const ReportWrite& write) {
-            if (left_ == 0 || has_looked(write.tid) || --left_ > 0) return false;
+            if (left_ == 0 || !holds_records(write) || has_looked(write.tid) || --left_ > 0)
+                return false;
             held_ = write.tid;
             return true;
         });
@@ -308,7 +320,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32
     };
     const auto hold = std::make_shared<Hold>();
     stage.set_on_report_write([hold](const ReportWrite& write) {
-        if (!std::exchange(hold->is_armed, false)) return false;
+        if (!holds_records(write) || !std::exchange(hold->is_armed, false)) return false;
         hold->tid = write.tid;
         return true;
     });

@@ -111,7 +111,10 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
     tracer_->release(tid);
     recorder_.scheduled("the suite lets this thread go on", tid);
     last_change_ = Clock::now();
-    if (ended_) stop_ended();
+    if (!ended_) return;
+    // When all CPUs have ended it may go, whatever the thread that is held had in mind.
+    read_report();
+    if (!all_ended()) stop_ended();
 }
 
 void Stage::release_guards() {

@@ -175,11 +175,14 @@ void Stage::read_report() {
     if (!tracer_) return;
     const std::string bytes = tracer_->read_report();
     if (bytes.empty()) return;
+    const std::uint64_t lines_before = parser_.records().size() + parser_.malformed_count();
     parser_.feed(bytes);
     report_.append(bytes, 0, kReportBytesKept - std::min(kReportBytesKept, report_.size()));
     progress_->update(parser_);
     recorder_.report_grew(parser_);
-    last_change_ = Clock::now();
+    // A comment is no progress: some thread may give a sign of life for as long as it lives.
+    if (parser_.records().size() + parser_.malformed_count() != lines_before)
+        last_change_ = Clock::now();
     if (parser_.flooded())
         stop_with(contract_finding("it floods its report: " +
                                    (parser_.malformed().empty()

@@ -110,6 +110,24 @@ TEST_P(AttachTest, StartsTheTesteeAsTheContractSays) {
     EXPECT_EQ(run.tracer.read_report(), "");
 }
 
+TEST(ReportWrites, AreShownBeforeTheyAreDone) {
+    TestRun run;
+    std::vector<ReportWrite> writes;
+    run.tracer.set_report_write_handler(
+        [&writes](const ReportWrite& write) { writes.push_back(write); });
+    run.start("report");
+    EXPECT_EQ(run.finish().exit_status, 0);
+    ASSERT_EQ(writes.size(), 3u);
+    EXPECT_EQ(writes[0].begin, "E 0 0\n");
+    EXPECT_TRUE(writes[0].ends_line);
+    EXPECT_EQ(writes[1].begin, "# hello\nE 0 1\nE 0 ");
+    EXPECT_EQ(writes[1].bytes, 18u);
+    EXPECT_FALSE(writes[1].ends_line);
+    EXPECT_EQ(writes[2].begin, std::string(ReportWrite::kBeginBytes, 'b'));
+    EXPECT_EQ(writes[2].bytes, 1501u);
+    EXPECT_TRUE(writes[2].ends_line);
+}
+
 TEST_P(AttachTest, ServesStaticPrograms) {
     TestRun run(options_for(GetParam()));
     run.start("attach", "testee_static");

@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/memory.h"
@@ -17,25 +19,40 @@ namespace {
 
 constexpr size_t kMostParts = 1024;  // IOV_MAX
 
-struct LastPart {
-    uint64_t bytes = 0;         // of all parts together
-    uint64_t last_address = 0;  // of the last byte
-};
-
-// What a write or writev is about to write.
-LastPart last_part(pid_t tid, long number, const uint64_t (&arguments)[6]) {
+// What a write or writev is about to write, in parts of which none is empty.
+std::vector<iovec> parts_of(pid_t tid, long number, const uint64_t (&arguments)[6]) {
+    std::vector<iovec> parts;
+    const auto add = [&parts](const iovec& part) {
+        if (part.iov_len != 0) parts.push_back(part);
+    };
     if (number == SYS_write || number == SYS_pwrite64) {
-        return {arguments[2], arguments[1] + arguments[2] - 1};
+        add({reinterpret_cast<void*>(arguments[1]), arguments[2]});
+        return parts;
     }
-    LastPart last;
     for (size_t i = 0; i < std::min<uint64_t>(arguments[2], kMostParts); ++i) {
         const auto part = read_value<iovec>(tid, arguments[1] + i * sizeof(iovec));
         if (!part) break;
-        if (part->iov_len == 0) continue;
-        last.bytes += part->iov_len;
-        last.last_address = reinterpret_cast<uint64_t>(part->iov_base) + part->iov_len - 1;
+        add(*part);
     }
-    return last;
+    return parts;
+}
+
+uint64_t address_of(const iovec& part) {
+    return reinterpret_cast<uint64_t>(part.iov_base);
+}
+
+// The first bytes of all parts, as many as a look at a line or two needs.
+std::string begin_of(pid_t tid, const std::vector<iovec>& parts) {
+    std::string text;
+    for (const iovec& part : parts) {
+        const size_t before = text.size();
+        const size_t wanted = std::min(part.iov_len, ReportWrite::kBeginBytes - before);
+        text.resize(before + wanted);
+        const size_t got = read_memory_prefix(tid, address_of(part), &text[before], wanted);
+        text.resize(before + got);
+        if (got < wanted || text.size() == ReportWrite::kBeginBytes) break;
+    }
+    return text;
 }
 
 }  // namespace
@@ -54,10 +71,14 @@ void Tracer::Engine::watch_report_write(Thread& thread, long number,
     }
     const auto identity = identity_of_fd(thread.tid, static_cast<int>(arguments[0]));
     if (!identity || !report_->is(*identity)) return;
-    const LastPart last = last_part(thread.tid, number, arguments);
-    if (last.bytes == 0) return;
-    const auto byte = read_value<char>(thread.tid, last.last_address);
-    if (byte) report_write_handler_({thread.tid, last.bytes, *byte == '\n'});
+    const std::vector<iovec> parts = parts_of(thread.tid, number, arguments);
+    if (parts.empty()) return;
+    const iovec& last = parts.back();
+    const auto byte = read_value<char>(thread.tid, address_of(last) + last.iov_len - 1);
+    if (!byte) return;
+    uint64_t bytes = 0;
+    for (const iovec& part : parts) bytes += part.iov_len;
+    report_write_handler_({thread.tid, bytes, *byte == '\n', begin_of(thread.tid, parts)});
 }
 
 }  // namespace kmes::conformance

@@ -92,6 +92,9 @@ struct ReportWrite {
     pid_t tid = 0;
     uint64_t bytes = 0;
     bool ends_line = false;  // its last byte is a newline
+    std::string begin{};     // its first bytes, at most kBeginBytes
+
+    static constexpr size_t kBeginBytes = 1024;
 };
 
 using ReportWriteHandler = std::function<void(const ReportWrite&)>;

@@ -384,6 +384,20 @@ CORRECT = [
         ["WITH_TIMERS", "WITH_SAMPLER"],
     ),
     _c(
+        "with-heartbeat",
+        "A thread beside the others writes a comment every 17 ms.",
+        "company",
+        ["contract-3"],
+        ["WITH_HEARTBEAT"],
+    ),
+    _c(
+        "round-robin-with-heartbeat",
+        "One thread for all CPUs, with waits of 20 ms; another writes a comment every 17 ms.",
+        "round_robin",
+        ["contract-3", "contract-5"],
+        ["WITH_HEARTBEAT"],
+    ),
+    _c(
         "with-children",
         "Starts helpers by fork, posix_spawn and system, before and while it consumes.",
         "company",

@@ -162,6 +162,19 @@ static int mode_environment(char** argv) {
     return 0;
 }
 
+static int mode_report(char** argv) {
+    (void)argv;
+    int report = atoi(getenv("KMES_REPORT_FD"));
+    static char type[1500];
+    memset(type, 'b', sizeof type);
+    struct iovec parts[] = {{"# hello\nE 0 ", 12}, {NULL, 0}, {"1\n", 2}, {"E 0 ", 4}};
+    struct iovec many[] = {{type, sizeof type}, {"\n", 1}};
+    attach_all();
+    if (write(report, "E 0 0\n", 6) != 6 || write(report, "", 0) != 0) return 1;
+    if (writev(report, parts, 4) != 18 || writev(report, many, 2) != 1501) return 1;
+    return write(1, "no report\n", 10) == 10 ? 0 : 1;
+}
+
 /* --- mapping */
 
 static int mode_alias(char** argv) {
@@ -299,6 +312,7 @@ static const struct mode kModes[] = {
     {"attach-twice", mode_attach_twice},
     {"few-descriptors", mode_few_descriptors},
     {"environment", mode_environment},
+    {"report", mode_report},
     {"alias", mode_alias},
     {"odd-maps", mode_odd_maps},
     {"half-map", mode_half_map},

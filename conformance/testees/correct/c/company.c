@@ -3,6 +3,7 @@
 // A consumer in a program that does much else: what a daemon does beside reading must not matter.
 //
 //   WITH_TIMERS   interval timers with handlers that restart nothing: every wait may end with EINTR
+//   WITH_HEARTBEAT comments in the report, from a thread that does nothing else (contract.h)
 //   WITH_SAMPLER  the handlers read positions of the buffer that their thread consumes
 //   WITH_CHILDREN helper processes by fork, vfork, posix_spawn, before and while it consumes
 //   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
@@ -229,6 +230,7 @@ static void* run(void* argument) {
 
 int main(void) {
     start_timers();
+    start_heartbeat();
     have_children();
     take_memory();
     block_signals();

@@ -185,4 +185,30 @@ static inline void report_event(struct report* report, int cpu, const unsigned c
     report->length = (size_t)(to - report->text);
 }
 
+// -- Company: WITH_HEARTBEAT, a thread beside the consumer that says ever so often that it lives.
+// --
+
+#ifdef WITH_HEARTBEAT
+#include <pthread.h>
+
+static void* beat(void* unused) {
+    (void)unused;
+    for (unsigned long beats = 1;; beats++) {
+        char line[80];
+        int length = sprintf(line, "# alive, %lu\n", beats);
+        if (write(report_fd(), line, (size_t)length) != length) err(1, "the report");
+        struct timespec time = {0, 17000000};
+        nanosleep(&time, NULL);
+    }
+    return NULL;
+}
+
+static void start_heartbeat(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, beat, NULL) != 0) errx(1, "pthread_create");
+}
+#else
+static inline void start_heartbeat(void) {}
+#endif
+
 #endif

@@ -142,6 +142,7 @@ static void rest(int place) {
 }
 
 int main(void) {
+    start_heartbeat();
     count = alive = count_cpus();
     sources = calloc((size_t)count, sizeof *sources);
     if (sources == NULL) err(1, "calloc");
