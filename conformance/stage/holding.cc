@@ -42,7 +42,7 @@ void Stage::stop_if_it_has_ended() {
 
 void Stage::thaw() {
     frozen_ = false;
-    last_change_ = Clock::now();
+    note_work();
     recorder_.scheduled("the suite lets all threads go on");
     tracer_->thaw_all();
 }
@@ -110,7 +110,7 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
     while (!ended_ && condition() && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
     tracer_->release(tid);
     recorder_.scheduled("the suite lets this thread go on", tid);
-    last_change_ = Clock::now();
+    note_work();
     if (!ended_) return;
     // When all CPUs have ended it may go, whatever the thread that is held had in mind.
     read_report();

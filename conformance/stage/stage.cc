@@ -42,7 +42,12 @@ Stage::Stage(const StageSettings& settings, const Case& the_case)
     : settings_(settings),
       case_(the_case),
       recorder_(settings.record_timeline),
-      last_change_(Clock::now()) {}
+      last_change_(Clock::now()),
+      last_work_(last_change_) {}
+
+void Stage::note_work() {
+    last_change_ = last_work_ = Clock::now();
+}
 
 Stage::~Stage() = default;
 
@@ -121,7 +126,7 @@ void Stage::start() {
         tracer_->set_guard_handler([this](const GuardHit& hit) {
             note_look(hit);
             if (!on_plain_guard_(hit)) return GuardAnswer::kEvent;
-            last_change_ = Clock::now();
+            note_work();
             ++guard_hits_;
             return GuardAnswer::kStep;
         });
@@ -136,7 +141,7 @@ void Stage::start() {
             if (on_report_write_ && on_report_write_(write)) tracer_->hold(write.tid);
         });
     }
-    last_change_ = Clock::now();
+    note_work();
     tracer_->start(settings_.testee);
 }
 
@@ -181,8 +186,7 @@ void Stage::read_report() {
     progress_->update(parser_);
     recorder_.report_grew(parser_);
     // A comment is no progress: some thread may give a sign of life for as long as it lives.
-    if (parser_.records().size() + parser_.malformed_count() != lines_before)
-        last_change_ = Clock::now();
+    if (parser_.records().size() + parser_.malformed_count() != lines_before) note_work();
     if (parser_.flooded())
         stop_with(contract_finding("it floods its report: " +
                                    (parser_.malformed().empty()
@@ -196,7 +200,10 @@ void Stage::pump(TimePoint deadline) {
     const TracerEvent event = tracer_->wait(deadline);
     // Time that the runner did not get is none in which the testee did nothing.
     const Clock::duration late = Clock::now() - deadline;
-    if (late > kLate) last_change_ += late;
+    if (late > kLate) {
+        last_change_ += late;
+        last_work_ += late;
+    }
     // What was written before the event comes before it in the timeline, too.
     if (recorder_.on()) read_report();
     handle(event);
@@ -207,7 +214,7 @@ void Stage::handle(const TracerEvent& event) {
     if (std::holds_alternative<TimedOut>(event)) return;
     if (settings_.debugger != nullptr) {
         settings_.debugger->at(*this, event);
-        last_change_ = Clock::now();  // a person has taken their time
+        note_work();  // a person has taken their time
     }
     if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
     if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
@@ -235,7 +242,10 @@ void Stage::on(const Mapped& event) {
     const MapDeviation& deviation = event.deviation;
     const BufferIndex buffer = served_back_.at(event.buffer);
     if (event.error == 0) {
-        if (!ever_mapped_.insert(buffer).second) maps_again_.note(rings_->history().buffer_count());
+        if (ever_mapped_.insert(buffer).second)
+            note_work();
+        else
+            maps_again_.note(rings_->history().buffer_count());
         mapped_[buffer] = event.mapping.id;
         mapped_by_[buffer] = event.tid;
         round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
@@ -319,7 +329,7 @@ void Stage::on(const FutexWaitEnd& event) {
 }
 
 void Stage::on(const WriteFault& event) {
-    last_change_ = Clock::now();
+    note_work();
     recorder_.access_refused(event);
     const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
     findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes,
@@ -332,7 +342,7 @@ void Stage::on(const GuardHit& event) {
     const bool asked = is_asked_for(event);
     // One that looks again and again, and is only written down, comes no further by that.
     if (asked) {
-        last_change_ = Clock::now();
+        note_work();
         ++guard_hits_;
     } else {
         ++accesses_recorded_;

@@ -283,9 +283,10 @@ class Stage {
     bool owes_nothing() const;
     bool dozes(BufferIndex buffer) const;
     bool dozes_elsewhere(std::uint32_t cpu) const;
-    bool naps();
+    bool idles();
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
+    void note_work();
     Quiet look_for_quiet();
     bool is_at_rest();
     bool nudge_retired();
@@ -374,10 +375,17 @@ class Stage {
     std::vector<std::string> notes_;
     std::optional<Ended> ended_;
     TimePoint last_change_;
+    // The same without what comes round again in one that has nothing to do: waits, attaches,
+    // buffers that are mapped once more.
+    TimePoint last_work_;
     std::uint64_t operations_seen_ = 0;  // when last_change_ was last looked at
     TimePoint looked_at_;
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
+    TimePoint idle_since_;  // last_work_ when the next two were set back
+    TimePoint looked_idle_at_;
+    unsigned idle_looks_ = 0;
+    unsigned calm_looks_ = 0;
     Clock::duration processor_time_before_{};
     // The thread that stands still because it has just begun a wait with a limit, or let one pass.
     pid_t between_timed_waits_ = 0;

@@ -31,6 +31,7 @@ constexpr milliseconds kSpin{20000};
 // Before a look at the threads: no verdict, only a saving of looks.
 constexpr milliseconds kLookEvery{15};
 constexpr unsigned kLooks = 100;
+constexpr unsigned kIdleLooks = 20;
 // E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
 constexpr milliseconds kFirstNudge{50};
 // Longer than the longest limit of a wait that the contract allows.
@@ -155,7 +156,7 @@ bool Stage::owes_nothing() const {
 Stage::Quiet Stage::look_for_quiet() {
     // What it did before the producer's last operation says nothing of what it makes of that.
     const std::uint64_t operations = rings_->history().operations();
-    if (std::exchange(operations_seen_, operations) != operations) last_change_ = Clock::now();
+    if (std::exchange(operations_seen_, operations) != operations) note_work();
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
@@ -191,23 +192,31 @@ Stage::Quiet Stage::look_for_quiet() {
 
 bool Stage::is_at_rest() {
     const Quiet quiet = look_for_quiet();
-    return quiet == Quiet::settling || quiet == Quiet::for_good || naps();
+    return quiet == Quiet::settling || quiet == Quiet::for_good || idles();
 }
 
-// Nothing has come of it for a long time, and each thread is blocked, or goes from one short wait
-// on a ring word to the next: of many such threads one is always awake.
-bool Stage::naps() {
+// Nothing has come of it for a long time, and at most looks each thread was blocked, or went from
+// one short wait on a ring word to the next: of many such threads one is always awake. It may
+// attach meanwhile, be woken by its own threads, write comments: that is its own affair.
+bool Stage::idles() {
     const TimePoint now = Clock::now();
-    if (now - last_change_ <= time_to_hang(Quiet::settling)) return false;
+    if (std::exchange(idle_since_, last_work_) != last_work_) idle_looks_ = calm_looks_ = 0;
+    if (now - looked_idle_at_ < kLookEvery) return false;
+    looked_idle_at_ = now;
     const Clock::duration recent = scaled(kNap, settings_.timeout_scale);
     const Inspection inspection = tracer_->inspect();
-    return !inspection.threads.empty() &&
-           std::all_of(inspection.threads.begin(), inspection.threads.end(),
-                       [&](const ThreadState& thread) {
-                           const auto nap = last_nap_.find(thread.tid);
-                           return thread.activity == Activity::kBlocked ||
-                                  (nap != last_nap_.end() && now - nap->second <= recent);
-                       });
+    const auto is_calm = [&](const ThreadState& thread) {
+        const auto nap = last_nap_.find(thread.tid);
+        return thread.activity == Activity::kBlocked ||
+               (nap != last_nap_.end() && now - nap->second <= recent);
+    };
+    const bool all_calm =
+        !inspection.threads.empty() &&
+        std::all_of(inspection.threads.begin(), inspection.threads.end(), is_calm);
+    ++idle_looks_;
+    calm_looks_ += all_calm ? 1 : 0;
+    return all_calm && idle_looks_ > kIdleLooks && calm_looks_ * 10 > idle_looks_ * 8 &&
+           now - last_work_ > time_to_hang(Quiet::settling);
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.
@@ -223,7 +232,7 @@ bool Stage::nudge_retired() {
         rings_->nudge(*index);
         nudged = true;
     }
-    if (nudged) last_change_ = Clock::now();
+    if (nudged) note_work();
     return nudged;
 }
 
