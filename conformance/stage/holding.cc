@@ -2,6 +2,8 @@
 //
 // How a stage holds its testee: all threads, one of them, or at each access to some pages. See
 // stage.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -53,17 +55,44 @@ void Stage::outrun(std::uint32_t cpu, std::uint64_t bytes) {
     thaw();
 }
 
+// Some thread may map a buffer that another one reads, and have done with it at once: the one that
+// the thread has made which sleeps for this CPU, or else the last, or else one that is there.
+std::optional<MappingId> Stage::mapping_of(BufferIndex buffer) const {
+    const pid_t sleeper = last_sleeper_.at(cpu_of(buffer));
+    std::optional<MappingId> best;
+    int best_rank = -1;
+    for (const Mapping& mapping : tracer_->mappings()) {
+        if (mapping.offset_bytes != 0 || index_of(mapping.buffer) != buffer) continue;
+        const auto maker = makers_.find(mapping.id);
+        const bool is_its_own = maker != makers_.end() && maker->second == sleeper;
+        const int rank = is_its_own ? 2 : mapping.id == mapped_.at(buffer) ? 1 : 0;
+        if (rank <= best_rank) continue;
+        best = mapping.id;
+        best_rank = rank;
+    }
+    return best;
+}
+
 void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                   GuardFunction function, SteppedFunction stepped) {
-    const auto found = mapped_.find(rings_->history().present_buffer(cpu));
-    if (found == mapped_.end()) throw SuiteError("the testee has not mapped this buffer yet");
+    constexpr int kTries = 10;
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    if (!mapped_.contains(buffer)) throw SuiteError("the testee has not mapped this buffer yet");
     on_guard_ = std::move(function);
     on_stepped_ = std::move(stepped);
-    if (!tracer_->guard_pages(found->second, first_page, pages)) {
-        stop_if_it_has_ended();
-        stop_inconclusive("the pages of the testee could not be guarded");
+    for (int tries = 0; tries < kTries; ++tries) {
+        const std::optional<MappingId> mapping = mapping_of(buffer);
+        if (mapping && tracer_->guard_pages(*mapping, first_page, pages)) {
+            guarded_.push_back({*mapping, first_page, pages});
+            return;
+        }
+        pump(Clock::now() + kPoll);
+        if (ended_) stop_ended();
     }
-    guarded_.push_back({found->second, first_page, pages});
+    stop_if_it_has_ended();
+    stop_inconclusive(fmt::format(
+        "CPU {}: the pages of the testee could not be guarded: its mapping of the buffer is gone",
+        cpu));
 }
 
 void Stage::guard_data() {
@@ -92,7 +121,8 @@ void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
     if (!tracer_->guard_pages(id, first_page, pages)) {
         stop_if_it_has_ended();
-        stop_inconclusive("the pages of the testee could not be guarded");
+        stop_inconclusive(
+            "the pages of the testee could not be guarded: the mapping that it has made is gone");
     }
     guarded_.push_back({id, first_page, pages});
 }

@@ -231,7 +231,10 @@ void Stage::on(const Attached& event) {
     attaches_.push_back(event);
     recorder_.attached(event);
     if (event.error != 0) return;
+    // The history counts it among its operations, but the producer has done nothing.
+    const bool was_seen = operations_seen_ == rings_->history().operations();
     for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
+    if (was_seen) operations_seen_ = rings_->history().operations();
     if (on_attached_) on_attached_(event);
 }
 
@@ -248,6 +251,7 @@ void Stage::on(const Mapped& event) {
             maps_again_.note(rings_->history().buffer_count());
         mapped_[buffer] = event.mapping.id;
         mapped_by_[buffer] = event.tid;
+        makers_[event.mapping.id] = event.tid;
         round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
         record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);

@@ -287,6 +287,7 @@ class Stage {
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     void note_work();
+    std::optional<MappingId> mapping_of(BufferIndex buffer) const;
     Quiet look_for_quiet();
     bool is_at_rest();
     bool nudge_retired();
@@ -340,6 +341,7 @@ class Stage {
     std::map<BufferIndex, MappingId> mapped_;
     std::set<BufferIndex> ever_mapped_;
     std::map<BufferIndex, pid_t> mapped_by_;
+    std::map<MappingId, pid_t> makers_;  // of mappings
     std::map<pid_t, Wait> waiting_;
     std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
     std::deque<int> attach_errors_;
