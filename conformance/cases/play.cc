@@ -259,4 +259,10 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
                      "another wait after a wake without an event");
 }
 
+void give_time(Stage& stage, const std::function<bool()>& condition) {
+    constexpr int kLooks = 40;
+    constexpr std::uint64_t kLookEveryMs = 50;
+    for (int look = 0; look < kLooks && !condition(); ++look) stage.let_run(kLookEveryMs);
+}
+
 }  // namespace kmes::conformance

@@ -133,6 +133,10 @@ void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to);
 // Wakes the sleeping consumer of `cpu` without an event, until it waits again.
 void wake_for_nothing(Stage& stage, std::uint32_t cpu);
 
+// Until `condition`, for two seconds at most: what a consumer gives back by a timer of its own, it
+// has some time for.
+void give_time(Stage& stage, const std::function<bool()>& condition);
+
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_CASES_PLAY_H_

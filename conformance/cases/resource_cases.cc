@@ -155,6 +155,14 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
         stage.wait_asleep();
         if (i % stretch == 0) looks.push_back(look_at(stage));
     }
+    const auto any_grows = [&] {
+        return grows(looks, &Holdings::fds, least) || grows(looks, &Holdings::regions, least) ||
+               grows(looks, &Holdings::ring_mappings, least);
+    };
+    give_time(stage, [&] {
+        if (any_grows()) looks.back() = look_at(stage);
+        return !any_grows();
+    });
     const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what,
                            std::string_view why =
                                "what belongs to a buffer that it has left is not given back") {
