@@ -337,6 +337,12 @@ void Stage::stop_ended() {
                 "write, writev, sendmsg, vmsplice or process_vm_readv, in the run that is judged",
                 call));
     }
+    if (foreign_process_ != 0)
+        stop_inconclusive(fmt::format(
+            "it ended ({}) when process {} had called kmes_attach, and got EPERM: the suite serves "
+            "the first process that calls it, and no other. Let one process read all CPUs in the "
+            "run that is judged",
+            ended_->text, foreign_process_));
     stop_with(end_finding(*ended_));
 }
 

@@ -463,14 +463,23 @@ void Stage::on_other(const TracerEvent& event) {
         has_forked_ = true;
         note(fmt::format("the testee made a child process, {}", forked->child_pid));
     } else if (const auto* executed = std::get_if<Executed>(&event)) {
-        stop_with(contract_finding(
-            fmt::format("process {} replaced its program after it had attached", executed->pid)));
+        if (!maps_.empty())
+            stop_inconclusive(fmt::format(
+                "process {} replaced its program after it had mapped buffers: the suite does not "
+                "follow what the next one goes on with. Let it map them in the program that reads "
+                "them, in the run that is judged",
+                executed->pid));
+        // As before the first attach: the program that maps is the one that is looked at.
+        waiting_.clear();
+        note(fmt::format("process {} replaced its program before it mapped a buffer",
+                         executed->pid));
     } else if (const auto* limit = std::get_if<OutputLimit>(&event)) {
         if (limit->file == OutputLimit::File::kReport)
             stop_with(contract_finding(
                 fmt::format("it floods its report: {} bytes unread", limit->unread_bytes)));
         note("it floods its standard output or error; the middle is left out");
     } else if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
+        foreign_process_ = foreign->pid;
         note(fmt::format("process {}, which is not the testee, called kmes_attach; it got EPERM",
                          foreign->pid));
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {

@@ -376,6 +376,7 @@ class Stage {
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
     std::optional<Ended> ended_;
+    pid_t foreign_process_ = 0;  // that has called kmes_attach beside the testee
     TimePoint last_change_;
     // The same without what comes round again in one that has nothing to do: waits, attaches,
     // buffers that are mapped once more.
