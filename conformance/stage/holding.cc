@@ -21,8 +21,7 @@ constexpr std::chrono::milliseconds kGoing{2000};
 }  // namespace
 
 void Stage::freeze() {
-    if (!tracer_->freeze_all(Clock::now() + limit())) {
-        stop_if_it_has_ended();
+    if (!tracer_->freeze_all(Clock::now() + limit()) && !has_gone_or_stop()) {
         stop_inconclusive("some thread of the testee could not be stopped in time");
     }
     frozen_ = true;
@@ -31,15 +30,17 @@ void Stage::freeze() {
 }
 
 // What could not be done to a thread may have failed because its process is going: that is the
-// testee's doing, and its end says more.
-void Stage::stop_if_it_has_ended() {
+// testee's doing, and its end says more. True: it has ended every CPU before, and may go whatever
+// its other threads are at.
+bool Stage::has_gone_or_stop() {
     Patience patience(kGoing);
     while (!ended_ && !patience.is_over(tracer_->testee_threads())) {
         const TracerEvent event = tracer_->wait(Clock::now() + kPoll);
         if (const auto* ended = std::get_if<Ended>(&event)) on(*ended);
     }
     read_report();
-    if (ended_) stop_ended();
+    if (ended_ && !all_ended()) stop_ended();
+    return ended_.has_value();
 }
 
 void Stage::thaw() {
@@ -87,9 +88,9 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
             return;
         }
         pump(Clock::now() + kPoll);
-        if (ended_) stop_ended();
+        if (ended_) break;
     }
-    stop_if_it_has_ended();
+    if (has_gone_or_stop()) return;
     stop_inconclusive(fmt::format(
         "CPU {}: the pages of the testee could not be guarded: its mapping of the buffer is gone",
         cpu));
@@ -120,7 +121,7 @@ void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     const std::uint64_t pages = what == Guarded::all ? mapped.mapping.length_bytes / kPageBytes : 1;
     const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
     if (!tracer_->guard_pages(id, first_page, pages)) {
-        stop_if_it_has_ended();
+        if (has_gone_or_stop()) return;
         stop_inconclusive(
             "the pages of the testee could not be guarded: the mapping that it has made is gone");
     }
@@ -141,10 +142,7 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
     tracer_->release(tid);
     recorder_.scheduled("the suite lets this thread go on", tid);
     note_work();
-    if (!ended_) return;
-    // When all CPUs have ended it may go, whatever the thread that is held had in mind.
-    read_report();
-    if (!all_ended()) stop_ended();
+    if (ended_) has_gone_or_stop();
 }
 
 void Stage::release_guards() {

@@ -493,7 +493,7 @@ void Stage::on_other(const TracerEvent& event) {
                 "folder, a filter or a process namespace of its own may come behind that call, "
                 "not before it");
         // One that is ending refuses all that is done in it.
-        stop_if_it_has_ended();
+        if (has_gone_or_stop()) return;
         throw SuiteError("tracer: " + trouble->what);
     }
 }

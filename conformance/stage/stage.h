@@ -254,7 +254,7 @@ class Stage {
     static constexpr std::chrono::milliseconds kStuck{60};
 
     void pump(TimePoint deadline);
-    void stop_if_it_has_ended();
+    bool has_gone_or_stop();
     void read_report();
     void handle(const TracerEvent& event);
     void on(const Attached& event);

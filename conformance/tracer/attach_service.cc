@@ -122,6 +122,7 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
         push(thread, ForeignAttach{thread.process});
         return;
     }
+    if (!attached_) choose_report(process_of(thread));
     attached_ = true;
     Attached event;
     event.pid = thread.process;

@@ -110,6 +110,17 @@ TEST_P(AttachTest, StartsTheTesteeAsTheContractSays) {
     EXPECT_EQ(run.tracer.read_report(), "");
 }
 
+// As the contract has it: descriptor 1 where the variable is not set.
+TEST(Report, IsTheStandardOutputOfAProgramWithoutTheVariable) {
+    TestRun run;
+    run.tracer.start({"sh", "-c", "echo before; exec env -u KMES_REPORT_FD \"$0\" few-descriptors",
+                      testdata("testee")});
+    EXPECT_EQ(run.finish().exit_status, 0);
+    EXPECT_EQ(run.tracer.read_report(),
+              "one too few 24\nnone left open 1\nmapped 0\nlimit kept 1\n");
+    EXPECT_EQ(run.tracer.standard_output(), "before\n");
+}
+
 TEST(ReportWrites, AreShownBeforeTheyAreDone) {
     TestRun run;
     std::vector<ReportWrite> writes;

@@ -441,6 +441,13 @@ void Tracer::Engine::pump_output() {
     }
 }
 
+// What stood on the standard output before is no part of the report.
+void Tracer::Engine::choose_report(const Process& process) {
+    if (!process.reports_to_output) return;
+    pump_output();
+    std::swap(report_, output_files_[0]);
+}
+
 void Tracer::Engine::check_output_limits() {
     const CaptureFile* files[] = {report_.get(), output_files_[0].get(), output_files_[1].get()};
     const OutputLimit::File names[] = {OutputLimit::File::kReport,

@@ -167,6 +167,9 @@ struct Process {
     uint64_t syscall_instruction = 0;  // an address of one in this program; 0: none seen
     uint64_t scratch = 0;              // the tracer's own pages in this memory; 0: none yet
     bool is_new_fork_of_testee = false;
+    bool has_executed = false;
+    // It was started without KMES_REPORT_FD: by the contract it reports to descriptor 1.
+    bool reports_to_output = false;
 };
 
 struct ServedFile {
@@ -236,6 +239,7 @@ class Tracer::Engine {
     void kill_all();
     bool detach(TimePoint deadline);
     void pump_output();
+    void choose_report(const Process& process);
 
     TracerOptions options_;
     AttachHandler attach_handler_;

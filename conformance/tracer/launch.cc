@@ -133,7 +133,7 @@ std::vector<std::string> testee_environment(const std::vector<std::string>& chan
     for (char** variable = environ; *variable != nullptr; ++variable)
         environment.emplace_back(*variable);
     for (const std::string& change : changes) set_variable(environment, change);
-    set_variable(environment, "KMES_REPORT_FD=" + std::to_string(kReportFd));
+    set_variable(environment, std::string(kReportVariable) + "=" + std::to_string(kReportFd));
     return environment;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kmes::conformance::tracing {
@@ -31,6 +32,7 @@ struct LaunchPlan {
 
 // The report file's number in the testee: the lowest that is free, one digit for shells.
 inline constexpr int kReportFd = 3;
+inline constexpr std::string_view kReportVariable = "KMES_REPORT_FD";  // names it (contract)
 
 // The files that execvp would try for `name`, from the PATH in `environment`.
 std::vector<std::string> executable_candidates(const std::string& name,

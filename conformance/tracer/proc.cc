@@ -110,6 +110,14 @@ std::optional<std::string> read_small_file(const std::string& path) {
     return content;
 }
 
+bool has_variable(pid_t tid, std::string_view name) {
+    const auto content = read_small_file(proc_path(tid, "environ"));
+    if (!content) return true;
+    // Each ends with a zero byte.
+    const std::string sought = '\0' + std::string(name) + '=';
+    return ('\0' + *content).find(sought) != std::string::npos;
+}
+
 std::vector<MapsEntry> read_maps(pid_t tid) {
     std::vector<MapsEntry> entries;
     const auto content = read_small_file(proc_path(tid, "maps"));

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct CurrentCall {
 std::optional<CurrentCall> read_current_call(pid_t tid);
 
 std::optional<std::string> read_small_file(const std::string& path);
+// Was the program started with this environment variable? True where that cannot be read.
+bool has_variable(pid_t tid, std::string_view name);
 
 }  // namespace kmes::conformance::tracing
 

@@ -243,9 +243,10 @@ void Tracer::Engine::handle_child(Thread& thread) {
         Thread& record = threads_[child];
         record.tid = child;
         record.process = status->process;
-        if (processes_.count(status->process) == 0) {
-            process_of(record).is_new_fork_of_testee = is_testee(thread);
-        }
+        const bool is_new = processes_.count(status->process) == 0;
+        Process& process = process_of(record);
+        if (is_new) process.is_new_fork_of_testee = is_testee(thread);
+        if (!process.has_executed) process.reports_to_output = process_of(thread).reports_to_output;
     }
     const int event = thread.status >> 16;
     const bool is_thread =
@@ -267,6 +268,8 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     Process& process = process_of(thread);
     process = Process{};
     process.pid = thread.process;
+    process.has_executed = true;
+    process.reports_to_output = !has_variable(thread.tid, kReportVariable);
     if (is_testee(thread)) code_.forget();
     thread.wait.reset();
     thread.redirect.reset();

@@ -391,6 +391,27 @@ CORRECT = [
         ["WITH_HEARTBEAT"],
     ),
     _c(
+        "with-monitor",
+        "A thread beside the others attaches every 100 ms, maps, looks, and unmaps.",
+        "company",
+        ["contract-1"],
+        ["WITH_MONITOR"],
+    ),
+    _c(
+        "with-grace",
+        "Gives old buffers back 100 ms after it has left them.",
+        "company",
+        ["5.1.8.3-6"],
+        ["WITH_GRACE"],
+    ),
+    _c(
+        "with-exec",
+        "Asks for the number of CPUs, and executes itself with it as an argument.",
+        "company",
+        ["contract-1"],
+        ["WITH_EXEC"],
+    ),
+    _c(
         "round-robin-with-heartbeat",
         "One thread for all CPUs, with waits of 20 ms; another writes a comment every 17 ms.",
         "round_robin",
@@ -455,6 +476,13 @@ CORRECT = [
         "pipeline",
         ["contract-1"],
         run = ["taskset", "1", "{program}"],
+    ),
+    _c(
+        "by-env",
+        "env -i starts it: without KMES_REPORT_FD, it reports on its standard output.",
+        "bulk",
+        ["contract-3"],
+        run = ["env", "-i", "{program}"],
     ),
     _c(
         "by-nice",

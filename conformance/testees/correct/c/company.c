@@ -4,6 +4,9 @@
 //
 //   WITH_TIMERS   interval timers with handlers that restart nothing: every wait may end with EINTR
 //   WITH_HEARTBEAT comments in the report, from a thread that does nothing else (contract.h)
+//   WITH_MONITOR  a thread that attaches every 100 ms, maps, looks how far behind anybody is,
+//   unmaps WITH_GRACE    old buffers are given back 100 ms later, by threads that wait for that
+//   WITH_EXEC     asks for the number of CPUs, and begins anew as another program that knows it
 //   WITH_SAMPLER  the handlers read positions of the buffer that their thread consumes
 //   WITH_CHILDREN helper processes by fork, vfork, posix_spawn, before and while it consumes
 //   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
@@ -74,6 +77,73 @@ static void start_timers(void) {
 #else
 static void start_timers(void) {}
 #endif
+
+#ifdef WITH_MONITOR
+static void* monitor(void* unused) {
+    int* fds = calloc((size_t)cpus, sizeof *fds);
+    if (fds == NULL) err(1, "calloc");
+    for (;;) {
+        struct timespec time = {0, 100000000};
+        nanosleep(&time, NULL);
+        uint64_t capacity, behind = 0;
+        attach_again(fds, cpus, &capacity);
+        for (int i = 0; i < cpus; i++) {
+            unsigned char* ring = map_ring(fds[i], capacity);
+            close(fds[i]);
+            behind += see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
+            unmap_ring(ring, capacity);
+        }
+        *(volatile uint64_t*)unused = behind;
+    }
+    return NULL;
+}
+
+static void start_monitor(void) {
+    static uint64_t behind;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, monitor, &behind) != 0) errx(1, "pthread_create");
+}
+#else
+static void start_monitor(void) {}
+#endif
+
+#ifdef WITH_GRACE
+static void* give_back_later(void* argument) {
+    struct consumer* old = argument;
+    struct timespec time = {0, 100000000};
+    nanosleep(&time, NULL);
+    unmap_ring(old->ring, old->capacity);
+    close(old->fd);
+    free(old);
+    return NULL;
+}
+#endif
+
+static void give_back(const struct consumer* consumer) {
+#ifdef WITH_GRACE
+    struct consumer* old = malloc(sizeof *old);
+    if (old == NULL) err(1, "malloc");
+    *old = *consumer;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, give_back_later, old) != 0) errx(1, "pthread_create");
+    pthread_detach(thread);
+#else
+    unmap_ring(consumer->ring, consumer->capacity);
+    close(consumer->fd);
+#endif
+}
+
+static int know_cpus(int argc, char** argv) {
+    if (argc > 1) return atoi(argv[1]);
+    int number = count_cpus();
+#ifdef WITH_EXEC
+    char text[16];
+    sprintf(text, "%d", number);
+    execl("/proc/self/exe", argv[0], text, (char*)NULL);
+    err(1, "execl");
+#endif
+    return number;
+}
 
 static void have_children(void) {
 #ifdef WITH_CHILDREN
@@ -218,8 +288,7 @@ static void* run(void* argument) {
         if (consumer->over) break;
         have_children();
         sampled = NULL;
-        unmap_ring(consumer->ring, consumer->capacity);
-        close(consumer->fd);
+        give_back(consumer);
         open_buffer(consumer);
         if (!consumer->over)
             report_line(&consumer->report, 'G', consumer->cpu, consumer->generation);
@@ -228,13 +297,14 @@ static void* run(void* argument) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     start_timers();
     start_heartbeat();
     have_children();
     take_memory();
     block_signals();
-    cpus = count_cpus();
+    cpus = know_cpus(argc, argv);
+    start_monitor();
     struct consumer* consumers = calloc((size_t)cpus, sizeof *consumers);
     pthread_t* threads = calloc((size_t)cpus, sizeof *threads);
     if (consumers == NULL || threads == NULL) err(1, "calloc");
