@@ -244,6 +244,12 @@ void Stage::name_repeats(Finding& finding) const {
             "replaced meanwhile: a buffer is replaced where its generation is another than when "
             "it was first read, in all 64 bits",
             maps_again);
+    } else if (attaches_again_.count(history.buffer_count()) > Repeats::kTooMany) {
+        finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
+        finding.message += fmt::format(
+            "; {} times it has called kmes_attach, and nothing has been replaced meanwhile: of a "
+            "CPU that has ended, or that it refuses, generation says nothing to it any more",
+            attaches_again_.count(history.buffer_count()));
     } else if (refused_waits_.count(history.operations()) > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=

@@ -235,6 +235,7 @@ void Stage::on(const Attached& event) {
     const bool was_seen = operations_seen_ == rings_->history().operations();
     for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
     if (was_seen) operations_seen_ = rings_->history().operations();
+    attaches_again_.note(rings_->history().buffer_count());
     if (on_attached_) on_attached_(event);
 }
 

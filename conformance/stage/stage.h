@@ -366,6 +366,7 @@ class Stage {
     std::map<pid_t, TimePoint> last_nap_;
     std::set<pid_t> interrupted_;  // whose last wait a signal ended
     Repeats refused_waits_;        // that found another value in their word; epoch: operations()
+    Repeats attaches_again_;       // epoch: buffers ever made
     Repeats maps_again_;           // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
     std::vector<std::uint64_t> round_begun_;
