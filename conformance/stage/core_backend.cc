@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <utility>
@@ -88,6 +89,7 @@ class CoreBackend : public RingBackend {
     std::vector<std::shared_ptr<BufferMemory>> memories_;
     std::vector<std::unique_ptr<Producer>> producers_;
     OnWake on_wake_;
+    std::uint64_t least_file_bytes_ = 0;
     std::uint64_t clock_ns_ = 0;
     std::uint64_t wakes_ = 0;
 };
@@ -111,7 +113,7 @@ BufferMemory& CoreBackend::add_memory(std::uint64_t capacity_bytes, std::uint32_
     options.cpu_id = static_cast<std::uint16_t>(cpu);
     options.start_position = start_position;
     options.generation = generation;
-    options.metadata_file_bytes = kMetadataBytes + 2 * capacity_bytes;
+    options.metadata_file_bytes = std::max(kMetadataBytes + 2 * capacity_bytes, least_file_bytes_);
     options.allocate_pages = false;
     memories_.push_back(BufferMemory::create(options));
     return *memories_.back();
@@ -119,6 +121,7 @@ BufferMemory& CoreBackend::add_memory(std::uint64_t capacity_bytes, std::uint32_
 
 void CoreBackend::create(const BackendSetup& setup, OnWake on_wake) {
     on_wake_ = std::move(on_wake);
+    least_file_bytes_ = setup.least_file_bytes;
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         BufferMemory& memory = add_memory(setup.capacity_bytes, cpu, setup.start_positions.at(cpu),
                                           setup.first_generation);

@@ -103,6 +103,8 @@ DeviceBackend::~DeviceBackend() {
 
 void DeviceBackend::create(const BackendSetup& setup, OnWake on_wake) {
     on_wake_ = std::move(on_wake);
+    if (setup.least_file_bytes != 0)
+        throw NotStageable("the module says itself how long the file of a buffer is");
     kmes_test_world world{};
     world.capacity = setup.capacity_bytes;
     world.start_positions_address = address_of(setup.start_positions.data());

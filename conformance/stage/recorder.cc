@@ -177,6 +177,24 @@ void Recorder::batched(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
                     tail_text(operation), wake_text(cpu));
 }
 
+void Recorder::began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
+    if (!on_ || emitted.empty()) return;
+    Operation& operation = add_operation(cpu, "", "5.1.7 batch", 0);
+    timeline_.last().text = fmt::format(
+        "writes {} as a batch and does not publish it yet{}",
+        events_text(emitted.front().sequence, emitted.back().sequence), tail_text(operation));
+}
+
+void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
+    if (!on_ || emitted.empty()) return;
+    Operation& operation = add_operation(cpu, "", "5.1.7 batch", emitted.back().sequence);
+    operation.published_first = emitted.front().sequence;
+    operation.published_last = emitted.back().sequence;
+    timeline_.last().text = fmt::format(
+        "publishes {}, which were written before{}",
+        events_text(operation.published_first, operation.published_last), wake_text(cpu));
+}
+
 void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes) {
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.7 step 6", 0);

@@ -47,6 +47,8 @@ class Recorder {
     void woke(std::uint64_t threads);
     void emitted(std::uint32_t cpu, const Emitted& emitted);
     void batched(std::uint32_t cpu, const std::vector<Emitted>& emitted);
+    void began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
+    void ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void reserved(std::uint32_t cpu, std::uint64_t bytes);
     void outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events);
     void committed(std::uint32_t cpu, const Emitted& emitted);

@@ -44,6 +44,7 @@ struct BackendSetup {
     std::uint64_t last_sequence = 0;
     std::uint64_t first_generation = 1;  // 0 of boot buffers
     std::uint32_t first_futex_counter = 0;
+    std::uint64_t least_file_bytes = 0;  // of all buffers, these and later ones
 };
 
 // What the producer knows of one of its buffers: its own copies, not the page.

@@ -68,6 +68,7 @@ Rings::Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend)
     first.last_sequence = setup.first_sequence - 1;
     first.first_generation = first.is_boot ? 0 : setup.first_generation;
     first.first_futex_counter = setup.first_futex_counter;
+    first.least_file_bytes = setup.least_file_bytes;
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);
         if (index != cpu) throw SuiteError("the history numbers its buffers in another order");
@@ -191,6 +192,26 @@ void Rings::drop(std::uint32_t cpu) {
 
 void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     before_operation(cpu);
+    const std::vector<Emitted> emitted = add_batch(cpu, specs);
+    publish_batch(cpu, emitted);
+    recorder_->batched(cpu, emitted);
+}
+
+void Rings::begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
+    before_operation(cpu);
+    pending_[cpu] = add_batch(cpu, specs);
+    recorder_->began_batch(cpu, pending_[cpu]);
+}
+
+void Rings::end_batch(std::uint32_t cpu) {
+    before_operation(cpu);
+    const std::vector<Emitted> emitted = std::move(pending_.at(cpu));
+    pending_.erase(cpu);
+    publish_batch(cpu, emitted);
+    recorder_->ended_batch(cpu, emitted);
+}
+
+std::vector<Emitted> Rings::add_batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     const std::uint64_t timestamp = clock_ns_;  // a batch shares one
     clock_ns_ += kClockStepNs;
     backend_->set_clock(timestamp);
@@ -203,10 +224,13 @@ void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
         compare(expected, backend_->batch_add(cpu, input_of(spec)), cpu);
         emitted.push_back(expected);
     }
+    return emitted;
+}
+
+void Rings::publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
     history_.batch_end(cpu);
     backend_->batch_end(cpu);
     if (!emitted.empty()) note_counter(cpu, emitted.back().sequence);
-    recorder_->batched(cpu, emitted);
 }
 
 void Rings::reserve(std::uint32_t cpu, EventSpec spec) {

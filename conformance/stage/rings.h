@@ -34,6 +34,7 @@ struct RingsSetup {
     std::uint64_t first_sequence = 1;       // E25: a producer that restarted goes on
     std::uint64_t first_generation = 1;     // more: of buffers that were replaced before
     std::uint32_t first_futex_counter = 0;  // of the first buffers: near the top it wraps soon
+    std::uint64_t least_file_bytes = 0;     // the files of all buffers are as long as this at least
 };
 
 class Rings {
@@ -70,6 +71,11 @@ class Rings {
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    // The same in two: all of it is written, and published by end_batch only, where E8 does not
+    // make the producer publish before. Nothing else may be done on this CPU in between.
+    void begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    void end_batch(std::uint32_t cpu);
+    bool is_batch_pending(std::uint32_t cpu) const { return history_.batch_pending(cpu); }
     // An event that is reserved, with room made for it, written whole, and published by commit
     // only: what a consumer on another processor sees in the middle of an emission (5.1.7 steps 6
     // to 8). The history learns of the room at once. Nothing else may be emitted on this CPU in
@@ -130,6 +136,8 @@ class Rings {
     void add_buffer(BufferIndex expected);
     void move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected);
     void stamp(EventSpec& spec);
+    std::vector<Emitted> add_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    void publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void note_counter(std::uint32_t cpu, std::uint64_t sequence);
 
     std::uint64_t capacity_bytes_;
@@ -150,8 +158,9 @@ class Rings {
         std::uint32_t counter = 0;
         std::uint64_t sequence = 0;
     };
-    std::vector<Counted> counted_;                 // by CPU
-    std::map<std::uint32_t, EventSpec> reserved_;  // by CPU
+    std::vector<Counted> counted_;                           // by CPU
+    std::map<std::uint32_t, EventSpec> reserved_;            // by CPU
+    std::map<std::uint32_t, std::vector<Emitted>> pending_;  // of a batch, by CPU
     bool data_is_planted_ = false;
     bool timestamps_as_given_ = false;
 };

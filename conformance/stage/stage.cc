@@ -156,6 +156,7 @@ BufferId Stage::serve(BufferIndex index) {
 }
 
 AttachAnswer Stage::answer_attach(const AttachRequest&) {
+    if (on_attach_) on_attach_();
     AttachAnswer answer;
     if (!attach_errors_.empty()) {
         answer.error = attach_errors_.front();

@@ -67,6 +67,8 @@ class Stage {
     void set_reported_capacity(std::uint64_t bytes);
     // Called at each successful mmap, while the testee stands still behind it.
     void set_on_mapped(std::function<void(const Mapped&)> function);
+    // Called at each kmes_attach, a question for the number among them, before it is answered.
+    void set_on_attach(std::function<void()> function) { on_attach_ = std::move(function); }
     // Called at each kmes_attach that was served, while the testee stands still behind it.
     void set_on_attached(std::function<void(const Attached&)> function);
     // Asked at each write to the report, while the thread stands before it, in every wait; true: it
@@ -347,6 +349,7 @@ class Stage {
     std::deque<int> attach_errors_;
     std::optional<std::uint64_t> reported_capacity_bytes_;
     std::function<void(const Mapped&)> on_mapped_;
+    std::function<void()> on_attach_;
     std::function<void(const Attached&)> on_attached_;
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;

@@ -227,7 +227,8 @@ bool Stage::nudge_retired() {
         const std::optional<BufferIndex> index = index_of(mapping.buffer);
         if (!index || !rings_->history().buffer(*index).retired) continue;
         // In the middle of an emission (E16) its producer does nothing else.
-        if (rings_->is_reserved(cpu_of(*index))) continue;
+        const std::uint32_t cpu = cpu_of(*index);
+        if (rings_->is_reserved(cpu) || rings_->is_batch_pending(cpu)) continue;
         if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
         rings_->nudge(*index);
         nudged = true;
