@@ -90,6 +90,22 @@ CaseOutcome almost_the_end(Stage& stage) {
     return stage.finish();
 }
 
+// The contract says how long the file behind an fd is at least, and no more: the capacity is what
+// kmes_attach and the page say.
+CaseOutcome longer_files(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.least_file_bytes = 2 * kPageBytes + 2 * setup.capacity_bytes;
+    stage.set_up(setup);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    // Of the next ones most is beyond the mapping.
+    stage.resize(setup.capacity_bytes / 4);
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_attach_cases(std::vector<Case>& cases) {
@@ -98,6 +114,12 @@ void add_attach_cases(std::vector<Case>& cases) {
                      "Each fd is mapped with one mmap of 4096 + 2 x capacity bytes, shared, from "
                      "offset 0; the program ends with status 0.",
                      attach_and_map});
+    cases.push_back({"5.1.5/files-longer-than-the-mapping", Level::must, "5.1.5",
+                     "files that are longer than the mapping",
+                     "The file behind each fd is a page longer than 4096 + 2 x capacity bytes; "
+                     "then, after a resize to a quarter of the capacity, some four times as long.",
+                     "The capacity is what kmes_attach says, not what the length of a file gives.",
+                     longer_files});
     cases.push_back({"5.1.1/one-cpu", Level::must, "5.1.1", "a machine of one CPU",
                      "Serves one buffer, with events before and after the attach.",
                      "Everything is delivered.", [](Stage& stage) { return life_on(stage, 1); }});

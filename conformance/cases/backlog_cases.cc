@@ -242,6 +242,23 @@ CaseOutcome many_survivors(Stage& stage) {
     return stage.finish();
 }
 
+// The same of more events than 16 bits can tell, the smallest that there are, all delivered.
+CaseOutcome more_survivors(Stage& stage) {
+    constexpr std::uint64_t kEventsAtOnce = 7000;
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    stage.start();
+    for (int part = 0; part < 10; ++part) {
+        stage.wait_asleep();
+        emit_at_once(stage, kEventsAtOnce, kLeastEventBytes);
+    }
+    stage.wait_asleep();
+    stage.resize(4 * kMebibyte);
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, kSmallBytes);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // Overtaken, and what is left of the old buffer is more than the new one holds.
 CaseOutcome overtaken_and_shrunk(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
@@ -313,6 +330,10 @@ void add_backlog_cases(std::vector<Case>& cases) {
         "twenty thousand events in both buffers",
         "20,000 events survive two changes of the buffer; half of them were delivered before.",
         "Each is delivered once, in however many parts it reads them.", many_survivors);
+    add("5.1.8.3-5/seventy-thousand-survivors", Level::must, "5.1.8.3-5",
+        "seventy thousand delivered events in the next buffer",
+        "70,000 events of 30 bytes have been delivered when the buffer is replaced; all survive.",
+        "None is delivered again, however many there are.", more_survivors);
     add("E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
         "overtaken, then replaced by a smaller buffer",
         "Before each access to the metadata page in turn, the whole buffer is overwritten, and "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "conformance/cases/colliding_types.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -148,6 +149,39 @@ CaseOutcome many_types(Stage& stage) {
     return stage.finish();
 }
 
+// Of `length` bytes, which differ in one of them: in each, or in each `step`-th.
+void add_alike(std::vector<std::string>& types, std::size_t length, std::size_t step) {
+    types.emplace_back(length, 'k');
+    for (std::size_t differs_at = 0; differs_at < length; differs_at += step) {
+        types.emplace_back(length, 'k');
+        types.back()[differs_at] = 'd';
+    }
+}
+
+// For one that keeps types by some of their bytes, or by a hash that it takes for the type. Each
+// comes twice: whichever of two is first, the other follows it.
+CaseOutcome types_alike(Stage& stage) {
+    set_up_one_cpu(stage, 1 << 20);
+    std::vector<std::string> all;
+    for (const std::size_t length : {5, 24, 48, 100, 300}) add_alike(all, length, 1);
+    add_alike(all, 4000, 61);
+    for (const CollidingTypes& each : kCollidingTypes) {
+        all.emplace_back(each.first);
+        all.emplace_back(each.second);
+    }
+    stage.start();
+    for (int turn = 0; turn < 2; ++turn) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (const std::string& type : all)
+            stage.rings().emit(0,
+                               stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type));
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 CaseOutcome empty_payloads(Stage& stage) {
     emit_everywhere(stage, 3, 30);
     stage.start();
@@ -263,6 +297,10 @@ void add_event_cases(std::vector<Case>& cases) {
     add("event-model/many-types", "event-model", "thousands of types at once",
         "3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, twice.",
         many_types);
+    add("event-model/types-alike", "event-model", "types that differ in one byte, or collide",
+        "Types of 5 to 4000 bytes that differ in one byte, at each place; and pairs that have the "
+        "same FNV-1, FNV-1a, CRC-32, djb2 and other hashes of 32 bits.",
+        types_alike);
     add("event-model/empty-payload", "event-model", "payloads of zero bytes",
         "Events without a payload, between others.", empty_payloads);
     add("event-model/longer-header", "event-model", "headers longer than 29 + type_len",

@@ -445,9 +445,9 @@ void add_overtaken_cases(std::vector<Case>& cases) {
     add("5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
         "overwritten by an event that is not published yet",
         "The testee is stopped at its first access to each page of an event of four pages in turn, "
-        "with a payload and without one; tail_pos moves to the end of the event, another one is "
-        "written over it, and write_pos "
-        "stays where it is until the testee sleeps.",
+        "with a payload and without one; the rest of the ring is filled, then tail_pos moves to "
+        "the end of the event, and another one is written over it, which is not published until "
+        "the testee sleeps.",
         "It sees at tail_pos, not at write_pos, that the event was overwritten, and discards it.",
         half_written);
     add("5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",

@@ -237,6 +237,9 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
     if (stage.rings().is_reserved(0)) {
         stage.wait_asleep_or_stuck(0);
         stage.rings().commit(0);
+    } else if (stage.rings().is_batch_pending(0)) {
+        stage.wait_asleep_or_stuck(0);
+        stage.rings().end_batch(0);
     }
     stage.wait_asleep(0);
     stage.release_guards();

@@ -27,11 +27,13 @@ void add_event_cases(std::vector<Case>& cases);
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
 void add_overtaken_cases(std::vector<Case>& cases);
+void add_pending_cases(std::vector<Case>& cases);
 void add_backlog_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_resize_cases(std::vector<Case>& cases);
 void add_first_resize_cases(std::vector<Case>& cases);
+void add_several_change_cases(std::vector<Case>& cases);
 void add_next_buffer_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);
@@ -121,8 +123,9 @@ void overwrite_all(Stage& stage,
 void stop_unseen(Stage& stage, std::uint64_t calls_before);
 
 // `emit` gives the sleeping consumer of CPU 0 something to read; before its first access to one of
-// `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved
-// is published when the consumer has done all that it can. Afterwards it sleeps again.
+// `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved,
+// or in a batch, is published when the consumer has done all that it can. Afterwards it sleeps
+// again.
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
                           const std::function<void()>& emit,
                           const std::function<void()>& overwrite);

@@ -19,10 +19,12 @@ const std::vector<Case>& all_cases() {
         add_next_buffer_cases(made);
         add_lap_cases(made);
         add_overtaken_cases(made);
+        add_pending_cases(made);
         add_backlog_cases(made);
         add_sleep_cases(made);
         add_store_buffer_cases(made);
         add_resize_cases(made);
+        add_several_change_cases(made);
         add_found_cases(made);
         add_found_thread_cases(made);
         add_record_cases(made);

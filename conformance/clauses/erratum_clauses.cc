@@ -88,7 +88,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "The old buffer is drained to its frozen write_pos before the new one.",
          {"E10/unread-in-the-old-buffer", "E10/a-thousand-unread", "E10/twenty-thousand-unread",
           "E10/five-mebibytes-unread", "E10/next-buffer-overtaken-at-every-step",
-          "E10/overtaken-and-shrunk-at-every-step", "E10/end-at-every-step"}});
+          "E10/overtaken-and-shrunk-at-every-step", "E10/end-at-every-step",
+          "E10/changed-on-the-way-to-another", "E10/thousands-unread-on-any-cpu"}});
     clauses.push_back({"E11",
                        "A consumer begins at tail_pos and assumes nothing of positions in another "
                        "buffer.",

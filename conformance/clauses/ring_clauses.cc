@@ -78,7 +78,7 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
                        {"5.1.4/wrap-at-every-byte", "5.1.4/wrap-at-an-event-boundary"}});
     clauses.push_back({"5.1.5",
                        "The mapping is one page of metadata and twice the capacity.",
-                       {"5.1.5/attach-and-map"}});
+                       {"5.1.5/attach-and-map", "5.1.5/files-longer-than-the-mapping"}});
     add_metadata_clauses(clauses);
 }
 
@@ -121,7 +121,8 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
           "5.1.8.1-5/end-lapped-at-every-look", "5.1.8.1-5/torn-where-positions-pass-a-border",
           "5.1.8.1-5/backlog-torn-in-part", "5.1.8.1-5/large-event-torn",
           "5.1.8.1-5/large-event-lapped-behind-every-look", "5.1.8.1-5/backlog-torn-on-the-way",
-          "5.1.8.1-5/overtaken-again-and-again", "5.1.8.1-5/torn-again-and-again"}});
+          "5.1.8.1-5/overtaken-again-and-again", "5.1.8.1-5/torn-again-and-again",
+          "5.1.8.1-5/torn-by-a-pending-batch"}});
     clauses.push_back(
         {"5.1.8.1 step 6",
          "A valid event is processed once, and the position moves by event_size.",
@@ -169,7 +170,8 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
           "5.1.8.3/two-cpus-change-buffers", "5.1.8.3/one-cpu-is-two-changes-behind"}});
     clauses.push_back({"5.1.8.3 step 1",
                        "The last sequence number that was processed is kept over the change.",
-                       {"5.1.8.3-5/nothing-twice", "5.1.8.3-5/twenty-thousand-survivors"}});
+                       {"5.1.8.3-5/nothing-twice", "5.1.8.3-5/twenty-thousand-survivors",
+                        "5.1.8.3-5/seventy-thousand-survivors"}});
     clauses.push_back({"5.1.8.3 steps 2 to 4",
                        "It attaches again, maps, and reads the new capacity and positions.",
                        {"5.1.8.3/grow", "5.1.8.3/shrink"}});
@@ -184,7 +186,7 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
          "The old fd is closed and the old mapping removed.",
          {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes",
           "5.1.8.3-6/two-hundred-empty-resizes", "5.1.8.3-6/eighty-resizes-on-the-way",
-          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu"}});
+          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu"}});
     clauses.push_back({"5.1.8.4",
                        "No event is lost or delivered twice in a change of buffers.",
                        {"5.1.8.4/resizes-under-load"}});
@@ -232,7 +234,7 @@ void add_event_clauses(std::vector<Clause>& clauses) {
                        {"event-model/origins"}});
     clauses.push_back({"event model, type",
                        "UTF-8 of type_len bytes, not terminated, of any length.",
-                       {"event-model/types", "event-model/many-types"}});
+                       {"event-model/types", "event-model/many-types", "event-model/types-alike"}});
     clauses.push_back({"event model, payload",
                        "Any bytes; none is a valid payload.",
                        {"event-model/payload-bytes", "event-model/empty-payload"}});

@@ -123,6 +123,14 @@ BROKEN = [
         case = "5.1.9/gap-of-many-events",
         language = "c",
     ),
+    dict(
+        name = "waitv-switches-all-at-once",
+        wrong = "One thread for all CPUs: with one CPU's change it moves the others to their new " +
+                "buffers as well, and drains the one alone.",
+        clause = "E10",
+        case = "E10/changed-on-the-way-to-another",
+        language = "c",
+    ),
     # C++: a reader a CPU hands its events to a writer for all, and reads ahead.
     dict(
         name = "handover-queue-one-too-full",

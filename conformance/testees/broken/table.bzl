@@ -34,6 +34,40 @@ static _Atomic int ended_cpus;
 """),
 ]
 
+# What keeps each type once, where IS_SAME (a FUNCTION) says which two are one.
+KEEPS_TYPES = [
+    ("""
+    const uint8_t* type = (const uint8_t*)(event + 1);
+""", """
+    const uint8_t* type = keep_type((const uint8_t*)(event + 1), event->type_len);
+"""),
+]
+KEEP_TYPE = """FUNCTION
+static const uint8_t* keep_type(const uint8_t* type, size_t length) {
+    enum { kMost = 8192 };
+    static struct {
+        uint8_t* bytes;
+        size_t length;
+    } kept[kMost];
+    static int count;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < count && (kept[i].length != length || !IS_SAME(kept[i].bytes, type, length))) i++;
+    if (i == count && count < kMost) {
+        if ((kept[i].bytes = malloc(length)) == NULL) err(1, "malloc");
+        memcpy(kept[i].bytes, type, length);
+        kept[i].length = length;
+        count++;
+    }
+    const uint8_t* found = i < count ? kept[i].bytes : type;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+// Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
+"""
+
 BROKEN = [
     # Attaching, and the number of CPUs.
     dict(
@@ -3339,6 +3373,155 @@ static bool drain(struct consumer* c) {
     if (event->sequence <= c->last_sequence) return true;
 """, """
     if ((int32_t)(event->sequence - c->last_sequence) <= 0) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "sure-while-write-pos-stands",
+        wrong = "Does not look at tail_pos again where write_pos is what it was before the copy.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-by-a-pending-batch",
+        edits = [
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const bool stands = ACQUIRE(&c->meta->write_pos) == write_pos;
+        const uint64_t tail_pos = sound && stands ? 0 : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "sure-while-half-is-free",
+        wrong = "Does not look at tail_pos again where no more than half of the ring is unread.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-by-a-pending-batch",
+        edits = [
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const uint64_t unread = ACQUIRE(&c->meta->write_pos) - c->read_pos;
+        const bool is_far = sound && unread <= c->capacity / 2;
+        const uint64_t tail_pos = is_far ? 0 : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "drains-4096-of-later-cpus",
+        wrong = "Reads 4096 events of an old buffer, and goes on to the next one; of the first " +
+                "CPU's it reads all.",
+        clause = "E10",
+        case = "E10/thousands-unread-on-any-cpu",
+        edits = [
+            ("""
+    for (;;) {
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+""", """
+    for (int i = 0; i < 4096 || c->cpu == 0; i++) {
+        const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
+"""),
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+""", """
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+    return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "known-events-by-16-bits",
+        wrong = "Keeps the sequence numbers that it has delivered by their low 16 bits.",
+        clause = "5.1.8.3-5",
+        case = "5.1.8.3-5/seventy-thousand-survivors",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    static uint64_t delivered[64][UINT16_MAX + 1];
+    uint64_t* place = &delivered[c->cpu % 64][event->sequence & UINT16_MAX];
+    if (*place == event->sequence) return true;
+    *place = event->sequence;
+"""),
+        ],
+    ),
+    dict(
+        name = "types-by-their-ends",
+        wrong = "Keeps each type once, and knows it by its length and 16 bytes at either end.",
+        clause = "event-model",
+        case = "event-model/types-alike",
+        edits = KEEPS_TYPES + [
+            ("""
+// Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
+""", KEEP_TYPE.replace("IS_SAME", "is_same_at_its_ends").replace("FUNCTION", """
+static bool is_same_at_its_ends(const uint8_t* kept, const uint8_t* type, size_t length) {
+    const size_t end = length < 16 ? length : 16;
+    const size_t last = length - end;
+    return memcmp(kept, type, end) == 0 && memcmp(kept + last, type + last, end) == 0;
+}
+""")),
+        ],
+    ),
+    dict(
+        name = "types-by-a-hash",
+        wrong = "Keeps each type once, and knows it by 32 bits of FNV-1a.",
+        clause = "event-model",
+        case = "event-model/types-alike",
+        edits = KEEPS_TYPES + [
+            ("""
+// Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
+""", KEEP_TYPE.replace("IS_SAME", "has_same_hash").replace("FUNCTION", """
+static uint32_t hash_of(const uint8_t* type, size_t length) {
+    uint32_t hash = 0x811c9dc5;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ type[i]) * 0x01000193;
+    return hash;
+}
+
+static bool has_same_hash(const uint8_t* kept, const uint8_t* type, size_t length) {
+    return hash_of(kept, length) == hash_of(type, length);
+}
+""")),
+        ],
+    ),
+    dict(
+        name = "capacity-by-the-length-of-the-file",
+        wrong = "Takes the capacity from the length of the file behind the fd.",
+        clause = "5.1.5",
+        case = "5.1.5/files-longer-than-the-mapping",
+        edits = [
+            ("""
+    const int fd = attach(c->cpu, &capacity, &taken);
+""", """
+    const int fd = attach(c->cpu, &capacity, &taken);
+    capacity = ((uint64_t)taken.st_size - kMetadataBytes) / 2;
+"""),
+        ],
+    ),
+    dict(
+        name = "keeps-the-files-of-unchanged-cpus",
+        wrong = "Does not close the file of a CPU whose buffer it has already.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/eighty-changes-of-one-cpu",
+        edits = [
+            ("""
+        if (i != cpu) close(fds[i]);
+""", """
+        if (i != cpu && (fstat(fds[i], identity) != 0 || identity->st_ino != taken_inodes[i]))
+            close(fds[i]);
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic ino_t taken_inodes[4096];
+"""),
+            ("""
+    close(fd);  // the mapping stays
+""", """
+    close(fd);  // the mapping stays
+    taken_inodes[c->cpu] = taken.st_ino;
 """),
         ],
     ),

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// An event that is overwritten by what is written and not published: all that the producer shows is
+// tail_pos. Neither write_pos, which stays what it was before the copy, nor what lies between it
+// and the read position says that the ring has moved on (5.1.8.1 step 5, 5.1.7 batch, E8, E16).
+#include <algorithm>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kPages = 4;
+constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
+
+// Events of `bytes` bytes together, none of which is large for the ring.
+std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
+    const std::uint64_t most = capacity(stage, 0) / 16;
+    std::vector<EventSpec> specs;
+    for (; bytes > 2 * most; bytes -= most) specs.push_back(stage.rings().make(most));
+    specs.push_back(stage.rings().make(bytes));
+    return specs;
+}
+
+// The event at the begin of the region and `behind` bytes are unread, and nobody sees them come
+// apart. When the first of the event's pages from `page` on is read, it is overwritten.
+void tear(Stage& stage, std::uint64_t page, std::uint64_t behind) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
+    fill_up_to(stage, 0, 0);
+    stage.wait_asleep(0);
+    overwrite_under_read(
+        stage, page, 1,
+        [&stage, behind] {
+            stage.freeze();
+            emit_some(stage, 0, 1, kVictimBytes);
+            stage.rings().emit_bytes(0, behind);
+            stage.thaw();
+        },
+        [&stage, behind] {
+            const std::uint64_t bytes = capacity(stage, 0) - behind;
+            // What takes no more than half of the ring may be one event; more is a batch.
+            if (bytes <= kVictimBytes)
+                stage.rings().reserve(0, stage.rings().make(bytes));
+            else
+                stage.rings().begin_batch(0, make_some(stage, bytes));
+        });
+}
+
+CaseOutcome torn_by_what_is_pending(Stage& stage) {
+    constexpr std::uint64_t kSomeBytes = 1000;
+    set_up_one_cpu(stage);
+    stage.start();
+    for (const std::uint64_t page : {std::uint64_t{0}, kPages / 2, kPages - 1}) {
+        // The ring is full of unread events, or three quarters of it are free.
+        tear(stage, page, capacity(stage, 0) - kVictimBytes);
+        tear(stage, page, kSomeBytes);
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_pending_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("5.1.8.1-5/torn-by-a-pending-batch", Level::must, "5.1.8.1-5",
+        "overwritten while write_pos stands still",
+        "The testee is stopped in its copy of an event of four pages: the ring is full, and an "
+        "event is written over that one; or a quarter of the ring is unread, and a batch of more "
+        "than half of it comes. tail_pos moves over the event; what has come is published when "
+        "the testee sleeps.",
+        "It looks at tail_pos behind its copy even if write_pos is what it was, and however "
+        "little is unread, and discards the event.",
+        torn_by_what_is_pending);
+}
+
+}  // namespace kmes::conformance
