@@ -4,6 +4,9 @@
 #include "conformance/cases/play.h"
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -87,6 +90,23 @@ bool is_delivered(const Stage& stage, std::uint32_t cpu) {
     return last != records.rend() && last->sequence >= events.back().sequence;
 }
 
+bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const bool is_current =
+        std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
+            return stage.buffer_at(word.place) == buffer &&
+                   word.value_expected == stage.rings().counter(buffer);
+        });
+    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
+    stage.read_report();
+    return !is_delivered(stage, 0);
+}
+
+bool is_long(const FutexWait& wait) {
+    const std::optional<Clock::duration> limit = limit_of(wait);
+    return !limit || *limit > std::chrono::milliseconds(100);
+}
+
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
     const std::uint64_t bytes = std::min(event_bytes, capacity(stage, cpu) / 2);
     emit_some(stage, cpu, capacity(stage, cpu) / bytes + 2, bytes);
@@ -114,8 +134,21 @@ namespace {
 // Which accesses are counted: all of them, or the first by each instruction to each field.
 enum class Counted { all, first_of_each };
 
+// How a round begins, and which of its accesses are shown to whom before any is counted.
+struct Beginning {
+    std::function<void()> wake;
+    // Before an access that is not counted yet: whether it is the first one to be. None: it is.
+    std::function<bool(const GuardHit&)> is_over;
+    // Behind one that was not; true: the producer has done something.
+    std::function<bool(const GuardHit&)> behind;
+};
+
+Beginning begins_with(const std::function<void()>& wake) {
+    return Beginning{wake, nullptr, nullptr};
+}
+
 bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
-            const std::function<void()>& wake, const std::function<void()>& act) {
+            const Beginning& beginning, const std::function<void()>& act) {
     stage.wait_asleep();
     if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
     stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
@@ -125,13 +158,16 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
     const std::uint64_t sleeps = stage.sleeps(cpu);
     SpinWatch spin_watch(stage, kLooksOfASpin);
-    stage.guard(cpu, 0, 1, [&](const GuardHit& hit) {
+    bool has_begun = !beginning.is_over;
+    const auto at = [&](const GuardHit& hit) {
         spin_watch.saw(hit);
+        // One that sleeps again and again, and does not deliver, is seen to by its time.
+        if (left == 0 || stage.sleeps(cpu) > sleeps + kSleepsAtMost) return Stage::AtGuard::release;
+        has_begun = has_begun || beginning.is_over(hit);
+        if (!has_begun) return Stage::AtGuard::step;
+        --left;
         const bool is_first =
             seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
-        // One that sleeps again and again, and does not deliver, is seen to by its time.
-        if (left-- == 0 || stage.sleeps(cpu) > sleeps + kSleepsAtMost)
-            return Stage::AtGuard::release;
         if (counted == Counted::first_of_each && !is_first) return Stage::AtGuard::step;
         if (++accesses == k) {
             spin_watch.look_again();
@@ -139,21 +175,33 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
             left = kAccessesAtMost;
         }
         return Stage::AtGuard::step;
-    });
-    wake();
+    };
+    const auto behind = [&](const GuardHit& hit, const GuardStep&) {
+        if (!has_begun && beginning.behind(hit)) spin_watch.look_again();
+    };
+    const auto guard = [&] { stage.guard(cpu, 0, 1, at, behind); };
+    guard();
+    // A beginning may lead to the next buffer.
+    if (!has_begun) {
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            if (!has_begun && stage.is_present(mapped, cpu)) guard();
+        });
+    }
+    beginning.wake();
     stage.wait_asleep();
+    if (beginning.is_over) stage.set_on_mapped(nullptr);
     stage.release_guards();
     return accesses >= k;
 }
 
 void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& prepare,
-                 const std::function<void()>& wake, const std::function<void()>& act) {
+                 const std::function<Beginning()>& begin, const std::function<void()>& act) {
     WalkLimit limit(stage);
     for (const Counted counted : {Counted::all, Counted::first_of_each}) {
         std::uint64_t k = 1;
         while (k < kAccessesAtMost) {
             prepare();
-            if (!act_at(stage, cpu, k, counted, wake, act)) break;
+            if (!act_at(stage, cpu, k, counted, begin(), act)) break;
             if (limit.is_over()) return;
             ++k;
         }
@@ -179,16 +227,17 @@ bool WalkLimit::is_over() {
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act) {
-    return act_at(stage, cpu, k, Counted::all, [&] { emit_some(stage, cpu, 1, 100); }, act);
+    return act_at_access_of(stage, cpu, k, [&] { emit_some(stage, cpu, 1, 100); }, act);
 }
 
 bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act) {
-    return act_at(stage, cpu, k, Counted::all, wake, act);
+    return act_at(stage, cpu, k, Counted::all, begins_with(wake), act);
 }
 
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act) {
-    act_at_each(stage, cpu, [] {}, [&] { emit_some(stage, cpu, 1, 100); }, act);
+    const auto wake = [&stage, cpu] { emit_some(stage, cpu, 1, 100); };
+    act_at_each(stage, cpu, [] {}, [&] { return begins_with(wake); }, act);
 }
 
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
@@ -200,7 +249,17 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
             wake();
         }
     };
-    act_at_each(stage, cpu, wake_before, wake, act);
+    act_at_each(stage, cpu, wake_before, [&] { return begins_with(wake); }, act);
+}
+
+void act_at_every_access_after(Stage& stage, Unusual unusual, const std::function<void()>& act) {
+    const auto begin = [&stage, unusual] {
+        const auto round = std::make_shared<UnusualRound>(stage, unusual);
+        return Beginning{[round] { round->begin(); },
+                         [round](const GuardHit& hit) { return round->is_made(hit); },
+                         [round](const GuardHit& hit) { return round->make_behind(hit); }};
+    };
+    act_at_each(stage, 0, [] {}, begin, act);
 }
 
 void overwrite_all(Stage& stage,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/cases/registry.h"
+#include "conformance/cases/unusual_round.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -40,6 +41,7 @@ void add_found_thread_cases(std::vector<Case>& cases);
 void add_record_cases(std::vector<Case>& cases);
 void add_found_sleep_cases(std::vector<Case>& cases);
 void add_beside_end_cases(std::vector<Case>& cases);
+void add_unusual_round_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);
@@ -62,6 +64,13 @@ CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uin
 
 // The report holds everything that is published on a CPU.
 bool is_delivered(const Stage& stage, std::uint32_t cpu);
+
+// A thread that enters this wait really sleeps, on CPU 0's present buffer and with its flag set,
+// while something that is published is not in the report.
+bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait);
+
+// Longer than a consumer of several CPUs may rely on (contract: 100 ms at most).
+bool is_long(const FutexWait& wait);
 
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
@@ -111,6 +120,9 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 // The same behind a wake that no event caused; behind `wakes` of them, one after the other.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act, int wakes = 1);
+
+// The same on CPU 0, of the accesses behind what makes the round unusual.
+void act_at_every_access_after(Stage& stage, Unusual unusual, const std::function<void()>& act);
 
 // Overwrites all that is in the buffer of CPU 0 with payloads that `fill` has changed, each of an
 // event that will stand at `position`. The first header is behind where the oldest one was.

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -21,27 +20,6 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::uint32_t kCpus = 2;
-
-// A thread that enters this wait really sleeps, on CPU 0's present buffer and with its flag set,
-// while something that is published is not in the report.
-bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    const bool is_current =
-        std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
-            return stage.buffer_at(word.place) == buffer &&
-                   word.value_expected == stage.rings().counter(buffer);
-        });
-    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
-    // Every operation of the producer is preceded by a look at the report; this one does nothing.
-    stage.rings().spurious_wake(1);
-    return !is_delivered(stage, 0);
-}
-
-// Longer than a consumer of several CPUs may rely on (contract: 100 ms at most).
-bool is_long(const FutexWait& wait) {
-    const std::optional<Clock::duration> limit = limit_of(wait);
-    return !limit || *limit > std::chrono::milliseconds(100);
-}
 
 // Blames a thread that has looked at CPU 0's write_pos and enters a long wait, with the flag set
 // and the counter of now, while something that was published by then is in no record.

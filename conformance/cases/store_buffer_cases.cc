@@ -17,8 +17,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <set>
+#include <string>
 
 #include "conformance/cases/play.h"
+#include "conformance/cases/unusual_round.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/spin_watch.h"
 
@@ -46,6 +50,8 @@ class StoreBuffer {
         looks_ = looks;
         has_held_ = false;
         witness_.clear();
+        lookers_.clear();
+        only_looker_ = 0;
     }
     // Whether another round, which holds the store for one look more, may show what none before it
     // has.
@@ -56,6 +62,10 @@ class StoreBuffer {
     // Before an access to the metadata page.
     void before(const GuardHit& hit) {
         need_wake_before_ = need_wake();
+        if (touches_any(hit, kWritePosOffset, 8)) {
+            lookers_.insert(hit.tid);
+            only_looker_ = 0;
+        }
         const auto next = stage_.tracer().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
         // Its own store is visible to the thread itself.
@@ -67,6 +77,7 @@ class StoreBuffer {
         spin_watch_.saw(hit);
         if (is_held_ && touches_any(hit, kWritePosOffset, 8) && --looks_left_ <= 0) {
             witness_ = hit.code.describe();
+            if (lookers_.size() == 1) only_looker_ = hit.tid;
             emit_some(stage_, cpu_, 1, 70);
             let_go();
             return;
@@ -84,6 +95,9 @@ class StoreBuffer {
     }
 
     bool has_witness() const { return !witness_.empty(); }
+    // The event of the witness is unseen: nobody has looked at write_pos since, and in all of this
+    // round nobody but `tid`.
+    bool is_unseen_by(pid_t tid) const { return has_witness() && only_looker_ == tid; }
     std::string describe() const {
         return fmt::format(
             "the store to need_wake, {}, was still held back in the store buffer when "
@@ -128,6 +142,8 @@ class StoreBuffer {
     int looks_ = 1;
     int looks_left_ = 1;
     int instructions_ = 0;  // stepped over while a store was held
+    std::set<pid_t> lookers_;
+    pid_t only_looker_ = 0;
     std::string store_;
     std::string witness_;
 };
@@ -210,6 +226,61 @@ CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
     });
 }
 
+// As guard_for, from where the unusual round is made.
+void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
+    const auto has_begun = std::make_shared<bool>(false);
+    stage.guard(
+        0, 0, 1,
+        [&round, &buffer, has_begun](const GuardHit& hit) {
+            *has_begun = *has_begun || round.is_made(hit);
+            if (*has_begun) buffer.before(hit);
+            return Stage::AtGuard::step;
+        },
+        [&round, &buffer, has_begun](const GuardHit& hit, const GuardStep&) {
+            if (*has_begun)
+                buffer.after(hit);
+            else
+                round.make_behind(hit);
+        });
+}
+
+// A wait with a limit loses no event for good. One of more than 100 ms is no better than a loss.
+void watch_limited_waits(Stage& stage, const StoreBuffer& buffer, bool& has_blamed) {
+    stage.set_on_wait([&stage, &buffer, &has_blamed](const FutexWait& wait, std::uint32_t) {
+        if (has_blamed || wait.limit == TimeLimit::kNone || !is_long(wait)) return;
+        if (!buffer.is_unseen_by(wait.tid) || !sleeps_on_undelivered(stage, wait)) return;
+        has_blamed = true;
+        stage.blame("E1",
+                    "CPU 0: it goes to sleep for more than 100 ms on an event that is published; " +
+                        buffer.describe());
+    });
+}
+
+void hold_its_stores_after(Stage& stage, Unusual unusual) {
+    StoreBuffer buffer(stage, 0);
+    bool has_blamed = false;
+    watch_limited_waits(stage, buffer, has_blamed);
+    for (int i = 0; i < 1 || (buffer.is_worth_a_round() && i < kLooksAtMost && !has_blamed); ++i) {
+        buffer.hold_for(i + 1);
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        UnusualRound round(stage, unusual);
+        guard_after(stage, round, buffer);
+        see_it_asleep(stage, buffer, [&round] { round.begin(); });
+        stage.release_guards();
+    }
+    stage.set_on_wait(nullptr);
+}
+
+CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
+    set_up_for_unusual_rounds(stage);
+    stage.start();
+    for (const Unusual unusual :
+         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::timed_out})
+        play_after(unusual, [&stage, unusual] { hold_its_stores_after(stage, unusual); });
+    return stage.finish();
+}
+
 // Guarded from the moment at which it has mapped the buffer.
 CaseOutcome full_barrier_at_first(Stage& stage) {
     constexpr int kBuffers = 4;
@@ -273,6 +344,13 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
                      "the first sleep of all, and before the first one on each of three more "
                      "buffers.",
                      "A full barrier orders the store there, too.", full_barrier_at_first});
+    cases.push_back({"E1/full-barrier-after-unusual-rounds", Level::erratum, "E1",
+                     "a full barrier after an unusual round",
+                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here after a "
+                     "sleep that was given up because the second look found an event, a lap, a "
+                     "torn read, and a wait that returned ETIMEDOUT, where it has a limit.",
+                     "A full barrier orders the store, whatever came before.",
+                     full_barrier_after_unusual_rounds});
 }
 
 }  // namespace kmes::conformance

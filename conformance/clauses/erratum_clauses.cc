@@ -9,16 +9,18 @@ namespace kmes::conformance {
 namespace {
 
 void add_sleep_errata(std::vector<Clause>& clauses) {
-    clauses.push_back({"E1",
-                       "A full barrier between the store to need_wake and the load of write_pos.",
-                       {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu",
-                        "E1/full-barrier-in-between", "E1/full-barrier-later",
-                        "E1/full-barrier-at-first", "E1/full-barrier-beside-ended-cpus"}});
-    clauses.push_back({"E2",
-                       "futex_counter is read before the last look at write_pos.",
-                       {"E2/event-at-every-step", "E2/event-at-every-step-beside-ended-cpus",
-                        "E2/event-at-every-step-of-a-first-sleep", "E2/event-at-the-futex-wait",
-                        "E2/no-limit-instead-of-a-second-look"}});
+    clauses.push_back(
+        {"E1",
+         "A full barrier between the store to need_wake and the load of write_pos.",
+         {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu", "E1/full-barrier-in-between",
+          "E1/full-barrier-later", "E1/full-barrier-at-first", "E1/full-barrier-beside-ended-cpus",
+          "E1/full-barrier-after-unusual-rounds"}});
+    clauses.push_back(
+        {"E2",
+         "futex_counter is read before the last look at write_pos.",
+         {"E2/event-at-every-step", "E2/event-at-every-step-beside-ended-cpus",
+          "E2/event-at-every-step-of-a-first-sleep", "E2/event-at-the-futex-wait",
+          "E2/event-at-every-step-after-unusual-rounds", "E2/no-limit-instead-of-a-second-look"}});
     clauses.push_back(
         {"E3",
          "generation is looked at again, with write_pos, before it sleeps.",
@@ -27,7 +29,8 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
           "E3/swap-elsewhere-at-every-step", "E3/swap-after-a-wake-for-nothing",
           "E3/swap-after-an-interruption", "E3/swap-after-a-timeout",
           "E3/swap-after-many-wakes-for-nothing", "E3/swap-before-any-event",
-          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six"}});
+          "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six",
+          "E3/swap-at-every-step-after-unusual-rounds"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 

@@ -188,6 +188,8 @@ class Stage {
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
     const RecordParser& records() const { return parser_; }
+    // So that records() has what is written by now: where a thread stands at a guard.
+    void read_report();
     const std::vector<Attached>& attaches() const { return attaches_; }
     const std::vector<Mapped>& maps() const { return maps_; }
     std::uint64_t sleeps(std::uint32_t cpu) const { return sleeps_.at(cpu); }
@@ -257,7 +259,6 @@ class Stage {
 
     void pump(TimePoint deadline);
     bool has_gone_or_stop();
-    void read_report();
     void handle(const TracerEvent& event);
     void on(const Attached& event);
     void on(const Mapped& event);

@@ -3525,4 +3525,153 @@ static _Atomic ino_t taken_inodes[4096];
 """),
         ],
     ),
+    dict(
+        name = "no-fence-after-a-sleep-given-up",
+        wrong = "Has no full barrier at the sleep after one that it has given up.",
+        clause = "E1",
+        case = "E1/full-barrier-after-unusual-rounds",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local bool given_up;
+    if (!given_up) atomic_thread_fence(memory_order_seq_cst);
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+    given_up = !idle;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-fence-after-a-lap",
+        wrong = "Has no full barrier at the first sleep after it was lapped.",
+        clause = "E1",
+        case = "E1/full-barrier-after-unusual-rounds",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool was_lapped;
+"""),
+            ("""
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+            c->read_pos = tail_pos;  // lapped, or torn
+            was_lapped = true;
+"""),
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    if (!was_lapped) atomic_thread_fence(memory_order_seq_cst);
+    was_lapped = false;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-fence-after-a-timeout",
+        wrong = "Sleeps two seconds at most, and has no full barrier after that.",
+        clause = "E1",
+        case = "E1/full-barrier-after-unusual-rounds",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local bool timed_out;
+    if (!timed_out) atomic_thread_fence(memory_order_seq_cst);
+    timed_out = false;
+    const struct timespec limit = {2, 0};
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    if (idle &&
+        syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, &limit, NULL, 0) != 0) {
+        timed_out = errno == ETIMEDOUT;
+        if (!timed_out && errno != EAGAIN && errno != EINTR) err(1, "futex");
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "one-second-look-at-write-pos",
+        wrong = "Has no second look at write_pos at the sleep after one that it has given up.",
+        clause = "5.1.8.2-2",
+        case = "E2/event-at-every-step-after-unusual-rounds",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local bool given_up;
+    const bool idle =
+        (given_up || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);  // E3: both
+    given_up = !idle;
+"""),
+        ],
+    ),
+    dict(
+        name = "one-second-look-at-generation",
+        wrong = "Has no second look at generation at the sleep after one that it has given up.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-after-unusual-rounds",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local bool given_up;
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= c->read_pos && (given_up || !is_retired(c));  // E3: both
+    given_up = !idle;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-at-generation-after-a-lap",
+        wrong = "Does not look at generation before its first sleep after it was lapped.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-after-unusual-rounds",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool was_lapped;
+"""),
+            ("""
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+            c->read_pos = tail_pos;  // lapped, or torn
+            was_lapped = true;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= c->read_pos && (was_lapped || !is_retired(c));  // E3: both
+    was_lapped = false;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-at-generation-at-first",
+        wrong = "Does not look at generation before its first sleep on a buffer after a resize.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-after-unusual-rounds",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local uint64_t slept_in;
+    const bool is_first = slept_in != 0 && slept_in != c->generation;
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= c->read_pos && (is_first || !is_retired(c));  // E3: both
+    slept_in = c->generation;
+"""),
+        ],
+    ),
 ]

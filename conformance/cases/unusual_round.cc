@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// See unusual_round.h.
+#include "conformance/cases/unusual_round.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kCapacity = 65536;
+
+// Two events are left to read: few accesses until it sets need_wake.
+void lap_to_few(Stage& stage) {
+    lap(stage, 0, kCapacity / 2);
+}
+
+bool touches(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes, bool writes) {
+    return std::any_of(hit.accesses.begin(), hit.accesses.end(), [&](const BufferAccess& access) {
+        return access.touches(offset, bytes) && (writes ? access.is_write : access.is_read);
+    });
+}
+
+}  // namespace
+
+std::string_view describe(Unusual unusual) {
+    switch (unusual) {
+        case Unusual::given_up:
+            return "after its second look had found an event";
+        case Unusual::lapped:
+            return "after a lap";
+        case Unusual::torn:
+            return "after a torn read";
+        case Unusual::new_buffer:
+            return "before its first sleep on a new buffer";
+        case Unusual::timed_out:
+            return "after a wait that timed out";
+    }
+    return "";
+}
+
+void set_up_for_unusual_rounds(Stage& stage) {
+    set_up_one_cpu(stage, kCapacity);
+}
+
+void UnusualRound::begin() {
+    switch (unusual_) {
+        case Unusual::given_up:
+        case Unusual::torn:
+            emit_some(stage_, 0, 1, 100);
+            return;
+        case Unusual::lapped:
+            is_made_ = true;
+            stage_.freeze();
+            lap_to_few(stage_);
+            stage_.thaw();
+            return;
+        case Unusual::new_buffer:
+            stage_.read_report();
+            told_before_ = buffers_told();
+            stage_.resize(stage_.capacity_bytes());
+            emit_some(stage_, 0, 1, 100);
+            return;
+        case Unusual::timed_out:
+            is_made_ = true;
+            stage_.set_wake_result(-ETIMEDOUT);
+            wake_for_nothing(stage_, 0);
+            stage_.set_wake_result(0);
+            return;
+    }
+}
+
+bool UnusualRound::is_made(const GuardHit& hit) {
+    if (is_made_ || unusual_ != Unusual::new_buffer) return is_made_;
+    if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
+    stage_.read_report();
+    is_made_ = buffers_told() > told_before_ && is_delivered(stage_, 0);
+    return is_made_;
+}
+
+bool UnusualRound::make_behind(const GuardHit& hit) {
+    if (is_made_) return false;
+    if (unusual_ == Unusual::given_up && need_wake() != 0 &&
+        touches(hit, kNeedWakeOffset, 1, true)) {
+        emit_some(stage_, 0, 1, 70);
+        is_made_ = true;
+    } else if (unusual_ == Unusual::torn && touches(hit, kTailPosOffset, 8, false)) {
+        lap_to_few(stage_);
+        is_made_ = true;
+    }
+    return is_made_;
+}
+
+std::uint8_t UnusualRound::need_wake() const {
+    return stage_.rings().need_wake(stage_.rings().history().present_buffer(0));
+}
+
+std::size_t UnusualRound::buffers_told() const {
+    const std::vector<Record>& records = stage_.records().records();
+    return static_cast<std::size_t>(
+        std::count_if(records.begin(), records.end(), [](const Record& record) {
+            return record.kind == RecordKind::generation && record.cpu == 0;
+        }));
+}
+
+void play_after(Unusual unusual, const std::function<void()>& play) {
+    try {
+        play();
+    } catch (Stop& stop) {
+        if (stop.verdict == Verdict::fail)
+            stop.finding.message += "; this was " + std::string(describe(unusual));
+        throw;
+    }
+}
+
+}  // namespace kmes::conformance

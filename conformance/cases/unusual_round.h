@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// What a consumer can have behind it when it sets need_wake and looks once more: something else
+// than a wake, a drain and nothing new. Who then leaves out a barrier or a look is right in every
+// plain round.
+#ifndef KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
+#define KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+enum class Unusual {
+    given_up,    // an event came just after it had set need_wake: its second look found that
+    lapped,      // all that was unread had been overwritten
+    torn,        // the same while it read an event: between its two looks at tail_pos
+    new_buffer,  // it has just moved to the next buffer, and delivered what was new there
+    timed_out,   // its wait returned ETIMEDOUT; one without a limit was woken for nothing
+};
+
+// "after a lap", for a message.
+std::string_view describe(Unusual unusual);
+
+// Rings of one CPU, large and small enough for the rounds. Before anything else.
+void set_up_for_unusual_rounds(Stage& stage);
+
+// One such round of the sleeping consumer of CPU 0. Every access to the metadata page of the
+// present buffer is to be shown to it, before and behind, until the round is made.
+class UnusualRound {
+  public:
+    UnusualRound(Stage& stage, Unusual unusual) : stage_(stage), unusual_(unusual) {}
+
+    // Wakes the consumer.
+    void begin();
+    // Before an access: what comes from this one on comes after the unusual. A new buffer counts
+    // as soon as its G record and the record of an event that it alone holds are written: its
+    // generation has been read for good then, and who misses a later swap cannot blame E19.
+    bool is_made(const GuardHit& hit);
+    // Behind an access. True: the producer has done what makes the round unusual.
+    bool make_behind(const GuardHit& hit);
+
+  private:
+    std::uint8_t need_wake() const;
+    std::size_t buffers_told() const;  // G records of CPU 0
+
+    Stage& stage_;
+    Unusual unusual_;
+    bool is_made_ = false;
+    std::size_t told_before_ = 0;  // buffers
+};
+
+// Says in the finding of what ends `play` what came before.
+void play_after(Unusual unusual, const std::function<void()>& play);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// The way to sleep that follows an unusual round (unusual_round.h): an event, or a swap, at every
+// step of it. The full barrier on that way is looked at in store_buffer_cases.cc.
+#include "conformance/cases/play.h"
+#include "conformance/cases/unusual_round.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+CaseOutcome at_every_step(Stage& stage, const std::function<void()>& act) {
+    set_up_for_unusual_rounds(stage);
+    stage.start();
+    stage.wait_asleep();
+    for (const Unusual unusual :
+         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::new_buffer}) {
+        play_after(unusual, [&] { act_at_every_access_after(stage, unusual, act); });
+    }
+    return stage.finish();
+}
+
+CaseOutcome event_at_every_step(Stage& stage) {
+    return at_every_step(stage, [&stage] { emit_some(stage, 0, 1, 70); });
+}
+
+// As in E3/swap-at-every-step, nobody needs to be nudged.
+CaseOutcome swap_at_every_step(Stage& stage) {
+    stage.set_nudging(false);
+    return at_every_step(stage, [&stage] {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 70);
+    });
+}
+
+}  // namespace
+
+void add_unusual_round_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("E2/event-at-every-step-after-unusual-rounds", Level::erratum, "E2",
+        "an event at every step to sleep, after an unusual round",
+        "The consumer has given up a sleep because its second look found an event; was lapped; has "
+        "discarded a torn read; has moved to a new buffer. After each of these an event comes at "
+        "every access to the metadata page in turn, until it sleeps.",
+        "No event is slept on: it looks at write_pos again each time, whatever came before.",
+        event_at_every_step);
+    add("E3/swap-at-every-step-after-unusual-rounds", Level::erratum, "E3",
+        "a resize at every step to sleep, after an unusual round",
+        "The consumer has given up a sleep because its second look found an event; was lapped; has "
+        "discarded a torn read; has moved to a new buffer, and delivered an event there. After "
+        "each of these a resize, and an event in the new buffer, come at every access to the "
+        "metadata page in turn, until it sleeps.",
+        "It does not sleep on the retired buffer: it looks at generation again each time, whatever "
+        "came before.",
+        swap_at_every_step);
+}
+
+}  // namespace kmes::conformance
