@@ -133,7 +133,7 @@ Idle watch_idle(Stage& stage) {
 }
 
 // What the testee has been through when it has nothing to do any more.
-enum class Before { events, ends, changes };
+enum class Before { events, ends, changes, refusal };
 
 // Its counter has the highest bit set: some calls take a number with a sign.
 void set_up_idle(Stage& stage, std::uint32_t cpus) {
@@ -166,6 +166,15 @@ void change_twice(Stage& stage) {
     stage.wait_asleep();
 }
 
+// The first of two CPUs has a bad magic, and events that nobody will read.
+void start_refused(Stage& stage) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    stage.rings().write_metadata(buffer, 0, {{'X'}});
+    stage.rings().history().set_fault(buffer, BufferFault::magic, "magic XMESRING");
+    stage.start();
+    stage.wait_until([&stage] { return stage.has_refused(0); }, "CPU 0 to be refused");
+}
+
 // All threads of the testee, beside one that never rests and beside their own sleep. A spinner uses
 // as much as the one, or far more than it sleeps; a wait of a millisecond in an interpreter,
 // traced, uses a tenth of a processor. Two samples that are quiet by both measures are enough; a
@@ -180,9 +189,12 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     constexpr double kLeast = 0.15;
     // Of the burner: one that rests in other calls than waits on ring words sleeps, too.
     constexpr double kLeastOfBurner = 0.1;
-    set_up_idle(stage, before == Before::ends ? 3 : 1);
+    set_up_idle(stage, before == Before::ends ? 3 : before == Before::refusal ? 2 : 1);
     emit_everywhere(stage, 3, 100);
-    stage.start();
+    if (before == Before::refusal)
+        start_refused(stage);
+    else
+        stage.start();
     stage.wait_delivered();
     if (before == Before::ends) leave_the_last_cpu(stage);
     if (before == Before::changes) change_twice(stage);
@@ -303,6 +315,13 @@ void add_idle_cases(std::vector<Case>& cases) {
          "beside its own sleep, several times; two other CPUs have had their end events.",
          "It sleeps: in two samples, or in all together, it uses far less.",
          [](Stage& stage) { return idle_burns_no_cpu(stage, Before::ends); }});
+    cases.push_back(
+        {"5.1.8.2/idle-beside-a-refused-cpu", Level::should, "5.1.8.2",
+         "uses no processor beside a CPU that is refused",
+         "The processor time of the idle testee beside that of a thread that never rests, and "
+         "beside its own sleep, several times; another CPU has a bad magic, and events.",
+         "It sleeps: in two samples, or in all together, it uses far less.",
+         [](Stage& stage) { return idle_burns_no_cpu(stage, Before::refusal); }});
     cases.push_back(
         {"5.1.8.2/idle-after-changes", Level::should, "5.1.8.2",
          "uses no processor after changes of its buffer",

@@ -42,6 +42,7 @@ void add_record_cases(std::vector<Case>& cases);
 void add_found_sleep_cases(std::vector<Case>& cases);
 void add_beside_end_cases(std::vector<Case>& cases);
 void add_unusual_round_cases(std::vector<Case>& cases);
+void add_neighbour_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);

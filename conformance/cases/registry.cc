@@ -31,6 +31,7 @@ const std::vector<Case>& all_cases() {
         add_found_sleep_cases(made);
         add_beside_end_cases(made);
         add_unusual_round_cases(made);
+        add_neighbour_cases(made);
         add_load_cases(made);
         add_explore_cases(made);
         add_resource_cases(made);

@@ -121,16 +121,23 @@ std::string most_added(const Holdings& first, const Holdings& last) {
     return fmt::format("{} more on {}", most_of_it, most);
 }
 
-// What happens between one resize and the next. `ends`: before them all, one of three CPUs ends.
-// `one_cpu`: nothing, and it is no resize, but the buffer of one of four CPUs alone is replaced.
-enum class Between { events, nothing, swaps, ends, one_cpu };
+// What happens between one resize and the next. `ends`, `refused`: before them all, one of three
+// CPUs ends, or is refused. `one_cpu`: nothing, and it is no resize, but the buffer of one of four
+// CPUs alone is replaced.
+enum class Between { events, nothing, swaps, ends, refused, one_cpu };
+
+void refuse_one(Stage& stage) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(1);
+    stage.rings().write_metadata(buffer, 8, {{2, 0, 0, 0}});
+    stage.rings().history().set_fault(buffer, BufferFault::version, "version 2");
+}
 
 // Four looks at what the testee holds, `stretch` resizes apart. Of three resizes one grows, one
 // shrinks and one keeps the capacity: what is lost at each of one kind on each of two CPUs grows by
 // 32 pieces in fifty.
 CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     constexpr int kLooks = 4;
-    const bool beside_an_end = between == Between::ends;
+    const bool beside_an_end = between == Between::ends || between == Between::refused;
     const bool is_one_cpu = between == Between::one_cpu;
     const bool is_small = beside_an_end || is_one_cpu;
     const std::uint64_t capacity = is_small ? 1 << 16 : 1 << 20;
@@ -140,8 +147,9 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     setup.cpus = is_one_cpu ? 4 : beside_an_end ? 3 : 2;
     setup.capacity_bytes = capacity;
     stage.set_up(setup);
+    if (between == Between::refused) refuse_one(stage);
     stage.start();
-    if (beside_an_end) stage.rings().emit(1, stage.rings().make_end());
+    if (between == Between::ends) stage.rings().emit(1, stage.rings().make_end());
     stage.wait_asleep();
     const ManyFiles files(8 * setup.cpus * static_cast<rlim_t>(resizes + 20));
     std::vector<Holdings> looks;
@@ -587,6 +595,12 @@ void add_resource_cases(std::vector<Case>& cases) {
         "and mappings of the testee are counted after 20, 40, 60 and 80 changes.",
         "None of them grows from each look to the next.",
         [](Stage& stage) { return many_resizes(stage, 20, Between::one_cpu); });
+    add("5.1.8.3-6/eighty-resizes-beside-a-refused-cpu", Level::should, "5.1.8.3-6",
+        "80 changes of buffers beside a CPU that is refused",
+        "One of three CPUs has version 2 at first; each attach gives its next buffer all the same. "
+        "Files and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 20, Between::refused); });
 }
 
 }  // namespace kmes::conformance

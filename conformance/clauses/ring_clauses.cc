@@ -151,7 +151,8 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                        {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2-5/interrupted-waits",
                         "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
                         "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu",
-                        "5.1.8.2/idle-beside-an-ended-cpu", "5.1.8.2/idle-after-changes"}});
+                        "5.1.8.2/idle-beside-an-ended-cpu", "5.1.8.2/idle-after-changes",
+                        "5.1.8.2/idle-beside-a-refused-cpu"}});
     clauses.push_back(
         {"5.1.8.2 step 6",
          "After a wake it goes back to the drain loop, whatever woke it.",
@@ -163,11 +164,11 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
 }
 
 void add_generation_clauses(std::vector<Clause>& clauses) {
-    clauses.push_back(
-        {"5.1.8.3",
-         "After a drain generation is looked at; a change leads to the new buffer.",
-         {"5.1.8.3/grow", "5.1.8.3/explored-resize", "5.1.8.3/shrink",
-          "5.1.8.3/two-cpus-change-buffers", "5.1.8.3/one-cpu-is-two-changes-behind"}});
+    clauses.push_back({"5.1.8.3",
+                       "After a drain generation is looked at; a change leads to the new buffer.",
+                       {"5.1.8.3/grow", "5.1.8.3/explored-resize", "5.1.8.3/shrink",
+                        "5.1.8.3/two-cpus-change-buffers", "5.1.8.3/one-cpu-is-two-changes-behind",
+                        "5.1.8.3/swap-beside-a-busy-cpu"}});
     clauses.push_back({"5.1.8.3 step 1",
                        "The last sequence number that was processed is kept over the change.",
                        {"5.1.8.3-5/nothing-twice", "5.1.8.3-5/twenty-thousand-survivors",
@@ -186,7 +187,9 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
          "The old fd is closed and the old mapping removed.",
          {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes",
           "5.1.8.3-6/two-hundred-empty-resizes", "5.1.8.3-6/eighty-resizes-on-the-way",
-          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu"}});
+          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu",
+          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu",
+          "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu"}});
     clauses.push_back({"5.1.8.4",
                        "No event is lost or delivered twice in a change of buffers.",
                        {"5.1.8.4/resizes-under-load"}});

@@ -131,6 +131,37 @@ BROKEN = [
         case = "E10/changed-on-the-way-to-another",
         language = "c",
     ),
+    dict(
+        name = "waitv-change-only-when-all-empty",
+        wrong = "One thread for all CPUs: it moves to no new buffer while any CPU has events.",
+        clause = "5.1.8.3",
+        case = "5.1.8.3/swap-beside-a-busy-cpu",
+        language = "c",
+    ),
+    dict(
+        name = "waitv-changes-lost-at-a-refusal",
+        wrong = "Takes a change for one of all CPUs, looks at it once, and ends that round at " +
+                "the first buffer that it refuses.",
+        clause = "E3",
+        case = "E3/all-swapped-and-one-refused",
+        language = "c",
+    ),
+    dict(
+        name = "waitv-changes-lost-at-an-end",
+        wrong = "Takes a change for one of all CPUs, looks at it once, and ends that round at " +
+                "the first end event that it finds.",
+        clause = "E3",
+        case = "E3/all-swapped-and-one-ends",
+        language = "c",
+    ),
+    dict(
+        name = "waitv-news-of-a-refused-one",
+        wrong = "Before it sleeps it looks at a CPU that it has refused, too, where there is " +
+                "always something: it never sleeps.",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-beside-a-refused-cpu",
+        language = "c",
+    ),
     # C++: a reader a CPU hands its events to a writer for all, and reads ahead.
     dict(
         name = "handover-queue-one-too-full",
@@ -670,6 +701,14 @@ BROKEN = [
         wrong = "One thread for all CPUs that waits for five seconds on the first of them.",
         clause = "contract",
         case = "5.1.8.2/delivers-on-any-cpu",
+        language = "python",
+    ),
+    dict(
+        name = "round-others-after-a-timeout",
+        wrong = "Looks at the first CPU after a wake, and at the others when its wait has come " +
+                "to the limit.",
+        clause = "contract-2",
+        case = "contract-2/event-beside-a-busy-cpu",
         language = "python",
     ),
 ]

@@ -3674,4 +3674,29 @@ static _Thread_local bool was_lapped;
 """),
         ],
     ),
+    dict(
+        name = "keeps-the-files-of-refused-cpus",
+        wrong = "Leaves each file to the thread of its CPU, also where that has refused it.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu",
+        edits = [
+            ("""
+        if (i != cpu) close(fds[i]);
+""", """
+        if (i != cpu && !has_refused[i]) close(fds[i]);
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static atomic_bool has_refused[4096];
+"""),
+            ("""
+    PRINT(c, "R %d %s\\n", c->cpu, reason);
+""", """
+    has_refused[c->cpu] = true;
+    PRINT(c, "R %d %s\\n", c->cpu, reason);
+"""),
+        ],
+    ),
 ]

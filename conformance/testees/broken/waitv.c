@@ -37,6 +37,10 @@ enum {
     kLargeTypeTruncated,
     kGapComparesAsInt,
     kSwitchesAllAtOnce,
+    kChangeOnlyWhenAllEmpty,
+    kChangesLostAtARefusal,
+    kChangesLostAtAnEnd,
+    kNewsOfARefusedOne,
 };
 #ifndef MISTAKE
 #define MISTAKE kNone
@@ -50,7 +54,7 @@ struct waiter {  // struct futex_waitv of linux/futex.h, which older headers do 
 };
 struct ring {
     int cpu;
-    bool done, replaced;
+    bool done, refused, replaced;
     uint8_t* base;
     ino_t inode;
     uint64_t capacity, generation, read_pos, last_sequence, last_timestamp;
@@ -122,6 +126,7 @@ static void end(struct ring* r) {
 
 static void refuse(struct ring* r, const char* reason) {
     PRINT("R %d %s\n", r->cpu, reason);
+    r->refused = true;
     end(r);
 }
 
@@ -266,16 +271,42 @@ static void switch_others(const struct ring* r) {
         if (current.st_ino != other->inode) take_buffer(other);
     }
 }
+static bool has_progressed;  // in this round over all of them
 
 static void serve(struct ring* r) {
     while (!r->done) {
         const bool retired = is_retired(r);
+        const uint64_t read_pos = r->read_pos;
         drain(r);
+        has_progressed |= r->read_pos != read_pos;
         if (r->done || !retired) return;
+        if (WRONG(kChangeOnlyWhenAllEmpty) && has_progressed) return;
         flush();
         take_buffer(r);
         if (WRONG(kSwitchesAllAtOnce)) switch_others(r);
     }
+}
+
+// A change is told to the round that sees it first, and a CPU that is over ends the round.
+static void serve_changes_once(bool stop_at_a_refusal) {
+    for (int i = 0; i < live_count; i++) {
+        if (!is_retired(live[i])) continue;
+        live[i]->generation = load_64(live[i], 32);
+        live[i]->replaced = true;
+    }
+    for (int i = 0; i < ring_count; i++) {
+        if (rings[i].done) continue;
+        serve(&rings[i]);
+        if (rings[i].done && rings[i].refused == stop_at_a_refusal) break;
+    }
+    for (int i = 0; i < live_count; i++) live[i]->replaced = false;
+}
+
+static void serve_all(void) {
+    has_progressed = false;
+    if (WRONG(kChangesLostAtARefusal)) return serve_changes_once(true);
+    if (WRONG(kChangesLostAtAnEnd)) return serve_changes_once(false);
+    for (int i = 0; i < ring_count; i++) serve(&rings[i]);
 }
 
 static bool has_news(const struct ring* r, int index) {
@@ -296,6 +327,8 @@ static long wait_for_any(long woken) {
     bool news = false;
     for (int i = 0; i < live_count; i++)
         if (!(WRONG(kRecheckOnlyWoken) && woken >= 0 && i != woken)) news |= has_news(live[i], i);
+    for (int i = 0; WRONG(kNewsOfARefusedOne) && i < ring_count; i++)
+        news |= rings[i].refused && !is_empty(&rings[i], load_64(&rings[i], 64));
     for (int i = 0; i < live_count; i++) {
         if (WRONG(kCounterAfterRecheck)) live[i]->counter = load_counter(live[i]);
         uint64_t value = live[i]->counter;
@@ -330,7 +363,7 @@ int main(void) {
     for (int i = 0; i < ring_count; i++) take_buffer(&rings[i]);
     long woken = -1;
     for (;;) {
-        for (int i = 0; i < ring_count; i++) serve(&rings[i]);
+        serve_all();
         flush();
         if (live_count == 0) return 0;
         woken = wait_for_any(woken);

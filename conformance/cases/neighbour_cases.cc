@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+//
+// One CPU beside another: a busy one, one that is refused, one that ends. Buffers are replaced each
+// by itself (5.1.8.4), and whoever serves several CPUs owes each of them what it would owe it
+// alone.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "conformance/cases/forge.h"
+#include "conformance/cases/play.h"
+#include "conformance/tracer/patience.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// -- Beside a busy CPU -----------------------------------------------------------------------
+
+constexpr std::uint32_t kBusy = 0;
+constexpr std::uint32_t kCalm = 1;
+
+// The events of CPU 0. Its consumer has looked at its page since the last one, or not.
+struct Traffic {
+    std::uint64_t events = 0;
+    bool has_looked = false;
+    std::function<void()> on_event;
+};
+
+void send_one(Stage& stage, Traffic& traffic) {
+    traffic.has_looked = false;
+    emit_some(stage, kBusy, 1, 40);
+    ++traffic.events;
+    traffic.on_event();
+}
+
+// Whenever somebody is about to wait on CPU 0's counter: no wait on it comes to its limit.
+void send_at_waits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
+    stage.set_on_wait([&stage, traffic](const FutexWait&, std::uint32_t cpu) {
+        if (cpu == kBusy) send_one(stage, *traffic);
+    });
+}
+
+// And one for each visit to CPU 1's page: no round over both CPUs finds nothing. None comes while
+// CPU 0 is drained, so who does that until it is empty comes to an end.
+void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
+    for (const std::uint32_t cpu : {kBusy, kCalm}) {
+        stage.guard(cpu, 0, 1, [&stage, traffic](const GuardHit& hit) {
+            const auto buffer = stage.buffer_at(hit.place);
+            if (!buffer) return Stage::AtGuard::step;
+            if (stage.rings().history().buffer(*buffer).cpu == kBusy)
+                traffic->has_looked = true;
+            else if (traffic->has_looked)
+                send_one(stage, *traffic);
+            return Stage::AtGuard::step;
+        });
+    }
+}
+
+// CPU 1's event waits for as long as that goes on. Many more events than anybody's budget, and
+// longer than many turns of 100 ms: who has not come to CPU 1 by then comes to it when CPU 0 rests.
+bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
+    constexpr std::uint64_t kEvents = 300;
+    constexpr std::chrono::seconds kTime{3};
+    Patience patience(
+        std::chrono::duration_cast<Clock::duration>(kTime * stage.settings().timeout_scale));
+    const std::uint64_t before = traffic->events;
+    bool is_over = false;
+    const auto has_come = [&stage] { return is_delivered(stage, kCalm) || stage.has_ended(kCalm); };
+    stage.wait_until(
+        [&] {
+            is_over = patience.is_over(stage.tracer().testee_threads()) &&
+                      traffic->events - before > kEvents;
+            return is_over || has_come();
+        },
+        "CPU 1 to be drained while CPU 0 is busy");
+    return is_over && !has_come();
+}
+
+enum class Change { none, swap };
+
+CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
+    constexpr std::uint64_t kBefore = 5;
+    const bool swaps = change == Change::swap;
+    set_up_cpus(stage, 2);
+    stage.start();
+    stage.wait_asleep();
+    const auto traffic = std::make_shared<Traffic>();
+    const auto act = [&stage, swaps] {
+        if (swaps) stage.rings().swap(kCalm, SwapSpec{stage.capacity_bytes()});
+        emit_some(stage, kCalm, 1, 100);
+    };
+    // Whoever is about to wait then does not: it has an event of CPU 0 by now.
+    traffic->on_event = [act, events = &traffic->events] {
+        if (*events == kBefore) act();
+    };
+    send_at_waits(stage, traffic);
+    if (swaps) send_at_visits(stage, traffic);
+    emit_some(stage, kBusy, 1, 40);
+    // Not of one that never waits on CPU 0's counter: it comes round by the clock.
+    const bool is_busy =
+        stage.wait_until_or_asleep([&traffic] { return traffic->events >= kBefore; }, kBusy);
+    const bool is_starved = is_busy && is_starved_of(stage, traffic);
+    stage.set_on_wait(nullptr);
+    stage.release_guards();
+    if (!is_busy) act();
+    if (is_starved) {
+        stage.blame(swaps ? "5.1.8.3" : "contract-2",
+                    fmt::format("CPU 1: an event {}waits while {} events of CPU 0 come, one by "
+                                "one: it is looked at when CPU 0 has nothing more",
+                                swaps ? "in its new buffer " : "", traffic->events));
+    }
+    return stage.finish();
+}
+
+// -- Beside a CPU that is over ---------------------------------------------------------------
+
+constexpr std::uint32_t kCpus = 3;
+constexpr std::uint32_t kOver = 1;  // CPUs before it and behind it in each round
+constexpr std::uint64_t kCapacity = 1 << 18;
+constexpr std::uint64_t kUnread = 3000;  // more than is delivered in one go, less than the ring
+
+void set_up_three(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    setup.capacity_bytes = kCapacity;
+    stage.set_up(setup);
+}
+
+void refuse_next(Stage& stage) {
+    const BufferIndex next = stage.rings().history().present_buffer(kOver);
+    stage.rings().write_metadata(next, 8, bytes_of<std::uint32_t>(2));
+    stage.rings().history().set_fault(next, BufferFault::version, "version 2");
+}
+
+// The other two sleep on their new buffers, and are woken there. Who sleeps on an old one is not
+// nudged: all slept on buffers of their own when these were replaced.
+void expect_the_others(Stage& stage) {
+    for (const std::uint32_t cpu : {0u, 2u}) {
+        stage.wait_asleep(cpu);
+        emit_some(stage, cpu, 1, 100);
+        stage.wait_delivered(cpu);
+    }
+}
+
+// `before` is done while the consumer stands still; then all buffers are replaced at once.
+void replace_all(Stage& stage, const std::function<void()>& before,
+                 const std::function<void()>& behind) {
+    set_up_three(stage);
+    stage.start();
+    stage.set_nudging(false);
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    stage.freeze();
+    before();
+    stage.resize(kCapacity);
+    behind();
+    stage.thaw();
+}
+
+CaseOutcome one_next_refused(Stage& stage) {
+    replace_all(stage, [] {}, [&stage] { refuse_next(stage); });
+    stage.wait_until([&stage] { return stage.has_refused(kOver); }, "CPU 1 to be refused");
+    expect_the_others(stage);
+    return stage.finish();
+}
+
+CaseOutcome end_unread(Stage& stage) {
+    replace_all(
+        stage,
+        [&stage] {
+            emit_some(stage, kOver, kUnread, 70);
+            stage.rings().emit(kOver, stage.rings().make_end());
+        },
+        [] {});
+    stage.wait_delivered(kOver);
+    expect_the_others(stage);
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_neighbour_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
+        "an event beside a CPU that is busy",
+        "CPU 0 has an event whenever its consumer is about to wait for one; then CPU 1 has one.",
+        "CPU 1's event is delivered while that goes on, and not when CPU 0 rests.",
+        [](Stage& stage) { return beside_a_busy_cpu(stage, Change::none); });
+    add("5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
+        "a new buffer beside a CPU that is busy",
+        "CPU 0 has an event whenever its consumer is about to wait for one, and one for each look "
+        "at CPU 1; then CPU 1's buffer is replaced, and an event comes in the new one.",
+        "CPU 1's event is delivered while that goes on, and not when CPU 0 rests.",
+        [](Stage& stage) { return beside_a_busy_cpu(stage, Change::swap); });
+    add("E3/all-swapped-and-one-refused", Level::erratum, "E3",
+        "all buffers are replaced, one of them by one that is refused",
+        "The buffers of three sleeping CPUs are replaced together; CPU 1's next has version 2. The "
+        "others have an event in their new buffers then.",
+        "It refuses CPU 1, and sleeps on the new buffers of the others.", one_next_refused);
+    add("E3/all-swapped-and-one-ends", Level::erratum, "E3",
+        "all buffers are replaced, and one CPU's end is unread",
+        "CPU 1 has 3000 events and its end event, all unread, when the buffers of three sleeping "
+        "CPUs are replaced together. The others have an event in their new buffers then.",
+        "It sleeps on the new buffers of the others.", end_unread);
+}
+
+}  // namespace kmes::conformance
