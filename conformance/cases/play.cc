@@ -3,8 +3,11 @@
 // See play.h.
 #include "conformance/cases/play.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -325,6 +328,14 @@ void give_time(Stage& stage, const std::function<bool()>& condition) {
     constexpr int kLooks = 40;
     constexpr std::uint64_t kLookEveryMs = 50;
     for (int look = 0; look < kLooks && !condition(); ++look) stage.let_run(kLookEveryMs);
+}
+
+std::uint64_t read_kib(const std::string& path, const std::string& name) {
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
+    }
+    stop_unsupported(fmt::format("{} has no line {}", path, name));
 }
 
 }  // namespace kmes::conformance

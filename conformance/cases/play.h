@@ -46,6 +46,7 @@ void add_neighbour_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);
+void add_leak_cases(std::vector<Case>& cases);
 void add_idle_cases(std::vector<Case>& cases);
 void add_shared_cases(std::vector<Case>& cases);
 void add_robust_cases(std::vector<Case>& cases);
@@ -152,6 +153,9 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu);
 // Until `condition`, for two seconds at most: what a consumer gives back by a timer of its own, it
 // has some time for.
 void give_time(Stage& stage, const std::function<bool()>& condition);
+
+// The figure in KiB behind `name` in a file of /proc, in bytes.
+std::uint64_t read_kib(const std::string& path, const std::string& name);
 
 }  // namespace kmes::conformance
 

@@ -35,6 +35,7 @@ const std::vector<Case>& all_cases() {
         add_load_cases(made);
         add_explore_cases(made);
         add_resource_cases(made);
+        add_leak_cases(made);
         add_idle_cases(made);
         add_shared_cases(made);
         add_robust_cases(made);

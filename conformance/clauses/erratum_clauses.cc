@@ -30,8 +30,8 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
           "E3/swap-after-an-interruption", "E3/swap-after-a-timeout",
           "E3/swap-after-many-wakes-for-nothing", "E3/swap-before-any-event",
           "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six",
-          "E3/swap-at-every-step-after-unusual-rounds",
-          "E3/all-swapped-and-one-refused", "E3/all-swapped-and-one-ends"}});
+          "E3/swap-at-every-step-after-unusual-rounds", "E3/all-swapped-and-one-refused",
+          "E3/all-swapped-and-one-ends"}});
     clauses.push_back({"E17", "The futex is a shared one.", {"E17/shared-futex"}});
 }
 

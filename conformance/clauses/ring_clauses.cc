@@ -188,7 +188,6 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
          {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes",
           "5.1.8.3-6/two-hundred-empty-resizes", "5.1.8.3-6/eighty-resizes-on-the-way",
           "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu",
-          "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu",
           "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu"}});
     clauses.push_back({"5.1.8.4",
                        "No event is lost or delivered twice in a change of buffers.",

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+//
+// What belongs to a buffer is given back when the buffer is left (5.1.8.3 step 6): files, mappings
+// and memory of the testee, counted over many changes.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+struct Holdings {
+    std::uint64_t fds = 0;
+    std::map<std::string, std::uint64_t> files;  // how many fds by what they are open on
+    std::uint64_t ring_mappings = 0;
+    std::uint64_t regions = 0;     // lines of /proc/PID/maps
+    std::uint64_t data_bytes = 0;  // VmData: private memory that can be written
+};
+
+std::uint64_t count_lines(const std::string& path) {
+    std::ifstream in(path);
+    return static_cast<std::uint64_t>(
+        std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
+}
+
+// The folder of a thread that lives: the first one may have ended before the others.
+std::string folder_of(const Tracer& tracer) {
+    for (const pid_t tid : tracer.testee_threads()) {
+        const std::string folder = fmt::format("/proc/{}", tid);
+        if (count_lines(folder + "/maps") > 0) return folder;
+    }
+    return fmt::format("/proc/{}", tracer.testee_pid());
+}
+
+// What an fd is open on, all of one kind alike: `anon_inode:[timerfd]`, `pipe:[#]`.
+std::string kind_of_file(const std::filesystem::path& link) {
+    std::error_code error;
+    std::string kind;
+    for (const char each : std::filesystem::read_symlink(link, error).string()) {
+        const bool is_digit = each >= '0' && each <= '9';
+        if (!is_digit || !kind.ends_with('#')) kind += is_digit ? '#' : each;
+    }
+    return kind;
+}
+
+Holdings look_at(Stage& stage) {
+    const std::string folder = folder_of(stage.tracer());
+    Holdings holdings;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
+        ++holdings.files[kind_of_file(entry.path())];
+        ++holdings.fds;
+    }
+    holdings.ring_mappings = stage.tracer().mappings().size();
+    holdings.regions = count_lines(folder + "/maps");
+    holdings.data_bytes = read_kib(folder + "/status", "VmData:");
+    return holdings;
+}
+
+// More files than the default limit allows, for the buffers that the runner keeps. The testee has
+// been started before, and keeps its own limit.
+class ManyFiles {
+  public:
+    explicit ManyFiles(rlim_t needed) {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit wider = before_;
+        wider.rlim_cur = std::max(before_.rlim_cur, needed);
+        if (wider.rlim_cur > before_.rlim_max || setrlimit(RLIMIT_NOFILE, &wider) != 0)
+            stop_unsupported(fmt::format("the suite needs {} open files; the limit is {}", needed,
+                                         before_.rlim_max));
+    }
+    ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+    ManyFiles(const ManyFiles&) = delete;
+    ManyFiles& operator=(const ManyFiles&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+// Grows by more than `least` in each stretch between two looks: something is never given back. One
+// that grows once, or frees late, does not.
+bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
+           std::uint64_t least) {
+    for (std::size_t i = 1; i < looks.size(); ++i) {
+        if (looks[i].*figure <= looks[i - 1].*figure + least) return false;
+    }
+    return true;
+}
+
+// The kind of file of which the most were added.
+std::string most_added(const Holdings& first, const Holdings& last) {
+    std::string most;
+    std::uint64_t most_of_it = 0;
+    for (const auto& [kind, number] : last.files) {
+        const auto before = first.files.find(kind);
+        const std::uint64_t added = number - (before == first.files.end() ? 0 : before->second);
+        if (number < added || added <= most_of_it) continue;
+        most = kind;
+        most_of_it = added;
+    }
+    return fmt::format("{} more on {}", most_of_it, most);
+}
+
+// What happens between one resize and the next. `ends`, `refused`: before them all, one of three
+// CPUs ends, or is refused. `one_cpu`: nothing, and it is no resize, but the buffer of one of four
+// CPUs alone is replaced.
+enum class Between { events, nothing, swaps, ends, refused, one_cpu };
+
+void refuse_one(Stage& stage) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(1);
+    stage.rings().write_metadata(buffer, 8, {{2, 0, 0, 0}});
+    stage.rings().history().set_fault(buffer, BufferFault::version, "version 2");
+}
+
+// Four looks at what the testee holds, `stretch` resizes apart. Of three resizes one grows, one
+// shrinks and one keeps the capacity: what is lost at each of one kind on each of two CPUs grows by
+// 32 pieces in fifty.
+CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
+    constexpr int kLooks = 4;
+    const bool beside_an_end = between == Between::ends || between == Between::refused;
+    const bool is_one_cpu = between == Between::one_cpu;
+    const bool is_small = beside_an_end || is_one_cpu;
+    const std::uint64_t capacity = is_small ? 1 << 16 : 1 << 20;
+    const auto least = static_cast<std::uint64_t>(stretch / 2);
+    const int resizes = kLooks * stretch;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = is_one_cpu ? 4 : beside_an_end ? 3 : 2;
+    setup.capacity_bytes = capacity;
+    stage.set_up(setup);
+    if (between == Between::refused) refuse_one(stage);
+    stage.start();
+    if (between == Between::ends) stage.rings().emit(1, stage.rings().make_end());
+    stage.wait_asleep();
+    const ManyFiles files(8 * setup.cpus * static_cast<rlim_t>(resizes + 20));
+    std::vector<Holdings> looks;
+    bool swaps = false;
+    stage.set_on_attached([&](const Attached& attached) {
+        if (attached.error != 0 || !swaps) return;
+        swaps = false;
+        stage.resize(stage.capacity_bytes());
+    });
+    for (int i = 1; i <= resizes; ++i) {
+        swaps = between == Between::swaps;
+        if (is_one_cpu)
+            stage.rings().swap(2, SwapSpec{capacity});
+        else
+            stage.resize(i % 3 == 1 ? 2 * capacity : capacity);
+        if (between == Between::events) emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+        if (i % stretch == 0) looks.push_back(look_at(stage));
+    }
+    const auto any_grows = [&] {
+        return grows(looks, &Holdings::fds, least) || grows(looks, &Holdings::regions, least) ||
+               grows(looks, &Holdings::ring_mappings, least);
+    };
+    give_time(stage, [&] {
+        if (any_grows()) looks.back() = look_at(stage);
+        return !any_grows();
+    });
+    const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what,
+                           std::string_view why =
+                               "what belongs to a buffer that it has left is not given back") {
+        std::string numbers;
+        for (const Holdings& look : looks)
+            numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", look.*figure);
+        stage.blame("5.1.8.3-6", fmt::format("after every {} resizes it has {} {}: {}", stretch,
+                                             numbers, what, why));
+    };
+    if (grows(looks, &Holdings::fds, least))
+        blame(&Holdings::fds, "open files",
+              fmt::format("{} at the last look than at the first; none is given back",
+                          most_added(looks.front(), looks.back())));
+    if (grows(looks, &Holdings::ring_mappings, least))
+        blame(&Holdings::ring_mappings, "mappings of buffers");
+    else if (grows(looks, &Holdings::regions, least))
+        blame(&Holdings::regions, "regions of memory");
+    // Of small buffers the copies are no more than what a runtime's own memory grows by.
+    if (!is_small && grows(looks, &Holdings::data_bytes, least * capacity / 2))
+        blame(&Holdings::data_bytes, "bytes of private memory");
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_leak_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("5.1.8.3-6/two-hundred-resizes", Level::should, "5.1.8.3-6",
+        "two hundred resizes leave nothing behind",
+        "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "
+        "resizes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 50, Between::events); });
+    add("5.1.8.3-6/two-hundred-empty-resizes", Level::should, "5.1.8.3-6",
+        "200 changes of buffers in which nothing is",
+        "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "
+        "resizes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 50, Between::nothing); });
+    add("5.1.8.3-6/eighty-resizes-on-the-way", Level::should, "5.1.8.3-6",
+        "80 buffers that are replaced before they are mapped",
+        "Behind the first attach after each of 80 resizes, the buffers are replaced once more. "
+        "Files, mappings and private memory of the testee are counted after 20, 40, 60 and 80.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 20, Between::swaps); });
+    add("5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", Level::should, "5.1.8.3-6",
+        "80 changes of buffers beside a CPU that has ended",
+        "One of three CPUs has had its end event; each attach gives its buffer all the same. Files "
+        "and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 20, Between::ends); });
+    add("5.1.8.3-6/eighty-changes-of-one-cpu", Level::should, "5.1.8.3-6",
+        "80 changes of one CPU's buffer",
+        "The buffer of one of four CPUs is replaced; each attach gives the others' again. Files "
+        "and mappings of the testee are counted after 20, 40, 60 and 80 changes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 20, Between::one_cpu); });
+    add("5.1.8.3-6/eighty-resizes-beside-a-refused-cpu", Level::should, "5.1.8.3-6",
+        "80 changes of buffers beside a CPU that is refused",
+        "One of three CPUs has version 2 at first; each attach gives its next buffer all the same. "
+        "Files and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
+        "None of them grows from each look to the next.",
+        [](Stage& stage) { return many_resizes(stage, 20, Between::refused); });
+}
+
+}  // namespace kmes::conformance
