@@ -121,6 +121,21 @@ CaseOutcome types(Stage& stage) {
     return stage.finish();
 }
 
+// An event of each type on CPU 0, one behind the other, and all of them once more.
+CaseOutcome emit_twice(Stage& stage, const std::vector<std::string>& types) {
+    stage.start();
+    for (int turn = 0; turn < 2; ++turn) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (const std::string& type : types)
+            stage.rings().emit(0,
+                               stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type));
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // For one that keeps types by a part of their bytes, or keeps only so many of them.
 CaseOutcome many_types(Stage& stage) {
     constexpr int kTypes = 3000;
@@ -136,17 +151,7 @@ CaseOutcome many_types(Stage& stage) {
         all.push_back((i % 2 == 0 ? "type." : std::string(70, 't')) + std::to_string(i));
     // More than 64 KiB of types together.
     for (int i = 0; i < 5; ++i) all.emplace_back(40'000, static_cast<char>('a' + i));
-    stage.start();
-    for (int turn = 0; turn < 2; ++turn) {
-        stage.wait_asleep();
-        stage.freeze();
-        for (const std::string& type : all)
-            stage.rings().emit(0,
-                               stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type));
-        stage.thaw();
-    }
-    stage.wait_asleep();
-    return stage.finish();
+    return emit_twice(stage, all);
 }
 
 // Of `length` bytes, which differ in one of them: in each, or in each `step`-th.
@@ -169,17 +174,7 @@ CaseOutcome types_alike(Stage& stage) {
         all.emplace_back(each.first);
         all.emplace_back(each.second);
     }
-    stage.start();
-    for (int turn = 0; turn < 2; ++turn) {
-        stage.wait_asleep();
-        stage.freeze();
-        for (const std::string& type : all)
-            stage.rings().emit(0,
-                               stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type));
-        stage.thaw();
-    }
-    stage.wait_asleep();
-    return stage.finish();
+    return emit_twice(stage, all);
 }
 
 CaseOutcome empty_payloads(Stage& stage) {

@@ -114,12 +114,6 @@ std::string most_added(const Holdings& first, const Holdings& last) {
 // CPUs alone is replaced.
 enum class Between { events, nothing, swaps, ends, refused, one_cpu };
 
-void refuse_one(Stage& stage) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(1);
-    stage.rings().write_metadata(buffer, 8, {{2, 0, 0, 0}});
-    stage.rings().history().set_fault(buffer, BufferFault::version, "version 2");
-}
-
 // Four looks at what the testee holds, `stretch` resizes apart. Of three resizes one grows, one
 // shrinks and one keeps the capacity: what is lost at each of one kind on each of two CPUs grows by
 // 32 pieces in fifty.
@@ -135,7 +129,7 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     setup.cpus = is_one_cpu ? 4 : beside_an_end ? 3 : 2;
     setup.capacity_bytes = capacity;
     stage.set_up(setup);
-    if (between == Between::refused) refuse_one(stage);
+    if (between == Between::refused) give_version_2(stage, 1);
     stage.start();
     if (between == Between::ends) stage.rings().emit(1, stage.rings().make_end());
     stage.wait_asleep();

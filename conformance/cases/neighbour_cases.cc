@@ -8,7 +8,6 @@
 #include <chrono>
 #include <memory>
 
-#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 #include "conformance/tracer/patience.h"
 
@@ -128,12 +127,6 @@ void set_up_three(Stage& stage) {
     stage.set_up(setup);
 }
 
-void refuse_next(Stage& stage) {
-    const BufferIndex next = stage.rings().history().present_buffer(kOver);
-    stage.rings().write_metadata(next, 8, bytes_of<std::uint32_t>(2));
-    stage.rings().history().set_fault(next, BufferFault::version, "version 2");
-}
-
 // The other two sleep on their new buffers, and are woken there. Who sleeps on an old one is not
 // nudged: all slept on buffers of their own when these were replaced.
 void expect_the_others(Stage& stage) {
@@ -161,7 +154,7 @@ void replace_all(Stage& stage, const std::function<void()>& before,
 }
 
 CaseOutcome one_next_refused(Stage& stage) {
-    replace_all(stage, [] {}, [&stage] { refuse_next(stage); });
+    replace_all(stage, [] {}, [&stage] { give_version_2(stage, kOver); });
     stage.wait_until([&stage] { return stage.has_refused(kOver); }, "CPU 1 to be refused");
     expect_the_others(stage);
     return stage.finish();

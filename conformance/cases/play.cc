@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "conformance/cases/forge.h"
 #include "conformance/stage/spin_watch.h"
 
 namespace kmes::conformance {
@@ -328,6 +329,12 @@ void give_time(Stage& stage, const std::function<bool()>& condition) {
     constexpr int kLooks = 40;
     constexpr std::uint64_t kLookEveryMs = 50;
     for (int look = 0; look < kLooks && !condition(); ++look) stage.let_run(kLookEveryMs);
+}
+
+void give_version_2(Stage& stage, std::uint32_t cpu) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
+    stage.rings().write_metadata(buffer, 8, bytes_of<std::uint32_t>(2));
+    stage.rings().history().set_fault(buffer, BufferFault::version, "version 2");
 }
 
 std::uint64_t read_kib(const std::string& path, const std::string& name) {

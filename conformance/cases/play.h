@@ -154,6 +154,9 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu);
 // has some time for.
 void give_time(Stage& stage, const std::function<bool()>& condition);
 
+// The present buffer of `cpu` has a version that nobody knows: who looks refuses it.
+void give_version_2(Stage& stage, std::uint32_t cpu);
+
 // The figure in KiB behind `name` in a file of /proc, in bytes.
 std::uint64_t read_kib(const std::string& path, const std::string& name);
 
