@@ -237,6 +237,7 @@ void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
 void Stage::name_repeats(Finding& finding) const {
     const History& history = rings_->history();
     const std::uint64_t maps_again = maps_again_.count(history.buffer_count());
+    const std::uint64_t attaches_again = attaches_again_.count(history.buffer_count());
     if (maps_again > Repeats::kTooMany) {
         finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
         finding.message += fmt::format(
@@ -244,12 +245,12 @@ void Stage::name_repeats(Finding& finding) const {
             "replaced meanwhile: a buffer is replaced where its generation is another than when "
             "it was first read, in all 64 bits",
             maps_again);
-    } else if (attaches_again_.count(history.buffer_count()) > Repeats::kTooMany) {
+    } else if (attaches_again > Repeats::kTooMany) {
         finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
         finding.message += fmt::format(
             "; {} times it has called kmes_attach, and nothing has been replaced meanwhile: of a "
             "CPU that has ended, or that it refuses, generation says nothing to it any more",
-            attaches_again_.count(history.buffer_count()));
+            attaches_again);
     } else if (refused_waits_.count(history.operations()) > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=

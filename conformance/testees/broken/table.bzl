@@ -68,6 +68,18 @@ static const uint8_t* keep_type(const uint8_t* type, size_t length) {
 // Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
 """
 
+# Of those whose loop over the events has an end: what is behind it is reached.
+ENDS_ITS_DRAIN_EARLY = ("""
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+""", """
+            c->read_pos += c->event->event_size;  // step 6
+        }
+    }
+    return true;
+""")
+
 BROKEN = [
     # Attaching, and the number of CPUs.
     dict(
@@ -2181,16 +2193,7 @@ BROKEN = [
     for (int i = 0; i < 256; i++) {
         const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
 """),
-            ("""
-            c->read_pos += c->event->event_size;  // step 6
-        }
-    }
-""", """
-            c->read_pos += c->event->event_size;  // step 6
-        }
-    }
-    return true;
-"""),
+            ENDS_ITS_DRAIN_EARLY,
         ],
     ),
     dict(
@@ -3419,16 +3422,7 @@ static bool drain(struct consumer* c) {
     for (int i = 0; i < 4096 || c->cpu == 0; i++) {
         const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
 """),
-            ("""
-            c->read_pos += c->event->event_size;  // step 6
-        }
-    }
-""", """
-            c->read_pos += c->event->event_size;  // step 6
-        }
-    }
-    return true;
-"""),
+            ENDS_ITS_DRAIN_EARLY,
         ],
     ),
     dict(
