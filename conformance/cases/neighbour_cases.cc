@@ -120,13 +120,6 @@ constexpr std::uint32_t kOver = 1;  // CPUs before it and behind it in each roun
 constexpr std::uint64_t kCapacity = 1 << 18;
 constexpr std::uint64_t kUnread = 3000;  // more than is delivered in one go, less than the ring
 
-void set_up_three(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    setup.capacity_bytes = kCapacity;
-    stage.set_up(setup);
-}
-
 // The other two sleep on their new buffers, and are woken there. Who sleeps on an old one is not
 // nudged: all slept on buffers of their own when these were replaced.
 void expect_the_others(Stage& stage) {
@@ -140,7 +133,7 @@ void expect_the_others(Stage& stage) {
 // `before` is done while the consumer stands still; then all buffers are replaced at once.
 void replace_all(Stage& stage, const std::function<void()>& before,
                  const std::function<void()>& behind) {
-    set_up_three(stage);
+    set_up_cpus(stage, kCpus, kCapacity);
     stage.start();
     stage.set_nudging(false);
     stage.wait_asleep();

@@ -49,10 +49,15 @@ void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_byte
     }
 }
 
-void set_up_cpus(Stage& stage, std::uint32_t cpus) {
+void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes) {
     RingsSetup setup = stage.default_setup();
     setup.cpus = cpus;
+    setup.capacity_bytes = capacity_bytes;
     stage.set_up(setup);
+}
+
+void set_up_cpus(Stage& stage, std::uint32_t cpus) {
+    set_up_cpus(stage, cpus, stage.default_setup().capacity_bytes);
 }
 
 void set_up_one_cpu(Stage& stage) {
@@ -60,10 +65,7 @@ void set_up_one_cpu(Stage& stage) {
 }
 
 void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.capacity_bytes = capacity_bytes;
-    stage.set_up(setup);
+    set_up_cpus(stage, 1, capacity_bytes);
 }
 
 void end_cpu(Stage& stage, std::uint32_t cpu) {

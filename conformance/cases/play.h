@@ -83,6 +83,7 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
 // The rings as the command line says, with so many CPUs, or with one only. Before anything else.
 void set_up_cpus(Stage& stage, std::uint32_t cpus);
+void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes);
 void set_up_one_cpu(Stage& stage);
 void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes);
 

@@ -37,12 +37,9 @@ void change_on_the_way(Stage& stage, std::uint32_t seen, std::uint64_t next_byte
 
 CaseOutcome changed_on_the_way_to_another(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 3;
-    setup.capacity_bytes = 4 * small;
-    stage.set_up(setup);
+    set_up_cpus(stage, 3, 4 * small);
     stage.start();
-    for (std::uint32_t seen = 0; seen < setup.cpus; ++seen) {
+    for (std::uint32_t seen = 0; seen < stage.cpus(); ++seen) {
         // It is proven to read these buffers, and not only to have them.
         stage.wait_asleep();
         emit_everywhere(stage, 1, 100);
@@ -70,10 +67,7 @@ void leave_unread(Stage& stage, const std::vector<std::uint32_t>& cpus) {
 }
 
 CaseOutcome thousands_unread_on_any_cpu(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 3;
-    setup.capacity_bytes = std::uint64_t{256} << 10;
-    stage.set_up(setup);
+    set_up_cpus(stage, 3, std::uint64_t{256} << 10);
     stage.start();
     leave_unread(stage, {1});
     leave_unread(stage, {0, 2});

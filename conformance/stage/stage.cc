@@ -252,7 +252,6 @@ void Stage::on(const Mapped& event) {
         else
             maps_again_.note(rings_->history().buffer_count());
         mapped_[buffer] = event.mapping.id;
-        mapped_by_[buffer] = event.tid;
         makers_[event.mapping.id] = event.tid;
         round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
         record_accesses_of(event.mapping);

@@ -343,7 +343,6 @@ class Stage {
     std::map<BufferId, BufferIndex> served_back_;
     std::map<BufferIndex, MappingId> mapped_;
     std::set<BufferIndex> ever_mapped_;
-    std::map<BufferIndex, pid_t> mapped_by_;
     std::map<MappingId, pid_t> makers_;  // of mappings
     std::map<pid_t, Wait> waiting_;
     std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge

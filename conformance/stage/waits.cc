@@ -99,7 +99,7 @@ bool Stage::dozes(BufferIndex buffer) const {
         const Wait& wait = entry.second;
         return wait.wait.limit != TimeLimit::kNone &&
                wait.begun_operation >= rings_->history().operations() &&
-               (long_enough || mapped_by_.at(buffer) == entry.first);
+               (long_enough || makers_.at(mapped_.at(buffer)) == entry.first);
     });
 }
 
