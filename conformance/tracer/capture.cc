@@ -61,8 +61,8 @@ uint64_t CaptureFile::unread_bytes() const {
     return size > read_up_to_ ? size - read_up_to_ : 0;
 }
 
-std::string CaptureFile::read_new() {
-    std::string text(unread_bytes(), '\0');
+std::string CaptureFile::read_new(uint64_t limit_bytes) {
+    std::string text(std::min(unread_bytes(), limit_bytes), '\0');
     size_t done = 0;
     while (done < text.size()) {
         const ssize_t got = pread(fd_, text.data() + done, text.size() - done,
@@ -73,12 +73,30 @@ std::string CaptureFile::read_new() {
     }
     text.resize(done);
     read_up_to_ += done;
-    if (read_up_to_ - freed_up_to_ >= kFreeAtBytes) {
-        fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(freed_up_to_),
-                  static_cast<off_t>(read_up_to_ - freed_up_to_));
-        freed_up_to_ = read_up_to_;
-    }
+    free_what_is_read();
     return text;
+}
+
+void CaptureFile::skip_new(uint64_t bytes) {
+    read_up_to_ += std::min(unread_bytes(), bytes);
+    free_what_is_read();
+}
+
+void CaptureFile::free_what_is_read() {
+    if (read_up_to_ - freed_up_to_ < kFreeAtBytes) return;
+    fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(freed_up_to_),
+              static_cast<off_t>(read_up_to_ - freed_up_to_));
+    freed_up_to_ = read_up_to_;
+}
+
+void BoundedText::take(CaptureFile& file) {
+    append(file.read_new(half_bytes_ - std::min(half_bytes_, first_.size())));
+    if (const uint64_t unread = file.unread_bytes(); unread > half_bytes_) {
+        file.skip_new(unread - half_bytes_);
+        left_out_bytes_ += last_.size() + (unread - half_bytes_);
+        last_.clear();
+    }
+    append(file.read_new(half_bytes_));
 }
 
 void BoundedText::append(const std::string& text) {

@@ -28,10 +28,14 @@ class CaptureFile {
     bool is(const FileIdentity& identity) const;
     // Bytes written and not read yet.
     uint64_t unread_bytes() const;
-    // All of them; their memory is freed.
-    std::string read_new();
+    // The first of them, up to `limit_bytes`; their memory is freed.
+    std::string read_new(uint64_t limit_bytes = UINT64_MAX);
+    // Passes over the first of them; their memory is freed.
+    void skip_new(uint64_t bytes);
 
   private:
+    void free_what_is_read();
+
     int fd_ = -1;
     uint64_t read_up_to_ = 0;
     uint64_t freed_up_to_ = 0;
@@ -41,10 +45,14 @@ class CaptureFile {
 class BoundedText {
   public:
     explicit BoundedText(size_t limit_bytes) : half_bytes_(limit_bytes / 2) {}
-    void append(const std::string& text);
+    // All that is new in the file. What is not kept is not read either: a testee may write faster
+    // than anybody reads.
+    void take(CaptureFile& file);
     std::string text() const;
 
   private:
+    void append(const std::string& text);
+
     size_t half_bytes_;
     std::string first_;
     std::string last_;

@@ -437,7 +437,7 @@ void Tracer::Engine::release(pid_t tid) {
 
 void Tracer::Engine::pump_output() {
     for (int i = 0; i < 2; ++i) {
-        if (output_files_[i]) output_texts_[i].append(output_files_[i]->read_new());
+        if (output_files_[i]) output_texts_[i].take(*output_files_[i]);
     }
 }
 
