@@ -386,7 +386,9 @@ class Stage {
     // buffers that are mapped once more.
     TimePoint last_work_;
     std::uint64_t operations_seen_ = 0;  // when last_change_ was last looked at
-    TimePoint looked_at_;
+    std::uint64_t accesses_seen_ = 0;    // accesses_recorded_ at the last look
+    TimePoint last_look_;                // the last look itself
+    TimePoint change_at_look_;           // last_change_ at the last look
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
     TimePoint idle_since_;  // last_work_ when the next two were set back

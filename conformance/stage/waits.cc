@@ -158,6 +158,12 @@ Stage::Quiet Stage::look_for_quiet() {
     const std::uint64_t operations = rings_->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) note_work();
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
+    // Each access that is only written down ends a wait of the runner: a look at all threads behind
+    // each took ten times as long as the access.
+    if (std::exchange(accesses_seen_, accesses_recorded_) != accesses_recorded_ &&
+        Clock::now() - last_look_ < kLookEvery)
+        return Quiet::no;
+    last_look_ = Clock::now();
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.
     read_report();
@@ -170,11 +176,11 @@ Stage::Quiet Stage::look_for_quiet() {
         !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
         std::all_of(inspection.threads.begin(), inspection.threads.end(), rests);
     const TimePoint now = Clock::now();
-    if (looked_at_ != last_change_) {
+    if (change_at_look_ != last_change_) {
         looks_ = quiet_looks_ = 0;
         processor_time_before_ = processor_time().value_or(Clock::duration{});
     }
-    looked_at_ = last_change_;
+    change_at_look_ = last_change_;
     if (now - last_change_ < kLookEvery) return Quiet::no;
     if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
     // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
