@@ -13,7 +13,7 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamples = 2;     // of each consumer
+constexpr int kSamples = 1;     // of each consumer
 constexpr int kCasesAlone = 3;  // of each sample
 
 // What happens there depends on who is quicker, the producer or the consumer: a right consumer
