@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// What can be said before the first case: whether the program can be started and traced, and how
+// its accesses are stopped at.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "conformance/stage/stage.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Why `path` cannot be started; empty if it can, as far as one can see from outside.
+std::string why_not_startable(const std::string& path) {
+    struct stat status{};
+    if (stat(path.c_str(), &status) != 0) return strerror(errno);
+    if (S_ISDIR(status.st_mode)) return "it is a folder";
+    if (access(path.c_str(), X_OK) != 0) return "it is not executable (chmod +x)";
+    return "";
+}
+
+// As execvp would find it.
+std::string why_no_program(const std::string& name) {
+    if (name.find('/') != std::string::npos) {
+        const std::string why = why_not_startable(name);
+        return why.empty() ? "" : fmt::format("{}: {}", name, why);
+    }
+    const char* path = getenv("PATH");
+    const std::string folders = path ? path : "/bin:/usr/bin";
+    for (std::size_t begin = 0; begin <= folders.size();) {
+        const std::size_t end = std::min(folders.find(':', begin), folders.size());
+        const std::string folder = folders.substr(begin, end - begin);
+        if (why_not_startable((folder.empty() ? "." : folder) + "/" + name).empty()) return "";
+        begin = end + 1;
+    }
+    if (why_not_startable("./" + name).empty())
+        return fmt::format("{}: not in PATH; the one in this folder is ./{}", name, name);
+    return fmt::format("{}: not in PATH, and no file of this folder", name);
+}
+
+}  // namespace
+
+std::string describe_stepper(const StageSettings& settings) {
+    constexpr int kLooksAtMost = 200;
+    std::string reason;
+    Case first_look;
+    first_look.id = "first-look";
+    first_look.run = [&reason](Stage& stage) {
+        RingsSetup setup = stage.default_setup();
+        setup.cpus = 1;
+        stage.set_up(setup);
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            stage.guard_mapping(mapped, Stage::Guarded::metadata);
+            reason = stage.tracer().stepping_reason();
+        });
+        stage.start();
+        for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.let_run(10);
+        return CaseOutcome{Verdict::pass, "", "", ""};
+    };
+    StageSettings alone = settings;
+    alone.debug = false;
+    alone.debugger = nullptr;
+    run_on_stage(first_look, alone);
+    return reason.empty() ? "not known: the testee mapped no buffer in a first look" : reason;
+}
+
+std::string check_set_up(const StageSettings& settings) {
+    if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
+    if (std::string why = why_no_program(settings.testee.front()); !why.empty()) return why;
+    if (std::string why = why_not_traceable(); !why.empty()) return why;
+    if (!settings.device.empty()) return why_no_device(settings.device);
+    return "";
+}
+
+}  // namespace kmes::conformance
