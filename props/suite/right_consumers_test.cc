@@ -12,7 +12,7 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamples = 4;
+constexpr int kSamples = 3;
 constexpr std::size_t kParts = 4;
 
 std::vector<std::string> part_of_the_cases(std::size_t part) {
