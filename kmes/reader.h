@@ -154,7 +154,8 @@ bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
 
 /*
  * Sleeps until there may be something new, for at most timeout_ns (KMES_NO_TIMEOUT: for ever).
- * 1: look again; -ETIMEDOUT; -EINTR. Call it when a read said KMES_READ_EMPTY (5.1.8.2). Where a
+ * 1: look again; -ETIMEDOUT; -EINTR; -EBADMSG for a reader that corrupt content has stopped
+ * (stop_on_corrupt). Call it when a read said KMES_READ_EMPTY (5.1.8.2). Where a
  * producer in userspace may crash, give a time limit (E25).
  */
 int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns);

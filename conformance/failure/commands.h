@@ -36,8 +36,8 @@ struct FailureTools {
 };
 
 // The oracle's findings from the file's histories, without a testee, and whether they are those
-// that the file has. Status: 0 nothing is wrong, 1 something is, 2 the file cannot be read as one,
-// 3 it cannot be opened or printed.
+// that the file has. Status: 0 nothing is wrong, 1 something is, 2 the file cannot be opened, or
+// read as one, 3 the result cannot be printed.
 int judge_command(const std::string& path, const FailureTools& tools);
 
 struct ReplayOptions {

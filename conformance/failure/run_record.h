@@ -31,7 +31,7 @@ struct RunRecord {
     std::vector<Finding> driver_findings;
     std::vector<Finding> findings;  // all, in order of weight: the first is the verdict
     Timeline timeline;
-    std::string standard_error;  // of the testee, its end
+    std::string standard_error;  // of the testee, its beginning and its end
 };
 
 }  // namespace kmes::conformance

@@ -92,7 +92,7 @@ int run_judge(const std::vector<std::string>& arguments, const Surroundings& aro
     FileCommand command("judge", "Judges a kept failure again, without a testee.");
     command.app.footer(
         "Exit status: 0 nothing is wrong in it; 1 something is; 2 bad usage or a bad "
-        "file; 3 it\ncannot be read or printed.");
+        "file; 3 the\nresult cannot be printed.");
     if (const auto status = command.parse(arguments, false, around)) return *status;
     return judge_command(command.file, tools_of(around));
 }
@@ -106,7 +106,8 @@ int run_replay(const std::vector<std::string>& arguments, const Surroundings& ar
     command.app.footer(
         "Behind -- may stand another program than the file's. Exit status: 0 it "
         "passes now; 1 it\nfails; 2 bad usage or a bad file; 3 the suite or its "
-        "set-up failed; 4 inconclusive.");
+        "set-up failed; 4 inconclusive or "
+        "unsupported.");
     if (const auto status = command.parse(arguments, true, around)) return *status;
     ReplayOptions options;
     options.testee = command.words.program;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //
 // The memory of a buffer: its layout, its seals, and what it refuses. What another process may do
-// to it is in memory_process_test.cc.
+// to it is in process_test.cc.
 #include "kmes/user/memory.h"
 
 #include <fcntl.h>

@@ -8,7 +8,8 @@
 // use its Producer nor destroy it, but execute another program or _exit.
 //
 // Every call that can fail returns 0 or a negative error number, as the core does, but for the
-// constructor and serve(), which throw std::system_error with one line that says what is wrong.
+// constructor, serve() and retire(), which throw std::system_error with one line that says what is
+// wrong.
 //
 //   constructor      registry_available          resize             retire
 //       |                    |                      |                  |
@@ -167,7 +168,8 @@ class Producer {
 
     // -- Configuration. From any thread; not from a signal handler. -----------------------------
     //
-    // All of them: -EBUSY where this thread is inside an emission (a reservation is open).
+    // All that return an int: -EBUSY where this thread is inside an emission (a reservation is
+    // open; retire() throws it), -ESHUTDOWN after retire().
 
     // 5.1.2: the registry is there and says `capacity_bytes`. Makes the rings and moves the boot
     // events into them. -EINVAL: the value was refused, and the rings have the default size;

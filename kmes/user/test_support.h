@@ -77,7 +77,7 @@ class InProcessReader {
     int open_error_ = 0;
 };
 
-// This program again, as `kmes_child ROLE arguments...` (child.h), with KMES_SOCKET set to
+// This program again, as `kmes_child ROLE arguments...` (process_test.cc), with KMES_SOCKET set to
 // `socket`. Its standard output is read to its end by finish().
 class Child {
   public:

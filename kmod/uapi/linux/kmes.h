@@ -28,7 +28,8 @@ struct kmes_ioctl_attach {
 
 /*
  * kmes_emit (1090). CAP_AUDIT_WRITE, else EPERM. EINVAL: type_len 0, or no UTF-8; ENOSPC: over 50 %
- * of the capacity, or over MaxEventSize; EFAULT; EBUSY: the producer of this CPU has ended.
+ * of the capacity, or over MaxEventSize; EFAULT; EBUSY: this CPU has no producer
+ * (it came after the module), or its producer has ended; ENOMEM: no memory to stage the event.
  */
 struct kmes_ioctl_emit {
     __u64 type_address;
