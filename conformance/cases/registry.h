@@ -41,6 +41,7 @@ struct Case {
     std::string_view expectation;  // what a right testee does
     CaseFunction run;
     Demand demand = Demand::always;
+    double explore_share = 0;  // of an explored case: of the seconds of a run of all of them
 };
 
 // Every case, in the order in which they run. Defined in conformance/cases.
@@ -55,7 +56,9 @@ std::string check_cases(const std::vector<Case>& cases);
 struct ExploreSettings {
     bool on = true;
     double seconds = 30;  // --explore quick
-    bool deep = false;    // pairs of points and random schedules without an end before the limit
+    bool deep = false;    // every access to the data, and thousands of schedules of several moves
+    // SECONDS: schedules of several moves for as long as there is time.
+    bool to_the_limit = false;
 };
 
 // The way in which single accesses of the testee are stopped at (--stepper).

@@ -29,6 +29,7 @@ using SearchClock = std::chrono::steady_clock;
 // Beyond the single moves: schedules of several moves, as many as these at most.
 constexpr std::uint64_t kSeveralQuick = 250;
 constexpr std::uint64_t kSeveralDeep = 20000;
+constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
 constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
@@ -135,7 +136,9 @@ class Search {
         settings_.record_accesses = false;
         settings_.record_timeline = false;
         seconds_ = settings.explore.seconds * share;
-        several_at_most_ = settings.explore.deep ? kSeveralDeep : kSeveralQuick;
+        several_at_most_ = settings.explore.deep           ? kSeveralDeep
+                           : settings.explore.to_the_limit ? kSeveralToTheLimit
+                                                           : kSeveralQuick;
     }
 
     CaseOutcome run() {
@@ -147,12 +150,15 @@ class Search {
         }
         if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
         has_several_threads_ = has_several_threads(baseline.trace);
+        const bool is_deep = settings_.explore.deep;
         points_ = points_of(baseline.trace, scenario_.first_explored_phase,
-                            settings_.explore.deep || scenario_.tears);
+                            is_deep           ? Density::all
+                            : scenario_.tears ? Density::all_data
+                                              : Density::thinned);
         if (points_.empty())
             return CaseOutcome{Verdict::inconclusive, "",
                                "no access of the testee to its buffers was seen", ""};
-        singles_ = moves_at(points_, scenario_, has_several_threads_);
+        singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
         begin_ = SearchClock::now();
         run_workers();
         return conclude(baseline.trace.size());
@@ -259,7 +265,7 @@ class Search {
         std::size_t at = branches_.size();
         if (at >= kBranchesKept) at = random_() % branches_seen_;
         if (at >= kBranchesKept) return;
-        Branch branch{move, points_of({found + 1, trace.end()}, 0, false)};
+        Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
         if (branch.points.empty()) return;
         if (at == branches_.size()) branches_.emplace_back();
         branches_[at] = std::move(branch);
@@ -350,6 +356,10 @@ class Search {
 CaseOutcome explore(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
                     double share) {
     if (settings.schedule) return play_schedule(the_case, settings, scenario, *settings.schedule);
+    // One person looks at one testee: the play as it is.
+    if (settings.debug)
+        return play_schedule(the_case, settings, scenario,
+                             {std::string(scenario.name), settings.seed, {}});
     return Search(the_case, settings, scenario, share).run();
 }
 

@@ -92,7 +92,7 @@ std::vector<Move> tears_at(const std::vector<AccessPoint>& points) {
 }  // namespace
 
 std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::uint32_t first_phase,
-                                   bool all_data) {
+                                   Density density) {
     std::map<AccessPoint, std::uint64_t> count;
     for (const TraceEntry& entry : trace) ++count[without_occurrence(entry.point)];
     std::vector<AccessPoint> points;
@@ -101,10 +101,10 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
         const AccessPoint& point = entry.point;
         if (point.phase < first_phase || is_static_field(point)) continue;
         const bool is_telling =
-            point.occurrence <= kFirstOccurrences ||
+            density == Density::all || point.occurrence <= kFirstOccurrences ||
             point.occurrence + kLastOccurrences > count[without_occurrence(point)];
         if (!is_telling) continue;
-        if (is_data(point) && !all_data) {
+        if (is_data(point) && density == Density::thinned) {
             run_of_data.push_back(point);
             continue;
         }
@@ -119,12 +119,12 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
 constexpr Choice kElsewhere[] = {{Action::emit, 1, true}, {Action::lap_part, 1, true}};
 
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
-                           bool has_several_threads) {
+                           bool has_several_threads, bool everywhere) {
     if (scenario.tears) return tears_at(points);
     std::vector<Move> moves;
     const auto add = [&](const Choice& choice) {
         for (const AccessPoint& point : points) {
-            if (!is_data(point) || choice.at_data)
+            if (!is_data(point) || choice.at_data || everywhere)
                 moves.push_back({point, choice.action, choice.parameter});
         }
     };

@@ -13,15 +13,19 @@
 
 namespace kmes::conformance {
 
-// The points of a trace in the order in which they came. An access that comes again and again at
-// one place (a spin) is taken the first three times and the last two. `all_data`: every access to
-// the data; without it long runs of them are thinned out.
-std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::uint32_t first_phase,
-                                   bool all_data);
+// Which accesses are points. One that comes again and again at one place (a spin) is one the first
+// three times and the last two, and long runs of accesses to the data are thinned out; or only the
+// former; or every access is a point.
+enum class Density { thinned, all_data, all };
 
-// Every move at every point: the most telling actions at all points first.
+// The points of a trace in the order in which they came.
+std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::uint32_t first_phase,
+                                   Density density);
+
+// Every move at every point: the most telling actions at all points first. At an access to the data
+// those that overwrite, which is what can be told apart there; `everywhere`: all.
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
-                           bool has_several_threads);
+                           bool has_several_threads, bool everywhere = false);
 
 // A move at random, at one of these points.
 Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,

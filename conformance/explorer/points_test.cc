@@ -31,7 +31,7 @@ TraceEntry access(std::uint64_t offset, std::uint64_t occurrence, std::uint32_t 
 TEST(Points, AreTheAccessesInOrder) {
     const std::vector<TraceEntry> trace{access(kWritePos, 1), access(kTailPos, 1),
                                         access(kWritePos, 2)};
-    const std::vector<AccessPoint> points = points_of(trace, 0, true);
+    const std::vector<AccessPoint> points = points_of(trace, 0, Density::all_data);
     ASSERT_EQ(points.size(), 3u);
     EXPECT_EQ(points[0], trace[0].point);
     EXPECT_EQ(points[1], trace[1].point);
@@ -42,15 +42,16 @@ TEST(Points, OfASpinAreItsFirstLooksAndItsLast) {
     std::vector<TraceEntry> trace;
     for (std::uint64_t i = 1; i <= 1000; ++i) trace.push_back(access(kWritePos, i));
     std::set<std::uint64_t> occurrences;
-    for (const AccessPoint& point : points_of(trace, 0, true)) occurrences.insert(point.occurrence);
+    for (const AccessPoint& point : points_of(trace, 0, Density::all_data))
+        occurrences.insert(point.occurrence);
     EXPECT_EQ(occurrences, (std::set<std::uint64_t>{1, 2, 3, 999, 1000}));
 }
 
 TEST(Points, LeaveOutEarlierPhasesAndStaticFields) {
     const std::vector<TraceEntry> trace{access(0, 1), access(16, 1), access(kWritePos, 1),
                                         access(kWritePos, 1, 8, 1)};
-    EXPECT_EQ(points_of(trace, 0, true).size(), 2u);
-    const std::vector<AccessPoint> later = points_of(trace, 1, true);
+    EXPECT_EQ(points_of(trace, 0, Density::all_data).size(), 2u);
+    const std::vector<AccessPoint> later = points_of(trace, 1, Density::all_data);
     ASSERT_EQ(later.size(), 1u);
     EXPECT_EQ(later[0].phase, 1u);
 }
@@ -59,8 +60,8 @@ TEST(Points, ThinOutLongRunsOfDataButKeepTheirEnds) {
     std::vector<TraceEntry> trace{access(kWritePos, 1)};
     for (std::uint64_t i = 0; i < 500; ++i) trace.push_back(access(4096 + 8 * i, 1));
     trace.push_back(access(kTailPos, 1));
-    EXPECT_EQ(points_of(trace, 0, true).size(), 502u);
-    const std::vector<AccessPoint> thinned = points_of(trace, 0, false);
+    EXPECT_EQ(points_of(trace, 0, Density::all_data).size(), 502u);
+    const std::vector<AccessPoint> thinned = points_of(trace, 0, Density::thinned);
     EXPECT_LT(thinned.size(), 40u);
     const auto has = [&thinned](std::uint64_t offset) {
         return std::any_of(thinned.begin(), thinned.end(), [offset](const AccessPoint& point) {

@@ -144,12 +144,23 @@ CaseOutcome play(const Case& the_case, const StageSettings& settings, std::uint6
     const Schedule schedule{"soak", seed, {}};
     StageSettings own = settings;
     own.seed = seed;
+    own.schedule = schedule;  // what `replay` plays
     own.cpus = scenario.cpus;
     own.capacity_bytes = scenario.capacity_bytes;
     Case one = the_case;
     std::vector<TraceEntry> trace;  // nobody looks at it
     one.run = [&](Stage& stage) { return Player(stage, scenario, schedule, trace).play(); };
     return run_on_stage(one, own);
+}
+
+// The play that failed once more, with everything told; where it passes now, what was told of it.
+CaseOutcome told(const Case& the_case, const StageSettings& settings, std::uint64_t seed,
+                 CaseOutcome outcome) {
+    StageSettings again = settings;
+    again.record_timeline = true;
+    again.record_accesses = true;
+    CaseOutcome second = play(the_case, again, seed);
+    return second.verdict == outcome.verdict ? second : outcome;
 }
 
 }  // namespace
@@ -169,6 +180,8 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
         ++plays;
         if (outcome.verdict == Verdict::inconclusive) ++not_shown;
         if (outcome.verdict == Verdict::fail || outcome.verdict == Verdict::suite_error) {
+            if (outcome.verdict == Verdict::fail)
+                outcome = told(the_case, settings, seed, std::move(outcome));
             outcome.message =
                 fmt::format("play {} (--seed {} begins with it): {}", plays, seed, outcome.message);
             return outcome;

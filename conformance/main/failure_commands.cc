@@ -28,6 +28,7 @@ FailureTools tools_of(const Surroundings& around) {
         .error = around.error,
         .command = around.command,
         .stop = around.stop,
+        .describe = around.describe_move,
         .picture = [picture](const RunRecord& record) { return draw(record.timeline, picture); }};
 }
 

@@ -12,6 +12,7 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
+#include "conformance/explorer/player.h"
 #include "conformance/main/clauses_command.h"
 #include "conformance/main/console_debugger.h"
 #include "conformance/main/failure_commands.h"
@@ -77,6 +78,7 @@ int main(int argument_count, char** arguments) {
         .stop = watch_interrupts(),
         .commands = commands,
         .describe_stepper = describe_stepper,
+        .describe_move = [](const Move& move) { return describe(move); },
         .debugger = &debugger,
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},

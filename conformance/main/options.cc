@@ -323,6 +323,7 @@ std::optional<ExploreSettings> parse_explore(const std::string& text) {
     const auto seconds = parse_number(text, kLeastSeconds, kMostSeconds);
     if (!seconds) return std::nullopt;
     settings.seconds = *seconds;
+    settings.to_the_limit = true;
     return settings;
 }
 

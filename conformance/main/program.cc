@@ -96,6 +96,13 @@ StageSettings settings_of(const Options& options, const Surroundings& around) {
     return settings;
 }
 
+// The seconds that somebody has named are for the cases that they have selected.
+double seconds_for(const ExploreSettings& explore, const std::vector<const Case*>& cases) {
+    double share = 0;
+    for (const Case* each : cases) share += each->explore_share;
+    return explore.to_the_limit && share > 0 ? explore.seconds / share : explore.seconds;
+}
+
 // One run of the selected cases.
 class Run {
   public:
@@ -105,6 +112,7 @@ class Run {
           cases_(std::move(cases)),
           pictures_(around, picture_options(options, around), options.verbose),
           settings_(settings_of(options, around)) {
+        settings_.explore.seconds = seconds_for(settings_.explore, cases_);
         report_.testee = options.testee;
         report_.cpus = options.cpus;
         report_.capacity_bytes = options.capacity_bytes;

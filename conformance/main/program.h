@@ -46,6 +46,8 @@ struct Surroundings {
     std::vector<Command> commands = {};
     // How single accesses will be stopped at, and why so; empty: nothing is said.
     std::function<std::string(const StageSettings&)> describe_stepper = nullptr;
+    // A move of a schedule in the words of the explorer; empty: in names and figures.
+    std::function<std::string(const Move&)> describe_move = nullptr;
     // Who is asked in a run with --debug.
     Debugger* debugger = nullptr;
 };

@@ -273,7 +273,7 @@ TEST(Program, SaysHowItStepsAndHowMuchItExplored) {
     EXPECT_EQ(shell.test(), 0);
     EXPECT_THAT(shell.out.str(), HasSubstr("\nstepper: guards: they work\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("  1840 schedules in 12.4 s\n"));
-    EXPECT_THAT(shell.out.str(), HasSubstr("  1 schedule in 0.2 s, all of them\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  1 schedule in 0.2 s, every single move\n"));
     EXPECT_EQ(shell.test({"--report", "json"}), 0);
     const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
     EXPECT_EQ(parsed["stepper"], "guards: they work");

@@ -75,6 +75,27 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
                        printable(pattern), list_ids(nearest_ids(cases, pattern)));
 }
 
+bool asks(const StageSettings& settings, Demand demand) {
+    return (demand == Demand::soak && settings.soak_seconds > 0) ||
+           (demand == Demand::shared && settings.shared);
+}
+
+// An option that asks for cases which the level leaves out, all of them.
+std::string contradiction(const std::vector<Case>& cases, const StageSettings& settings,
+                          Level level) {
+    for (const Demand demand : {Demand::shared, Demand::soak}) {
+        const Case* lowest = nullptr;
+        for (const Case& each : cases) {
+            if (each.demand == demand && (lowest == nullptr || each.level < lowest->level))
+                lowest = &each;
+        }
+        if (!asks(settings, demand) || lowest == nullptr || lowest->level <= level) continue;
+        return fmt::format("{} asks for cases of the level {}, which --level {} leaves out",
+                           asks_for(demand), level_name(lowest->level), level_name(level));
+    }
+    return "";
+}
+
 }  // namespace
 
 Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
@@ -97,6 +118,8 @@ Selection select_cases(const std::vector<Case>& cases, const std::vector<std::st
         const std::string& pattern = patterns[static_cast<std::size_t>(unused - used.begin())];
         selection.error = no_match(cases, pattern, level);
     }
+    if (selection.error.empty() && settings != nullptr)
+        selection.error = contradiction(cases, *settings, level);
     return selection;
 }
 

@@ -46,7 +46,7 @@ std::string explored_text(const CaseResult& result) {
         return fmt::format("  nothing to explore: {}", printable(result.message));
     return fmt::format("  {} schedule{} in {:.1f} s{}", explored.schedules,
                        explored.schedules == 1 ? "" : "s", explored.seconds,
-                       explored.whole ? ", all of them" : "");
+                       explored.whole ? ", every single move" : "");
 }
 
 std::string count_text(std::uint64_t count, std::string_view name) {
