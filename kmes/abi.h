@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The binary interface: the mapped region (5.1.5, 5.1.6) and the event header (event-model.md).
+ * The binary interface: the mapped region (5.1.5, 5.1.6), the event header (docs/event-model.md).
  * The only file that knows an offset; every row of the specification is asserted below.
  *
  * Protocol code never dereferences the metadata structure. It binds a `struct kmes_fields` to a
@@ -29,7 +29,7 @@
 #define KMES_CAPACITY_MIN_BYTES 256ull
 #define KMES_CAPACITY_MAX_BYTES (1ull << 31)
 
-/* What the configuration above the core takes (event-model.md, Configuration). */
+/* What the configuration above the core takes (docs/event-model.md, Configuration). */
 #define KMES_CONFIG_CAPACITY_MIN_BYTES (64ull << 10)
 #define KMES_CONFIG_CAPACITY_MAX_BYTES (256ull << 20)
 #define KMES_CONFIG_CAPACITY_DEFAULT_BYTES (4ull << 20)
@@ -37,7 +37,7 @@
 #define KMES_CONFIG_EVENT_MAX_BYTES (4ull << 20)
 #define KMES_CONFIG_EVENT_DEFAULT_BYTES (64ull << 10)
 
-/* event-model.md, Event header. */
+/* docs/event-model.md, Event header. */
 #define KMES_EVENT_FIXED_BYTES 29u
 #define KMES_EVENT_MIN_BYTES 30u /* the fixed part and a type of one byte */
 
@@ -46,7 +46,7 @@
 #define KMES_ORIGIN_KACS 2u
 #define KMES_ORIGIN_LCS 3u
 
-/* event-model.md, Calls. */
+/* docs/event-model.md, Calls. */
 #define KMES_SYSCALL_EMIT 1090
 #define KMES_SYSCALL_ATTACH 1091
 #define KMES_SYSCALL_EMIT_BATCH 1092
@@ -115,7 +115,7 @@ KMES_ASSERT_FIELD(kmes_metadata_v1, futex_counter, 128,  4);
 KMES_ASSERT_FIELD(kmes_metadata_v1, need_wake,     132,  1);
 KMES_ASSERT_FIELD(kmes_metadata_v1, reserved3,     133, 59);
 KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 4096, "5.1.5: one page of 4096 bytes");
-/* event-model.md, Event header */
+/* docs/event-model.md, Event header */
 KMES_ASSERT_FIELD(kmes_event_header, event_size,     0,  4);
 KMES_ASSERT_FIELD(kmes_event_header, header_size,    4,  4);
 KMES_ASSERT_FIELD(kmes_event_header, timestamp,      8,  8);
@@ -124,7 +124,7 @@ KMES_ASSERT_FIELD(kmes_event_header, cpu_id,        24,  2);
 KMES_ASSERT_FIELD(kmes_event_header, origin_class,  26,  1);
 KMES_ASSERT_FIELD(kmes_event_header, type_len,      27,  2);
 KMES_STATIC_ASSERT(sizeof(struct kmes_event_header) == 29, "the type begins at byte 29");
-/* event-model.md, Calls */
+/* docs/event-model.md, Calls */
 KMES_ASSERT_FIELD(kmes_emit_entry, type,             0,  8);
 KMES_ASSERT_FIELD(kmes_emit_entry, type_len,         8,  2);
 KMES_ASSERT_FIELD(kmes_emit_entry, payload,         16,  8);

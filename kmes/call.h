@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The emit calls, kmes_emit (1090) and kmes_emit_batch (1092), as whoever serves them does them
- * (event-model.md, Calls): a kernel module, the socket of a producer in userspace. What lies behind
- * the pointers of a call is the caller's memory: it can be fetched, the fetch can fail or take
- * long, and a second one can give other bytes. So nothing is fetched twice, nothing before its
+ * (docs/event-model.md, Calls): a kernel module, the socket of a producer in userspace. What lies
+ * behind the pointers of a call is the caller's memory: it can be fetched, the fetch can fail or
+ * take long, and a second one can give other bytes. So nothing is fetched twice, nothing before its
  * length is known to be in order, and nothing inside the critical section. Knows no permissions
  * (EPERM), and not how a result gets to the caller.
  *
@@ -18,10 +18,10 @@
  *   -EINVAL   the type is not UTF-8
  *   -EFAULT   the payload cannot be fetched; one of 0 bytes is not, whatever its pointer
  *   -EBUSY    as above, and
- *   -ENOSPC   over 50 % of the capacity, both at the moment of writing: "the size is checked
- *             before, and once more inside (a resize may have come between)"
+ *   -ENOSPC   over 50 % of the capacity, both at the moment of writing: a resize may have come
+ *             since they were looked for above
  *
- * In each case "nothing is written, no sequence number is used", and no counter moves.
+ * In each case nothing has been written, no sequence number is used up, and no counter moves.
  */
 #ifndef KMES_CALL_H
 #define KMES_CALL_H
@@ -55,11 +55,11 @@ int kmes_call_emit(const struct kmes_call* call, const void* type, __u16 type_le
                    const void* payload, __u32 payload_len);
 
 /*
- * kmes_emit_batch: `entries` is the caller's, `emitted` is private. "1..256 entries (else EINVAL);
- * stops at the first bad entry, emits those before it, returns that entry's error, and writes how
- * many were emitted". All have one timestamp, and are published, with one look at need_wake, at the
- * end (5.1.7, last rule); whoever else emits on the CPU in between publishes what there is so far
- * (E16). *emitted is written in any case.
+ * kmes_emit_batch: `entries` is the caller's, `emitted` is private. From 1 to 256 entries, else
+ * EINVAL. The first bad one ends it, and its error is the result; those before it are emitted, and
+ * *emitted says how many. All have one timestamp, and are published, with one look at need_wake, at
+ * the end (5.1.7, last rule); whoever else emits on the CPU in between publishes what there is so
+ * far (E16). *emitted is written in any case.
  */
 int kmes_call_emit_batch(const struct kmes_call* call, const struct kmes_emit_entry* entries,
                          __u32 count, __u32* emitted);

@@ -24,8 +24,8 @@
 KMES_EXTERN_C_BEGIN
 
 /*
- * kmes_attach (event-model.md): *count slots in `fds` on entry, CPUs on return; index i is CPU i.
- * ERANGE: too few slots, *count says how many; no fd was made. EAGAIN: the boot phase; EFAULT,
+ * kmes_attach (docs/event-model.md): *count slots in `fds` on entry, CPUs on return; index i is CPU
+ * i. ERANGE: too few slots, *count says how many; no fd was made. EAGAIN: the boot phase; EFAULT,
  * EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS; by the socket also ESHUTDOWN (the producer has ended) and
  * ETIMEDOUT (it does not answer).
  *
@@ -47,16 +47,16 @@ int kmes_map(int fd, __u64 capacity_bytes, void** base);
 int kmes_unmap(void* base, __u64 capacity_bytes);
 
 /*
- * kmes_emit (event-model.md): one event from this process, origin class 0. EINVAL: type_len 0, or
- * a type that is not UTF-8; ENOSPC: over 50 % of the capacity, or over MaxEventSize; EFAULT; EPERM;
- * EBUSY; ENOSYS; by the socket also EOPNOTSUPP (that producer takes no events from others),
+ * kmes_emit (docs/event-model.md): one event from this process, origin class 0. EINVAL: type_len 0,
+ * or a type that is not UTF-8; ENOSPC: over 50 % of the capacity, or over MaxEventSize; EFAULT;
+ * EPERM; EBUSY; ENOSYS; by the socket also EOPNOTSUPP (that producer takes no events from others),
  * ESHUTDOWN, ETIMEDOUT. Nothing was written then, but for ETIMEDOUT, where nobody knows. Where
  * more than one is due, kmes/call.h says which it is; by the socket EFAULT may come before others.
  */
 int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 
 /*
- * kmes_emit_batch (event-model.md): 1 to 256 entries, else EINVAL; all with one timestamp, and
+ * kmes_emit_batch (docs/event-model.md): 1 to 256 entries, else EINVAL; all with one timestamp, and
  * published together. It stops at the first bad entry, emits those before it, fails with the error
  * of that entry (as kmes_emit, in the order of kmes/call.h; EFAULT also for an entry that is not
  * there), and *emitted says how many are before it. After 0 that is all of them. EFAULT where

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * /dev/kmes: the operations of the KMES calls on a kernel that has no such system calls
- * (event-model.md, Calls and Configuration). Plain C, for any program that includes it.
+ * (docs/event-model.md, Calls and Configuration). Plain C, for any program that includes it.
  *
  * Every ioctl returns 0, or -1 with errno set. Addresses are 64 bits wide; fields named reserved
  * must be 0 (EINVAL otherwise). ENOTTY: no such ioctl in this build of the module.
@@ -40,9 +40,9 @@ struct kmes_ioctl_emit {
 };
 
 /*
- * kmes_emit_batch (1092): entries of struct kmes_emit_entry (event-model.md: type pointer at 0,
- * type_len u16 at 8, payload pointer at 16, payload_len u32 at 24; 32 bytes). 1..256, else EINVAL.
- * Stops at the first bad entry, with its error; `emitted` says how many are before it.
+ * kmes_emit_batch (1092): entries of struct kmes_emit_entry (docs/event-model.md: type pointer at
+ * 0, type_len u16 at 8, payload pointer at 16, payload_len u32 at 24; 32 bytes). 1..256, else
+ * EINVAL. Stops at the first bad entry, with its error; `emitted` says how many are before it.
  */
 struct kmes_ioctl_emit_batch {
     __u64 entries_address;
