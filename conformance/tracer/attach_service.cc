@@ -129,7 +129,13 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     event.tid = thread.tid;
     event.request = {thread.process, thread.tid, attach_calls_++, fds_at != 0, 0};
     AttachAnswer answer;
+    errno = 0;
     const auto slots = read_value<int32_t>(thread.tid, count_at);
+    if (!slots && errno == EPERM)
+        push(thread, TracerTrouble{thread.tid,
+                                   "the memory of the testee cannot be read: it has made itself "
+                                   "undumpable, or its file may not be read by this user",
+                                   TracerTrouble::Reason::its_rights});
     if (!slots || !is_writable(thread.tid, count_at, sizeof(int32_t))) {
         answer.error = EFAULT;
     } else {

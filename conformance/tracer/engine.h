@@ -95,6 +95,7 @@ struct PendingAccess {
     user_regs_struct registers = {};
     std::shared_ptr<const Code> code;
     std::vector<RingOperand> operands;
+    bool has_lanes_elsewhere = false;  // a gather, of which some elements lie in no buffer
     // Of a string operation how many elements can be done at once; 0: none so.
     uint64_t string_elements = 0;
 };
@@ -258,6 +259,7 @@ class Tracer::Engine {
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
     BoundedText output_texts_[2];
+    bool has_thread(pid_t tid) const { return threads_.contains(tid); }
     std::vector<pid_t> testee_threads() const;
 
   private:
@@ -328,6 +330,7 @@ class Tracer::Engine {
     int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                          const MapRequest& request, uint64_t address);
     void note_unmap(uint64_t address, uint64_t length_bytes);
+    bool touches_mapping(uint64_t address, uint64_t length_bytes) const;
     static void cut_off_at(LiveMapping& live, uint64_t address);
     MapDeviation deviation_of(const MapRequest& request, BufferId buffer) const;
     std::optional<BufferId> buffer_of(const FileIdentity& identity) const;

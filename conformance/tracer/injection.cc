@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "conformance/tracer/memory.h"
+
 namespace kmes::conformance::tracing {
 namespace {
 
@@ -42,6 +44,27 @@ void restart_interrupted_call(user_regs_struct& registers) {
     }
 }
 
+// What the kernel does to a thread that has been moved away in the middle of a restartable sequence
+// (rseq): it begins anew. After an injected call it would not: the thread was elsewhere.
+void leave_critical_section(pid_t tid, user_regs_struct& registers) {
+    constexpr uint64_t kSectionAt = 8;  // of struct rseq
+    struct Section {
+        uint32_t version, flags;
+        uint64_t start, length, abort;
+    };
+    __ptrace_rseq_configuration area{};
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof area, &area) < 0 ||
+        area.rseq_abi_pointer == 0)
+        return;
+    const auto at = read_value<uint64_t>(tid, area.rseq_abi_pointer + kSectionAt);
+    if (!at || *at == 0) return;
+    const auto section = read_value<Section>(tid, *at);
+    if (!section || registers.rip - section->start >= section->length) return;
+    registers.rip = section->abort;
+    const uint64_t none = 0;
+    write_memory(tid, area.rseq_abi_pointer + kSectionAt, &none, sizeof none);
+}
+
 }  // namespace
 
 Injection::Injection(Tracer::Engine& engine, Thread& thread)
@@ -49,6 +72,7 @@ Injection::Injection(Tracer::Engine& engine, Thread& thread)
     const auto registers = read_registers(tid_);
     if (!registers || thread.now == StopKind::kNone || thread.now == StopKind::kKernelEvent) return;
     saved_ = *registers;
+    leave_critical_section(tid_, saved_);
     at_entry_ = thread.now == StopKind::kEntry;
     syscall_instruction_ = engine.process_of(thread).syscall_instruction;
     if (!at_entry_ && syscall_instruction_ == 0) return;

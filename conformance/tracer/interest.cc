@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -19,7 +20,6 @@ namespace {
 
 constexpr uint32_t kX32Bit = 0x40000000;
 constexpr uint32_t kPageMask = 0xfff;
-constexpr uint32_t kTwoPagesMask = 0x1fff;
 constexpr uint32_t kHighestKnownNumber = 600;  // of the simulated container filter
 
 sock_filter load_word(size_t offset) {
@@ -76,13 +76,17 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         trace_number(filter, SYS_restart_syscall);
     }
     trace_if_bits(filter, SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED);
-    // mmap: everything but fd -1.
-    filter.push_back(jump_if_equal(SYS_mmap, 0, 4));
+    // mmap: everything but fd -1 at an address of the kernel's choice.
+    filter.push_back(jump_if_equal(SYS_mmap, 0, 7));
     filter.push_back(load_argument_low(4));
-    filter.push_back(jump_if_equal(0xffffffffu, 0, 1));
+    filter.push_back(jump_if_equal(0xffffffffu, 0, 4));
+    filter.push_back(load_argument_low(3));
+    filter.push_back(keep_bits(MAP_FIXED));
+    filter.push_back(jump_if_equal(0, 0, 1));
     filter.push_back(give(SECCOMP_RET_ALLOW));
     filter.push_back(give(SECCOMP_RET_TRACE));
-    trace_if_bits(filter, SYS_munmap, 1, kTwoPagesMask, kPageBytes);
+    // Whatever its length is: a buffer may go together with what lies beside it.
+    trace_number(filter, SYS_munmap);
     trace_number(filter, SYS_mremap);
     filter.push_back(give(SECCOMP_RET_ALLOW));
     return filter;
@@ -92,13 +96,13 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
     switch (number) {
         case kAttachCallNumber:
         case SYS_mremap:
+        case SYS_munmap:
             return true;
         case SYS_clone:
             return (arguments[0] & CLONE_UNTRACED) != 0;
         case SYS_mmap:
-            return static_cast<uint32_t>(arguments[4]) != 0xffffffffu;
-        case SYS_munmap:
-            return (arguments[1] & kTwoPagesMask) == kPageBytes;
+            return static_cast<uint32_t>(arguments[4]) != 0xffffffffu ||
+                   (arguments[3] & MAP_FIXED) != 0;
         case SYS_futex:
         case kFutexWakeCall:
         case kFutexWaitCall:

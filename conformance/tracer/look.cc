@@ -134,8 +134,10 @@ std::optional<PendingAccess> Tracer::Engine::look(const Thread& thread) {
             add_operand(pending, i, address, form.size_bytes);
             continue;
         }
-        for (const uint64_t element : gather_addresses(thread.tid, form, address))
-            add_operand(pending, i, element, form.size_bytes);
+        const std::vector<uint64_t> elements = gather_addresses(thread.tid, form, address);
+        const size_t before = pending.operands.size();
+        for (const uint64_t element : elements) add_operand(pending, i, element, form.size_bytes);
+        pending.has_lanes_elsewhere = pending.operands.size() - before != elements.size();
     }
     if (instruction.string.kind != StringForm::Kind::kNone) look_at_string(pending);
     return pending;

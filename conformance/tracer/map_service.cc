@@ -172,6 +172,16 @@ void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
     }
 }
 
+// Anything of a mapping of a buffer lies in this range, as far as is known.
+bool Tracer::Engine::touches_mapping(uint64_t address, uint64_t length_bytes) const {
+    const uint64_t end = address + round_to_pages(length_bytes);
+    return std::any_of(mappings_.begin(), mappings_.end(), [=](const LiveMapping& live) {
+        const uint64_t first = live.mapping.address;
+        return live.live && first < end &&
+               address < first + round_to_pages(live.mapping.length_bytes);
+    });
+}
+
 // The mapping is there no further than to this address of it.
 void Tracer::Engine::cut_off_at(LiveMapping& live, uint64_t address) {
     const uint64_t length = address - live.mapping.address;

@@ -180,7 +180,8 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
         rewrite_message(thread, redirect, arguments[1]);
     } else if (number == SYS_process_vm_readv || number == SYS_process_vm_writev) {
         rewrite_iovec(thread, redirect, arguments[1], arguments[2]);
-        if (static_cast<pid_t>(arguments[0]) == testee_)
+        const Thread* other = find(static_cast<pid_t>(arguments[0]));
+        if (other != nullptr && is_testee(*other))
             rewrite_iovec(thread, redirect, arguments[3], arguments[4]);
     }
     if (std::equal(arguments, arguments + 6, redirect.original_arguments)) {

@@ -69,6 +69,8 @@ bool uses(const AddressForm& form, int number) {
 std::optional<std::vector<Shift>> shifts_for(const PendingAccess& pending,
                                              const std::vector<uint64_t>& distances) {
     const Instruction& instruction = pending.code->instruction();
+    // One register moves all elements of a gather, those that lie elsewhere as well.
+    if (pending.has_lanes_elsewhere) return std::nullopt;
     std::vector<Shift> shifts;
     std::vector<bool> is_moved(instruction.memory.size());
     for (size_t i = 0; i < pending.operands.size(); ++i) {

@@ -75,6 +75,7 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& threa
 std::optional<GuardStep::Outcome> Tracer::Engine::gather_in_parts(
     Thread& thread, const PendingAccess& pending, const std::vector<uint64_t>& distances,
     Torn& torn) {
+    if (pending.has_lanes_elsewhere) return std::nullopt;
     const AddressForm& form = pending.code->instruction().memory[pending.operands[0].form];
     const auto before = VectorState::read(thread.tid);
     if (!before) return GuardStep::Outcome::kThreadGone;
