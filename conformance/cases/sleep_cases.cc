@@ -30,9 +30,8 @@ CaseOutcome asks_to_be_woken(Stage& stage) {
     stage.start();
     for (int round = 0; round < 5; ++round) {
         stage.wait_asleep();
-        const FutexWait& wait = stage.waits().back();
         const BufferIndex buffer = stage.rings().history().present_buffer(0);
-        if (wait.limit == TimeLimit::kNone && stage.rings().need_wake(buffer) == 0) {
+        if (stage.sleeps_without_limit(0) && stage.rings().need_wake(buffer) == 0) {
             stage.blame(
                 "5.1.8.2-1",
                 "CPU 0: it sleeps with need_wake 0: the producer skips the wake for the next "

@@ -208,6 +208,10 @@ void Stage::pump(TimePoint deadline) {
     // What was written before the event comes before it in the timeline, too.
     if (recorder_.on()) read_report();
     handle(event);
+    // A thread may end in its wait (pthread_cancel): nobody sleeps there any more.
+    if (!ended_)
+        std::erase_if(waiting_,
+                      [this](const auto& entry) { return !tracer_->has_thread(entry.first); });
     read_report();
 }
 

@@ -185,6 +185,8 @@ class Stage {
         return mapped_.contains(rings_->history().present_buffer(cpu));
     }
     bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
+    // Now, on the word of this CPU's present buffer; not one whose thread sleeps elsewhere.
+    bool sleeps_without_limit(std::uint32_t cpu) const;
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
     const RecordParser& records() const { return parser_; }
@@ -291,7 +293,9 @@ class Stage {
     bool all_ended() const { return progress_->all_ended(); }
     void note_work();
     std::optional<MappingId> mapping_of(BufferIndex buffer) const;
-    Quiet look_for_quiet();
+    // `must_be_sure`: before somebody is blamed. Who may be helped from outside the run (a socket,
+    // a lock, setitimer) is given the time of one with timers.
+    Quiet look_for_quiet(bool must_be_sure = false);
     bool is_at_rest();
     bool nudge_retired();
     bool is_stepped() const;

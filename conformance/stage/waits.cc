@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
+// Before it has mapped a buffer, and behind the last event: nothing is said there of time.
+constexpr milliseconds kSettleElsewhere{15000};
 // And for each CPU: one thread may wait 100 ms at one after the other (contract).
 constexpr milliseconds kSettleOfACpu{150};
 // The same for one that uses the processor: so much of that.
@@ -68,6 +70,11 @@ const Stage::Wait* Stage::wait_on(std::uint32_t cpu, BufferIndex buffer) const {
         }
     }
     return nullptr;
+}
+
+bool Stage::sleeps_without_limit(std::uint32_t cpu) const {
+    const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
+    return wait != nullptr && wait->wait.limit == TimeLimit::kNone;
 }
 
 bool Stage::asleep(std::uint32_t cpu) {
@@ -126,7 +133,9 @@ void Stage::check_pages() {
 // -- Waits -----------------------------------------------------------------------------------
 
 milliseconds Stage::time_to_hang(Quiet quiet) const {
-    const milliseconds time = quiet == Quiet::settling   ? kSettle + cpus() * kSettleOfACpu
+    const bool has_no_buffer = mapped_.empty() || ending_;
+    const milliseconds time = quiet == Quiet::settling && has_no_buffer ? kSettleElsewhere
+                              : quiet == Quiet::settling ? kSettle + cpus() * kSettleOfACpu
                               : quiet == Quiet::spinning ? kSpin
                                                          : kLimit;
     return scaled(time, settings_.timeout_scale * settings_.patience);
@@ -153,7 +162,7 @@ bool Stage::owes_nothing() const {
     return true;
 }
 
-Stage::Quiet Stage::look_for_quiet() {
+Stage::Quiet Stage::look_for_quiet(bool must_be_sure) {
     // What it did before the producer's last operation says nothing of what it makes of that.
     const std::uint64_t operations = rings_->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) note_work();
@@ -182,14 +191,15 @@ Stage::Quiet Stage::look_for_quiet() {
     }
     change_at_look_ = last_change_;
     if (now - last_change_ < kLookEvery) return Quiet::no;
-    if (inspection.all_blocked_for_good && !inspection.other_processes) return Quiet::for_good;
+    const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
+    if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Quiet::for_good;
     // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
     // most found it blocked. (Time alone may have passed for the runner as well.)
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
     if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
         now - last_change_ > time_to_hang(Quiet::settling))
-        return Quiet::settling;
+        return for_good ? Quiet::for_good : Quiet::settling;
     if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
                                 time_to_hang(Quiet::spinning))
         return Quiet::spinning;
@@ -258,7 +268,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         // lets go of one that spins.)
         if (std::exchange(hits, guard_hits_) != guard_hits_) patience.restart();
         if (on_round_ && on_round_(false)) continue;
-        const Quiet quiet = look_for_quiet();
+        const Quiet quiet = look_for_quiet(true);
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (on_round_ && on_round_(true)) continue;
             if (quiet != Quiet::spinning && nudge_retired()) continue;

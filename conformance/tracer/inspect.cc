@@ -157,6 +157,51 @@ bool waits_for_kernel(const ThreadState& state) {
     }
 }
 
+bool is_socket(pid_t tid, uint64_t fd) {
+    return fd_link(tid, static_cast<int>(fd)).starts_with("socket:");
+}
+
+// A call without a limit that somebody outside the run may end.
+bool waits_for_others(const ThreadState& state) {
+    const uint64_t* a = state.arguments;
+    switch (state.call_number) {
+        case SYS_recvfrom:
+        case SYS_recvmsg:
+        case SYS_recvmmsg:
+        case SYS_sendto:
+        case SYS_sendmsg:
+        case SYS_sendmmsg:
+        case SYS_connect:
+        case SYS_accept:
+        case SYS_accept4:
+        case SYS_flock:
+        case SYS_fcntl:
+        case SYS_semop:
+        case SYS_semtimedop:
+        case SYS_msgrcv:
+        case SYS_msgsnd:
+        case SYS_mq_timedsend:
+        case SYS_mq_timedreceive:
+            return true;
+        case SYS_read:
+        case SYS_readv:
+        case SYS_write:
+        case SYS_writev:
+            return is_socket(state.tid, a[0]);
+        case SYS_poll:
+        case SYS_ppoll:
+            for (uint64_t i = 0; i < std::min(a[1], kPolledAtMost); ++i) {
+                const auto polled = read_value<pollfd>(state.tid, a[0] + i * sizeof(pollfd));
+                if (polled && polled->fd >= 0 &&
+                    is_socket(state.tid, static_cast<uint64_t>(polled->fd)))
+                    return true;
+            }
+            return false;
+        default:
+            return false;
+    }
+}
+
 // Timers of the process whose signals may interrupt any call. (Those of setitimer are not told.)
 bool has_timers(pid_t process) {
     const auto content = read_small_file("/proc/" + std::to_string(process) + "/timers");
@@ -199,6 +244,7 @@ void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) 
     } else {
         find_limit(state);
         state.is_up_to_kernel = waits_for_kernel(state);
+        state.is_up_to_others = waits_for_others(state);
     }
 }
 
@@ -256,6 +302,9 @@ Inspection Tracer::Engine::inspect() {
         if (state.activity == Activity::kBlocked && thread.stopped)
             state.activity = Activity::kHeld;
         switches.push_back(status ? status->context_switches : 0);
+        const uint64_t caught = status ? status->caught_signals : 0;
+        inspection.others_may_end_it = inspection.others_may_end_it || state.is_up_to_others ||
+                                       (caught >> (SIGALRM - 1) & 1) != 0;
         inspection.threads.push_back(std::move(state));
     }
     // Each thread slept from its first look to its second if it has not been switched between.

@@ -166,6 +166,7 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
         uint64_t count = 0;
         if (name == "State" && !fields.rest().empty()) status.state = fields.rest().front();
         if (name == "Tgid") fields.number(status.process, 10);
+        if (name == "SigCgt") fields.number(status.caught_signals, 16);
         if (name == "PPid") fields.number(status.parent, 10);
         if ((name == "voluntary_ctxt_switches" || name == "nonvoluntary_ctxt_switches") &&
             fields.number(count, 10))

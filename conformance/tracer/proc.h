@@ -48,6 +48,7 @@ struct ThreadStatus {
     char state = '?';  // R running, S asleep, D uninterruptible, t traced, Z and X gone
     pid_t process = 0;
     pid_t parent = 0;
+    uint64_t caught_signals = 0;    // a bit for each, from 1 on
     uint64_t context_switches = 0;  // grows whenever the thread has run and given up the processor
 };
 std::optional<ThreadStatus> read_status(pid_t tid);

@@ -138,6 +138,8 @@ struct ThreadState {
     bool is_restarted = false;  // in restart_syscall: a timed call that was interrupted by a stop
     // kBlocked: on a file that the kernel makes ready by itself (a timerfd, an io_uring, a device).
     bool is_up_to_kernel = false;
+    // The call waits for what somebody outside the run may do: at a socket, for a lock of files.
+    bool is_up_to_others = false;
 };
 
 struct Inspection {
@@ -147,6 +149,9 @@ struct Inspection {
     bool all_blocked = false;
     // all_blocked and none of them ever wakes without somebody else's doing.
     bool all_blocked_for_good = false;
+    // But somebody outside the run may end a call (is_up_to_others), or setitimer, whose timers
+    // nobody tells: a handler of SIGALRM is there.
+    bool others_may_end_it = false;
     // Another process of the run (a wrapper, a forked child) is alive: it could wake the testee
     // through a pipe, say.
     bool other_processes = false;
@@ -300,6 +305,8 @@ class Tracer {
 
     // The testee's process, 0 before the first attach; all live thread ids of it.
     pid_t testee_pid() const;
+    // Whether it has not ended, as far as has been told.
+    bool has_thread(pid_t tid) const;
     std::vector<pid_t> testee_threads() const;
     // The way that is in use (never kAutomatic after start).
     Interception interception() const;
