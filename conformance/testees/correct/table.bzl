@@ -447,6 +447,50 @@ CORRECT = [
         ["contract-2"],
         ["WITH_LOCKED"],
     ),
+    _c(
+        "round-robin-by-timer",
+        "One thread for all CPUs, with waits that only the signals of setitimer bring to an end.",
+        "round_robin",
+        ["contract-5"],
+        ["TIMER=1"],
+    ),
+
+    # What others do by usual means, by others.
+    _c(
+        "between-fences",
+        "Maps between two pages that nothing may touch, and unmaps them together with the ring.",
+        "own_ways",
+        ["contract-2"],
+        ["PLACE=1"],
+    ),
+    _c(
+        "mapped-over",
+        "Takes a ring away by a mapping of nothing over it.",
+        "own_ways",
+        ["contract-2", "5.1.8.3-6"],
+        ["PLACE=2"],
+    ),
+    _c(
+        "by-gather",
+        "Reads both positions, and two words of its stack, by one instruction.",
+        "own_ways",
+        ["5.1.8.1"],
+        ["LOOK=1"],
+    ),
+    _c(
+        "by-process-vm-readv",
+        "The kernel copies each event out of the ring, by the id of the thread.",
+        "own_ways",
+        ["5.1.8.1"],
+        ["COPY=1"],
+    ),
+    _c(
+        "relieved",
+        "A signal ends each thread in a sleep, and another one goes on in its place.",
+        "own_ways",
+        ["contract-5"],
+        ["RELAY=1"],
+    ),
 
     # Started by others.
     _c(

@@ -5,10 +5,13 @@
 //
 //   BUDGET  events of one CPU in a round     MILLISECONDS  the longest wait
 //   PLACE   0: it waits at each CPU in turn; 1: always at the first one, even when that has ended
+//   TIMER   1: it waits without a limit, and setitimer's signal ends the wait
 //   FLAGS   0: asks only the CPU where it waits to be woken; 1: asks all of them
 #include "contract.h"
 
 #include <linux/futex.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #ifndef BUDGET
 #define BUDGET 1
@@ -18,6 +21,9 @@
 #endif
 #ifndef PLACE
 #define PLACE 0
+#endif
+#ifndef TIMER
+#define TIMER 0
 #endif
 #ifndef FLAGS
 #define FLAGS 0
@@ -136,13 +142,26 @@ static void rest(int place) {
     __sync_synchronize();
     for (int i = 0; i < count; i++) calm = calm && quiet(&sources[i]);
     struct timespec limit = {.tv_nsec = MILLISECONDS * 1000000};
-    if (calm) syscall(SYS_futex, counter, FUTEX_WAIT, seen, &limit, NULL, 0);
+    if (calm) syscall(SYS_futex, counter, FUTEX_WAIT, seen, TIMER ? NULL : &limit, NULL, 0);
     for (int i = 0; i < count; i++)
         if (!sources[i].over && (FLAGS == 1 || i == place)) sources[i].ring[AT_NEED_WAKE] = 0;
 }
 
+static void do_nothing(int signal) {
+    (void)signal;
+}
+
+// Again and again: one signal may come just before the wait that it was to end.
+static void start_timer(void) {
+    struct sigaction action = {.sa_handler = do_nothing};
+    struct itimerval often = {{0, MILLISECONDS * 1000}, {0, MILLISECONDS * 1000}};
+    if (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &often, NULL) != 0)
+        err(1, "the timer");
+}
+
 int main(void) {
     start_heartbeat();
+    if (TIMER) start_timer();
     count = alive = count_cpus();
     sources = calloc((size_t)count, sizeof *sources);
     if (sources == NULL) err(1, "calloc");
