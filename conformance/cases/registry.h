@@ -63,6 +63,11 @@ struct ExploreSettings {
 
 // The way in which single accesses of the testee are stopped at (--stepper).
 enum class Stepper { automatic, guards, watchpoints, single_step };
+inline constexpr std::string_view kStepperNames[] = {"auto", "guards", "watchpoints",
+                                                     "single-step"};
+constexpr std::string_view stepper_name(Stepper stepper) {
+    return kStepperNames[static_cast<std::size_t>(stepper)];
+}
 
 // What the command line says about a run.
 struct StageSettings {

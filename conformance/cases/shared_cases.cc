@@ -95,7 +95,7 @@ constexpr unsigned kLooks = 10;
 class Pair {
   public:
     // The testee sleeps; the second instance is started, and sleeps as well.
-    explicit Pair(Stage& stage) : stage_(stage), second_(stage.settings().testee, stage.rings()) {
+    explicit Pair(Stage& stage) : stage_(stage), second_(stage.settings(), stage.rings()) {
         wait("to attach and to sleep", [this] { return is_at_rest(); });
     }
 

@@ -141,6 +141,8 @@ void write_run(Writer& out, const FailureFile& file) {
     out.member("shared", settings.shared);
     out.member("soak_seconds", settings.soak_seconds);
     if (!settings.device.empty()) out.member("device", text_to_json(settings.device));
+    if (settings.stepper != Stepper::automatic)
+        out.member("stepping", stepper_name(settings.stepper));
     out.member("stepper", text_to_json(file.stepper));
     out.close();
 }

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cmath>
 #include <tuple>
-#include <utility>
 
 #include "conformance/report/text.h"
 
@@ -25,12 +24,6 @@ constexpr double kSmallestScale = 0.01;
 constexpr double kLargestScale = 1000;
 constexpr double kLeastSeconds = 0.1;
 constexpr double kMostSeconds = 1e6;
-constexpr std::pair<std::string_view, Stepper> kSteppers[] = {
-    {"auto", Stepper::automatic},
-    {"guards", Stepper::guards},
-    {"watchpoints", Stepper::watchpoints},
-    {"single-step", Stepper::single_step},
-};
 
 // The options as text: every value is checked here, not by the library, so that its one line says
 // what would be right.
@@ -103,11 +96,10 @@ class Checker {
     }
 
     void stepper(const std::string& value) {
-        for (const auto& [name, stepper] : kSteppers) {
-            if (value == name) {
-                options_.stepper = stepper;
-                return;
-            }
+        const auto name = std::ranges::find(kStepperNames, value);
+        if (name != std::end(kStepperNames)) {
+            options_.stepper = static_cast<Stepper>(name - kStepperNames);
+            return;
         }
         fail("--stepper", value, "auto, guards, watchpoints or single-step");
     }
@@ -282,13 +274,6 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
 }
 
 }  // namespace
-
-std::string_view stepper_name(Stepper stepper) {
-    for (const auto& [name, each] : kSteppers) {
-        if (each == stepper) return name;
-    }
-    return kSteppers[0].first;
-}
 
 std::optional<std::uint64_t> parse_decimal(const std::string& text) {
     std::uint64_t value = 0;

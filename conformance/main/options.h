@@ -56,9 +56,6 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
                             const std::string& timeout_scale = "",
                             const std::vector<std::string>& commands = {});
 
-// "auto", "guards", "watchpoints", "single-step".
-std::string_view stepper_name(Stepper stepper);
-
 // A decimal number without sign or spaces; nothing where the text is none, or does not fit.
 std::optional<std::uint64_t> parse_decimal(const std::string& text);
 // A number from `least` to `most`; nothing where it is none.

@@ -220,6 +220,25 @@ TEST(Program, LeavesOutWhatIsNotAskedFor) {
     EXPECT_THAT(shell.error.str(), HasSubstr("--explore quick asks"));
 }
 
+TEST(Program, RefusesToAskForWhatIsLeftOut) {
+    Shell shell;
+    shell.cases[1].demand = Demand::shared;
+    shell.cases[1].level = Level::robust;
+    shell.cases[2].demand = Demand::soak;
+    shell.cases[2].level = Level::robust;
+    EXPECT_EQ(shell.test({"--shared", "--level", "erratum"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--shared asks for cases of the level robust, which "
+                                             "--level erratum leaves out"));
+    EXPECT_EQ(shell.test({"--soak", "5", "--level", "must"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--soak SECONDS asks for cases of the level robust"));
+    EXPECT_EQ(shell.test({"--soak", "5", "--level", "robust", "--filter", "5.1.5/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("no --filter takes in; --filter \"E21/twice\" does"));
+    EXPECT_THAT(shell.ran, IsEmpty());
+    // Several consumers may be asked for whatever the filters are: no time is asked to be spent.
+    EXPECT_EQ(shell.test({"--shared", "--level", "robust", "--filter", "5.1.5/*"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps"));
+}
+
 TEST(Program, RunsASharedCaseAgainTheSameWay) {
     Shell shell;
     shell.cases[0].demand = Demand::shared;

@@ -80,18 +80,26 @@ bool asks(const StageSettings& settings, Demand demand) {
            (demand == Demand::shared && settings.shared);
 }
 
-// An option that asks for cases which the level leaves out, all of them.
-std::string contradiction(const std::vector<Case>& cases, const StageSettings& settings,
-                          Level level) {
+// An option that asks for cases of which nothing is left, by the level or, where it names a time to
+// be spent, by the filters.
+std::string contradiction(const std::vector<Case>& cases, const Selection& selection,
+                          const StageSettings& settings, Level level) {
     for (const Demand demand : {Demand::shared, Demand::soak}) {
+        const auto is_meant = [=](const Case& each) { return each.demand == demand; };
+        if (!asks(settings, demand) ||
+            std::ranges::any_of(selection.cases, [&](const Case* each) { return is_meant(*each); }))
+            continue;
         const Case* lowest = nullptr;
         for (const Case& each : cases) {
-            if (each.demand == demand && (lowest == nullptr || each.level < lowest->level))
-                lowest = &each;
+            if (is_meant(each) && (lowest == nullptr || each.level < lowest->level)) lowest = &each;
         }
-        if (!asks(settings, demand) || lowest == nullptr || lowest->level <= level) continue;
-        return fmt::format("{} asks for cases of the level {}, which --level {} leaves out",
-                           asks_for(demand), level_name(lowest->level), level_name(level));
+        if (lowest == nullptr) continue;
+        if (lowest->level > level)
+            return fmt::format("{} asks for cases of the level {}, which --level {} leaves out",
+                               asks_for(demand), level_name(lowest->level), level_name(level));
+        if (demand != Demand::soak) continue;
+        return fmt::format("{} asks for cases that no --filter takes in; --filter \"{}\" does",
+                           asks_for(demand), lowest->id);
     }
     return "";
 }
@@ -119,7 +127,7 @@ Selection select_cases(const std::vector<Case>& cases, const std::vector<std::st
         selection.error = no_match(cases, pattern, level);
     }
     if (selection.error.empty() && settings != nullptr)
-        selection.error = contradiction(cases, *settings, level);
+        selection.error = contradiction(cases, selection, *settings, level);
     return selection;
 }
 

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "conformance/stage/stepping.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -30,8 +32,11 @@ HistoryLog of_the_producer_alone(const HistoryLog& all) {
 
 }  // namespace
 
-SecondInstance::SecondInstance(std::vector<std::string> program, Rings& rings)
-    : program_(std::move(program)), rings_(rings), progress_(rings.history()) {
+SecondInstance::SecondInstance(const StageSettings& settings, Rings& rings)
+    : program_(settings.testee),
+      stepping_(stepping_of(settings.stepper)),
+      rings_(rings),
+      progress_(rings.history()) {
     for (std::uint32_t cpu = 0; cpu < rings.cpus(); ++cpu)
         served_.push_back(rings.backend().served(rings.history().present_buffer(cpu)));
     answer_.capacity_bytes = rings.capacity_bytes();
@@ -48,7 +53,9 @@ SecondInstance::~SecondInstance() {
 
 void SecondInstance::trace() {
     try {
-        Tracer tracer;
+        TracerOptions options;
+        options.stepping = stepping_;
+        Tracer tracer(options);
         trace_until_quit(tracer);
     } catch (const std::exception& error) {
         const std::lock_guard<std::mutex> guard(lock_);

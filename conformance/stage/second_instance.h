@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/cases/registry.h"
 #include "conformance/oracle/finding.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
@@ -29,7 +30,7 @@ namespace kmes::conformance {
 class SecondInstance {
   public:
     // Starts it. `rings` outlives it; everything but the tracing is done by the caller's thread.
-    SecondInstance(std::vector<std::string> program, Rings& rings);
+    SecondInstance(const StageSettings& settings, Rings& rings);
     ~SecondInstance();
     SecondInstance(const SecondInstance&) = delete;
     SecondInstance& operator=(const SecondInstance&) = delete;
@@ -84,6 +85,7 @@ class SecondInstance {
     void on(const FutexWait& wait);
 
     const std::vector<std::string> program_;
+    const Stepping stepping_;
     Rings& rings_;
     // What the thread serves: made before it runs.
     std::vector<ServedBuffer> served_;  // by CPU

@@ -14,6 +14,7 @@
 
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/debugger.h"
+#include "conformance/stage/stepping.h"
 
 namespace kmes::conformance {
 
@@ -115,9 +116,7 @@ void Stage::start() {
     TracerOptions options;
     // Without a filter it can be let go of (Tracer::detach).
     if (settings_.debug) options.interception = Interception::kEveryCall;
-    if (settings_.stepper == Stepper::guards) options.stepping = Stepping::kGuardPages;
-    if (settings_.stepper == Stepper::single_step) options.stepping = Stepping::kSingleStep;
-    if (settings_.stepper == Stepper::watchpoints) options.stepping = Stepping::kWatchpoints;
+    options.stepping = stepping_of(settings_.stepper);
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });

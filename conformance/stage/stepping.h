@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What --stepper says, in the tracer's word.
+#ifndef KMES_CONFORMANCE_STAGE_STEPPING_H_
+#define KMES_CONFORMANCE_STAGE_STEPPING_H_
+
+#include "conformance/cases/registry.h"
+#include "conformance/tracer/tracer.h"
+
+namespace kmes::conformance {
+
+inline Stepping stepping_of(Stepper stepper) {
+    switch (stepper) {
+        case Stepper::guards:
+            return Stepping::kGuardPages;
+        case Stepper::watchpoints:
+            return Stepping::kWatchpoints;
+        case Stepper::single_step:
+            return Stepping::kSingleStep;
+        case Stepper::automatic:
+            break;
+    }
+    return TracerOptions{}.stepping;
+}
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_STEPPING_H_
