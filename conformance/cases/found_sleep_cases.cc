@@ -233,7 +233,8 @@ CaseOutcome empty_and_at_zero(Stage& stage) {
 // Who was there before was killed in its sleep.
 CaseOutcome flag_left_set(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-        stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1);
+        stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
+                                    "need_wake is 1: a consumer that was here before left it so");
     emit_everywhere(stage, 2, 100);
     stage.start();
     stage.wait_asleep();

@@ -23,7 +23,8 @@ namespace {
 
 // The other consumer's store at 5.1.8.2 step 6.
 void other_clears(Stage& stage) {
-    stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 0);
+    stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 0,
+                                "another consumer of this buffer clears need_wake");
 }
 
 // Runs `play`; a wake-up that is lost in it is this erratum's, with the interleaving.
@@ -79,7 +80,8 @@ CaseOutcome set_at_every_step(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     act_at_every_access(stage, 0, [&stage] {
-        stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1);
+        stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
+                                    "another consumer of this buffer sets need_wake");
     });
     return stage.finish();
 }

@@ -108,7 +108,14 @@ class StoreBuffer {
   private:
     BufferIndex buffer() const { return stage_.rings().history().present_buffer(cpu_); }
     std::uint8_t need_wake() const { return stage_.rings().need_wake(buffer()); }
-    void put(std::uint8_t value) { stage_.rings().put_need_wake(buffer(), value); }
+    void put(std::uint8_t value) {
+        stage_.rings().put_need_wake(
+            buffer(), value,
+            value == 0
+                ? "the suite holds the store of need_wake back, as a processor may: it is in "
+                  "the store buffer, and the producer sees 0"
+                : "the store of need_wake leaves the store buffer: the producer sees 1");
+    }
 
     void let_go() {
         if (is_held_) put(1);

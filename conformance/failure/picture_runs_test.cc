@@ -126,6 +126,41 @@ TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
     failure.expect_to_be_drawn();
 }
 
+TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
+    const Failure failure("E1/full-barrier", "no-full-barrier");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().clause, "E1");
+    const std::size_t store = failure.find(StepKind::access, "sets need_wake to 1");
+    std::size_t held = store;
+    do {
+        held = failure.find(StepKind::scheduler, "holds the store of need_wake back", held + 1);
+        ASSERT_NE(held, kNotThere);
+    } while (!failure.at(held).decisive);
+    EXPECT_THAT(failure.at(held).why, HasSubstr("No full barrier"));
+    // The producer sees 0, and nobody says that it wrote it.
+    const std::size_t emit = failure.find(StepKind::producer, "need_wake is 0: no wake", held);
+    ASSERT_NE(emit, kNotThere);
+    EXPECT_TRUE(failure.at(emit).decisive);
+    EXPECT_NE(failure.find(StepKind::scheduler, "leaves the store buffer", emit), kNotThere);
+    const std::string picture = draw(failure.timeline());
+    EXPECT_EQ(picture.find("need_wake 1 -> 0"), std::string::npos) << picture;
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, AStoreToWhatBelongsToTheProducer) {
+    const Failure failure("5.1.8.1-6/drain", "moves-tail-pos");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::write_outside);
+    std::size_t store = failure.find(StepKind::access, "tail_pos: ");
+    while (!failure.at(store).decisive) {
+        store = failure.find(StepKind::access, "tail_pos: ", store + 1);
+        ASSERT_NE(store, kNotThere);
+    }
+    EXPECT_THAT(failure.at(store).text, StartsWith("exchanges tail_pos: "));
+    EXPECT_THAT(failure.at(store).why, HasSubstr("need_wake is all that a consumer may write"));
+    failure.expect_to_be_drawn();
+}
+
 TEST(PictureOfARun, ASleepOnABufferThatIsDead) {
     const Failure failure("E3/swap-at-every-step", "sleeps-on-a-dead-buffer");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;

@@ -273,6 +273,13 @@ void Recorder::planted(BufferIndex buffer, bool is_data, std::uint64_t place, st
                   "", 0);
 }
 
+void Recorder::flag_put(BufferIndex buffer, const std::string& text) {
+    if (!on_ || rings_ == nullptr) return;
+    scheduled(text);
+    timeline_.last().cpu = history().buffer(buffer).cpu;
+    timeline_.last().state = state_of(buffer);
+}
+
 void Recorder::begin_move(const std::string& text) {
     if (!on_) return;
     scheduled(text);

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/failure/timeline.h"
@@ -57,6 +58,9 @@ class Recorder {
     void woken_without_event(std::uint32_t cpu, std::uint64_t threads);
     // Bytes of the metadata page, or of the data, that were written behind the producer's back.
     void planted(BufferIndex buffer, bool is_data, std::uint64_t place, std::uint64_t bytes);
+
+    // need_wake of this buffer was put to what it is, by nobody whose access is told.
+    void flag_put(BufferIndex buffer, const std::string& text);
 
     // What the producer does between the two is a move: somebody chose this place for it, and it is
     // taken for what decided the outcome. `text` says what is to be done.
@@ -154,6 +158,10 @@ class Recorder {
     void mark_torn(const Finding& finding);
     void mark_missing(const Finding& finding);
     void mark_record(const Finding& finding);
+    std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,
+                          std::string_view text) const;
+    std::uint64_t last_write_outside(std::optional<std::uint32_t> cpu) const;
+    void mark_deed(const Finding& finding);
     std::string with_thread_numbers(std::string message) const;
 
     bool on_;

@@ -9,6 +9,44 @@
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
+namespace {
+
+std::string_view wrong_with_record(FindingCode code) {
+    switch (code) {
+        case FindingCode::malformed_record:
+            return "The contract knows no such record.";
+        case FindingCode::invented_event:
+            return "No such event was emitted.";
+        case FindingCode::early_event:
+            return "It is delivered before it is published.";
+        case FindingCode::misread_event:
+            return "The event is whole, and this is not what it says.";
+        case FindingCode::wrong_cpu:
+            return "It is an event of another CPU.";
+        case FindingCode::reordered_event:
+            return "A younger event was delivered before this one.";
+        case FindingCode::wrong_loss_count:
+            return "So many are not lost.";
+        case FindingCode::missing_loss:
+            return "Events before this one are lost, and no record says so.";
+        case FindingCode::wrong_generation:
+            return "This is not the generation that it reads now.";
+        case FindingCode::missing_generation:
+            return "It comes from a new buffer, and no record told of that.";
+        case FindingCode::refused_without_reason:
+            return "Nothing is wrong with what is refused here.";
+        case FindingCode::delivered_from_refused:
+            return "It comes out of a buffer that has to be refused.";
+        case FindingCode::after_end:
+            return "This CPU had its end event before.";
+        case FindingCode::after_refusal:
+            return "This CPU was refused before.";
+        default:
+            return "This is what is wrong.";
+    }
+}
+
+}  // namespace
 
 void Recorder::mark(std::uint64_t number, std::string why) {
     TimelineStep* step = timeline_.find(number);
@@ -65,7 +103,8 @@ void Recorder::mark_lost(const Finding& finding) {
     const std::uint32_t cpu = *finding.cpu;
     const auto wait = std::find_if(waits_.rbegin(), waits_.rend(),
                                    [cpu](const Wait& each) { return each.cpu == cpu; });
-    const Operation* publication = publication_of(cpu, finding.sequence);
+    const Operation* publication =
+        finding.sequence == 0 ? nullptr : publication_of(cpu, finding.sequence);
     const std::uint64_t slept = wait == waits_.rend() ? 0 : wait->step;
     if (publication != nullptr) {
         std::string why = fmt::format("Event {} is in the buffer from here on", finding.sequence);
@@ -79,9 +118,14 @@ void Recorder::mark_lost(const Finding& finding) {
             why += ".";
         mark(publication->step, why);
     }
+    if (finding.clause == "E1")
+        mark(last_of(StepKind::scheduler, cpu, "as a processor may"),
+             "No full barrier is behind this store, so a later load may come before it.");
     if (slept == 0) return;
     const bool retired = history().buffer(wait->buffer).retired;
-    mark(slept, slept > (publication != nullptr ? publication->step : 0)
+    mark(slept, finding.sequence == 0
+                    ? "Here it goes to sleep for ever: nothing will come in this buffer."
+                : slept > (publication != nullptr ? publication->step : 0)
                     ? fmt::format("Here it goes to sleep for ever: event {} is there already{}.",
                                   finding.sequence,
                                   retired ? ", in another buffer than the one it sleeps on" : "")
@@ -140,7 +184,7 @@ void Recorder::mark_missing(const Finding& finding) {
 void Recorder::mark_record(const Finding& finding) {
     const std::uint64_t record = record_of(finding);
     if (record == 0) return;
-    std::string why = "This is what is wrong.";
+    std::string why(wrong_with_record(finding.code));
     const std::vector<TimelineStep>& steps = timeline_.steps();
     if (finding.code == FindingCode::doubled_event) {
         for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -153,6 +197,68 @@ void Recorder::mark_record(const Finding& finding) {
         }
     }
     mark(record, why);
+}
+
+// The last one before the verdict: of this CPU, where one is named; with this in its text. 0: none.
+std::uint64_t Recorder::last_of(StepKind kind, std::optional<std::uint32_t> cpu,
+                                std::string_view text) const {
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    for (std::size_t i = steps.size() - 1; i > 0; --i) {
+        const TimelineStep& step = steps[i - 1];
+        if (step.kind == kind && (!cpu || step.cpu == cpu) &&
+            step.text.find(text) != std::string::npos)
+            return timeline_.number(i - 1);
+    }
+    return 0;
+}
+
+std::uint64_t Recorder::last_write_outside(std::optional<std::uint32_t> cpu) const {
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    for (std::size_t i = steps.size(); i > 0; --i) {
+        const TimelineStep& step = steps[i - 1];
+        if (step.kind == StepKind::access && step.cpu == cpu && !step.text.starts_with("reads") &&
+            step.text.find("need_wake") == std::string::npos)
+            return timeline_.number(i - 1);
+    }
+    return 0;
+}
+
+// What no record shows: the step in which it was done, or from which on something was owed.
+void Recorder::mark_deed(const Finding& finding) {
+    const auto by_step = [&](StepKind kind, std::string_view text, std::string why) {
+        if (const std::uint64_t step = last_of(kind, finding.cpu, text); step != 0)
+            mark(step, std::move(why));
+    };
+    switch (finding.code) {
+        case FindingCode::crash:
+        case FindingCode::ended_too_early:
+        case FindingCode::wrong_exit_status:
+            mark(last_of(StepKind::end, std::nullopt, ""), "This is where it comes to its end.");
+            break;
+        case FindingCode::write_outside:
+            mark(last_write_outside(finding.cpu), "need_wake is all that a consumer may write.");
+            break;
+        case FindingCode::read_outside:
+            by_step(StepKind::access, "", "Nothing of the buffer lies there.");
+            break;
+        case FindingCode::wrong_need_wake:
+            by_step(StepKind::access, "need_wake", "This is the flag as it is from here on.");
+            break;
+        case FindingCode::wrong_mapping:
+        case FindingCode::not_refused:
+            by_step(StepKind::map, "", "This is the mapping that is meant.");
+            break;
+        case FindingCode::missing_generation:
+        case FindingCode::wrong_generation:
+            by_step(StepKind::producer, "replaces buffer",
+                    "From here on the buffer is another one, and a G record is owed.");
+            break;
+        case FindingCode::never_ended:
+            by_step(StepKind::producer, "emits event", "This is the last event that it was given.");
+            break;
+        default:
+            break;
+    }
 }
 
 // "thread 24601" of a message is one of the picture's threads.
@@ -182,7 +288,7 @@ void Recorder::finish(const Finding& finding) {
     const bool has_event = finding.cpu && finding.sequence != 0 && rings_ != nullptr;
     switch (finding.code) {
         case FindingCode::lost_wake_up:
-            if (has_event) mark_lost(finding);
+            if (finding.cpu && rings_ != nullptr) mark_lost(finding);
             break;
         case FindingCode::torn_event:
             if (has_event) mark_torn(finding);
@@ -193,12 +299,13 @@ void Recorder::finish(const Finding& finding) {
             break;
         default:
             mark_record(finding);
+            if (record_of(finding) == 0) mark_deed(finding);
             break;
     }
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const bool any = moved || std::any_of(steps.begin(), steps.end(),
                                           [](const TimelineStep& step) { return step.decisive; });
-    if (!any) mark(last, "");
+    if (!any) mark(last, "This is said of the run as a whole: no single step decides it.");
 }
 
 }  // namespace kmes::conformance

@@ -339,8 +339,9 @@ std::uint8_t Rings::need_wake(BufferIndex buffer) const {
     return __atomic_load_n(backend_->base(buffer) + kNeedWakeOffset, __ATOMIC_RELAXED);
 }
 
-void Rings::put_need_wake(BufferIndex buffer, std::uint8_t value) {
+void Rings::put_need_wake(BufferIndex buffer, std::uint8_t value, const std::string& told) {
     __atomic_store_n(backend_->base(buffer) + kNeedWakeOffset, value, __ATOMIC_SEQ_CST);
+    recorder_->flag_put(buffer, told);
 }
 
 std::optional<Finding> Rings::check_metadata(BufferIndex index) const {

@@ -119,8 +119,9 @@ class Rings {
     // The producer's own: between reserve and commit ahead of the history's.
     std::uint64_t tail(BufferIndex buffer) const { return backend_->state(buffer).tail; }
     std::uint8_t need_wake(BufferIndex buffer) const;
-    // For a store of the testee that is held back and let go: nobody's own write.
-    void put_need_wake(BufferIndex buffer, std::uint8_t value);
+    // For a store of the testee that is held back and let go, and for what another consumer stores.
+    // `told` says in the picture who did it: "the suite holds this store back".
+    void put_need_wake(BufferIndex buffer, std::uint8_t value, const std::string& told);
     std::uint64_t wakes() const { return backend_->wakes(); }
     // Whether futex_counter has moved to `expected` with this event or a later one: a waiter that
     // expects that value has read it behind the event.
