@@ -96,6 +96,24 @@ bool Stage::is_stepped() const {
     return tracer_->stepping() == Stepping::kSingleStep && (is_recording() || !guarded_.empty());
 }
 
+std::string Stage::text_of_waiting(Quiet quiet, std::uint64_t given_ms) {
+    switch (quiet) {
+        case Quiet::settling:
+            return fmt::format(
+                "nothing has moved for {} ms, in which every thread was blocked or in timed waits",
+                given_ms);
+        case Quiet::spinning:
+            return fmt::format(
+                "it has used {} ms of processor time, and has neither written a record nor slept",
+                given_ms);
+        case Quiet::no:
+            return fmt::format("{} ms were given, and the testee runs on", given_ms);
+        case Quiet::for_good:
+            break;
+    }
+    return "every thread is blocked for good";
+}
+
 void Stage::stop_hung(const std::string& what, Quiet quiet) {
     read_report();
     stands_still_ = true;
@@ -108,6 +126,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             fmt::format("it runs, and has not called kmes_attach (system call 1091) in {} ms{}",
                         given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
+    stop_if_foreign("it did not go on");
     if (is_stepped() && (quiet == Quiet::spinning || quiet == Quiet::no))
         stop_inconclusive(
             fmt::format("it runs step by step, thousands of times slower than by itself, and has "
@@ -115,18 +134,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
                         given_ms, quiet == Quiet::spinning ? " of processor time" : ""));
     if (has_hung_ && settings_.patience < 1)
         note("it has hung in cases before this one, and is given less time here");
-    std::string waited = "every thread is blocked for good";
-    if (quiet == Quiet::settling)
-        waited = fmt::format(
-            "nothing has moved for {} ms, in which every thread was blocked or in "
-            "timed waits",
-            given_ms);
-    else if (quiet == Quiet::spinning)
-        waited = fmt::format(
-            "it has used {} ms of processor time, and has neither written a record nor slept",
-            given_ms);
-    else if (quiet == Quiet::no)
-        waited = fmt::format("{} ms were given, and the testee runs on", given_ms);
+    const std::string waited = text_of_waiting(quiet, given_ms);
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);

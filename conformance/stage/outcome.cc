@@ -123,13 +123,24 @@ void Stage::stop_ended() {
                 "write, writev, sendmsg, vmsplice or process_vm_readv, in the run that is judged",
                 call));
     }
-    if (foreign_process_ != 0)
+    stop_if_foreign(fmt::format("it ended ({})", ended_->text));
+    if (has_forked_ && ever_mapped_.empty() && ended_->attached)
         stop_inconclusive(fmt::format(
-            "it ended ({}) when process {} had called kmes_attach, and got EPERM: the suite serves "
-            "the first process that calls it, and no other. Let one process read all CPUs in the "
-            "run that is judged",
-            ended_->text, foreign_process_));
+            "it ended ({}) before it mapped a buffer, and has made child processes: the suite "
+            "follows the first process that calls kmes_attach. Let that one read all CPUs, in the "
+            "foreground, in the run that is judged",
+            ended_->text));
     stop_with(end_finding(*ended_));
+}
+
+// A process beside the testee was to read some of the CPUs: what the testee does is no wonder.
+void Stage::stop_if_foreign(const std::string& what) const {
+    if (foreign_process_ == 0) return;
+    stop_inconclusive(
+        fmt::format("{} when process {} had called kmes_attach, and got EPERM: the suite serves "
+                    "the first process that calls it, and no other. Let one process read all CPUs "
+                    "in the run that is judged",
+                    what, foreign_process_));
 }
 
 // -- The end ---------------------------------------------------------------------------------

@@ -300,6 +300,8 @@ class Stage {
     bool nudge_retired();
     bool is_stepped() const;
     [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
+    static std::string text_of_waiting(Quiet quiet, std::uint64_t given_ms);
+    void stop_if_foreign(const std::string& what) const;
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;
     void stop_at_lost_counter() const;

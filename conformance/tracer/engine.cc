@@ -64,6 +64,10 @@ bool write_registers(pid_t tid, const user_regs_struct& registers) {
     return ptrace(PTRACE_SETREGS, tid, 0, &registers) == 0;
 }
 
+long call_number_of(const user_regs_struct& registers) {
+    return static_cast<int32_t>(registers.orig_rax);
+}
+
 void arguments_of(const user_regs_struct& r, uint64_t (&arguments)[6]) {
     const uint64_t values[6] = {r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9};
     std::copy(std::begin(values), std::end(values), std::begin(arguments));

@@ -480,6 +480,8 @@ namespace kmes::conformance::tracing {
 // ptrace's own structure has no constructor and is read in many places.
 std::optional<user_regs_struct> read_registers(pid_t tid);
 bool write_registers(pid_t tid, const user_regs_struct& registers);
+// As the kernel takes it: the low half of the register, whatever stands above.
+long call_number_of(const user_regs_struct& registers);
 void arguments_of(const user_regs_struct& registers, uint64_t (&arguments)[6]);
 void set_arguments(user_regs_struct& registers, const uint64_t (&arguments)[6]);
 

@@ -93,7 +93,7 @@ std::optional<FutexWait> Tracer::Engine::parse_wait(pid_t tid, long number,
         wait.bitset = static_cast<uint32_t>(arguments[2]);
         set_limit(wait, tid, arguments[4], TimeLimit::kAbsolute, static_cast<int>(arguments[5]));
     } else if (number == SYS_futex_waitv) {
-        const uint64_t count = std::min(arguments[1], kMostWords);
+        const uint64_t count = std::min<uint64_t>(static_cast<uint32_t>(arguments[1]), kMostWords);
         std::vector<WaitvEntry> entries(count);
         if (!read_memory(tid, arguments[0], entries.data(), count * sizeof(WaitvEntry)))
             return std::nullopt;
@@ -134,7 +134,7 @@ std::optional<FutexOther> Tracer::Engine::parse_other(pid_t tid, long number,
 }
 
 bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registers) {
-    const auto number = static_cast<long>(registers.orig_rax);
+    const auto number = call_number_of(registers);
     uint64_t arguments[6];
     arguments_of(registers, arguments);
     if (thread.wait) {

@@ -18,7 +18,8 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr uint64_t kFileDescriptorMask = 0xffffffff;
+// Of the arguments in which the kernel looks at the low half only.
+constexpr uint64_t kLowHalf = 0xffffffff;
 
 uint64_t round_to_pages(uint64_t length_bytes) {
     return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
@@ -28,9 +29,9 @@ MapRequest request_of(const user_regs_struct& registers) {
     MapRequest request;
     request.address = registers.rdi;
     request.length_bytes = registers.rsi;
-    request.protection = registers.rdx;
-    request.flags = registers.r10;
-    request.fd = static_cast<int>(registers.r8 & kFileDescriptorMask);
+    request.protection = registers.rdx & kLowHalf;
+    request.flags = registers.r10 & kLowHalf;
+    request.fd = static_cast<int>(registers.r8 & kLowHalf);
     request.offset_bytes = registers.r9;
     return request;
 }

@@ -157,7 +157,7 @@ void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_
 }
 
 bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
-    const auto number = static_cast<long>(registers.orig_rax);
+    const auto number = call_number_of(registers);
     // Also where the guard came after the entry had been looked at.
     if (number == SYS_restart_syscall && thread.wait) {
         restart_wait_afresh(thread, registers);
@@ -172,7 +172,8 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
     arguments_of(registers, arguments);
     for (uint64_t& argument : arguments) argument = unguarded_address(argument);
     if (number == SYS_futex_waitv) {
-        rewrite_vector(thread, redirect, arguments[0], std::min<uint64_t>(arguments[1], kPageBytes),
+        rewrite_vector(thread, redirect, arguments[0],
+                       std::min<uint64_t>(static_cast<uint32_t>(arguments[1]), kPageBytes),
                        kWaitvEntryBytes, kWaitvAddressAt);
     } else if (takes_iovec(number)) {
         rewrite_iovec(thread, redirect, arguments[1], arguments[2]);

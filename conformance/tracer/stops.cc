@@ -134,7 +134,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
     // nothing new.
     thread.entry_handled = thread.status >> 16 != PTRACE_EVENT_SECCOMP;
     const bool is_repeated = std::exchange(thread.reissued, false);
-    const auto number = static_cast<long>(registers->orig_rax);
+    const auto number = call_number_of(*registers);
     uint64_t arguments[6];
     arguments_of(*registers, arguments);
     process_of(thread).syscall_instruction = registers->rip - kSyscallInstructionBytes;

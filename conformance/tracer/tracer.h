@@ -307,6 +307,7 @@ class Tracer {
     pid_t testee_pid() const;
     // Whether it has not ended, as far as has been told.
     bool has_thread(pid_t tid) const;
+
     std::vector<pid_t> testee_threads() const;
     // The way that is in use (never kAutomatic after start).
     Interception interception() const;

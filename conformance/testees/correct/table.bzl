@@ -485,6 +485,13 @@ CORRECT = [
         ["COPY=1"],
     ),
     _c(
+        "upper-halves",
+        "No libc is between: the upper halves of the registers of an int are anything.",
+        "own_ways",
+        ["contract-2", "5.1.8.2"],
+        ["HALVES=1"],
+    ),
+    _c(
         "relieved",
         "A signal ends each thread in a sleep, and another one goes on in its place.",
         "own_ways",
