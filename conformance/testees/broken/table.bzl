@@ -1755,6 +1755,36 @@ BROKEN = [
 """),
         ],
     ),
+    dict(
+        name = "leaks-a-little-memory",
+        wrong = "Keeps another hundred kibibytes at each change of buffers.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/two-hundred-resizes",
+        edits = [
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+    static char* volatile kept;
+    if ((kept = malloc(100 << 10)) == NULL) err(1, "malloc");
+    memset(kept, 1, 100 << 10);
+"""),
+        ],
+    ),
+    dict(
+        name = "closes-every-second-time",
+        wrong = "Closes the fd of the first CPU at every second change of its buffer only.",
+        clause = "5.1.8.3-6",
+        case = "5.1.8.3-6/two-hundred-resizes",
+        edits = [
+            ("""
+    close(fd);  // the mapping stays
+""", """
+    static unsigned times;
+    if (c->cpu != 0 || times++ % 2 == 0) close(fd);  // the mapping stays
+"""),
+        ],
+    ),
     # Idle honesty.
     dict(
         name = "spins-between-sleeps",
