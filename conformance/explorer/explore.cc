@@ -9,11 +9,13 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -28,8 +30,10 @@ using SearchClock = std::chrono::steady_clock;
 
 // Beyond the single moves: schedules of several moves, as many as these at most.
 constexpr std::uint64_t kSeveralQuick = 250;
-constexpr std::uint64_t kSeveralDeep = 20000;
+constexpr std::uint64_t kSeveralDeep = 5000;
 constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
+// Of `deep`: every pair of these, at every pair of points (thinned out).
+constexpr std::array kPairActions{Action::emit, Action::lap_part, Action::swap, Action::wake};
 constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
@@ -158,6 +162,11 @@ class Search {
         if (points_.empty())
             return CaseOutcome{Verdict::inconclusive, "",
                                "no access of the testee to its buffers was seen", ""};
+        if (is_deep) {
+            const std::vector<AccessPoint> thinned =
+                points_of(baseline.trace, scenario_.first_explored_phase, Density::thinned);
+            first_of_pairs_.insert(thinned.begin(), thinned.end());
+        }
         singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
         begin_ = SearchClock::now();
         run_workers();
@@ -209,11 +218,27 @@ class Search {
             schedule.moves.push_back(singles_[next_single_++]);
             return schedule;
         }
-        if (scenario_.tears || scenario_.holds_with_bytes > 0 || several_ >= several_at_most_)
-            return std::nullopt;
+        if (scenario_.tears || scenario_.holds_with_bytes > 0) return std::nullopt;
+        schedule.moves = next_pair();
+        if (!schedule.moves.empty()) return schedule;
+        if (several_ >= several_at_most_) return std::nullopt;
         ++several_;
         schedule.moves = several_moves();
         return schedule;
+    }
+
+    // Nothing: there is none any more, as far as is known.
+    std::vector<Move> next_pair() {
+        for (; pair_branch_ < pair_branches_.size(); ++pair_branch_, pair_ = 0) {
+            const Branch& branch = pair_branches_[pair_branch_];
+            if (pair_ >= branch.points.size() * kPairActions.size()) continue;
+            const AccessPoint& point = branch.points[pair_ / kPairActions.size()];
+            const Action action = kPairActions[pair_ % kPairActions.size()];
+            ++pair_;
+            ++pairs_;
+            return {branch.move, Move{point, action, 0}};
+        }
+        return {};
     }
 
     std::vector<Move> several_moves() {
@@ -260,13 +285,16 @@ class Search {
             return entry.point == point;
         });
         if (found == trace.end()) return;
+        Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
+        if (branch.points.empty()) return;
+        if (first_of_pairs_.contains(move.point) && move.parameter == 0 &&
+            std::ranges::find(kPairActions, move.action) != kPairActions.end())
+            pair_branches_.push_back(branch);
         // A sample of all of them, each as likely as the others.
         ++branches_seen_;
         std::size_t at = branches_.size();
         if (at >= kBranchesKept) at = random_() % branches_seen_;
         if (at >= kBranchesKept) return;
-        Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
-        if (branch.points.empty()) return;
         if (at == branches_.size()) branches_.emplace_back();
         branches_[at] = std::move(branch);
     }
@@ -280,6 +308,7 @@ class Search {
         if (next_single_ < singles_.size())
             text += fmt::format("; the time was enough for {} of {} single moves", next_single_,
                                 singles_.size());
+        if (pairs_ > 0) text += fmt::format("; {} of them pairs, one by one", pairs_);
         if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
@@ -343,6 +372,11 @@ class Search {
     std::uint64_t several_at_most_ = 0;
     std::vector<Branch> branches_;
     std::uint64_t branches_seen_ = 0;
+    std::set<AccessPoint> first_of_pairs_;  // where the first move of a pair may stand
+    std::vector<Branch> pair_branches_;
+    std::size_t pair_branch_ = 0;
+    std::size_t pair_ = 0;  // of that branch
+    std::uint64_t pairs_ = 0;
     bool has_several_threads_ = false;
     std::uint64_t played_ = 0;
     std::uint64_t not_shown_ = 0;
