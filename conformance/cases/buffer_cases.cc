@@ -33,6 +33,27 @@ CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
     return stage.finish();
 }
 
+// One whose low half is right, on the last CPU.
+CaseOutcome other_data_offsets(Stage& stage) {
+    constexpr std::uint64_t kBeyond32Bits = (std::uint64_t{1} << 32) + kMetadataBytes;
+    const std::uint32_t last = stage.cpus() - 1;
+    emit_everywhere(stage, 3, 100);
+    for (const auto& [cpu, offset] : {std::pair{0u, std::uint64_t{8192}}, {last, kBeyond32Bits}}) {
+        const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
+        stage.rings().write_metadata(buffer, 24, bytes_of(offset));
+        stage.rings().history().set_fault(buffer, BufferFault::data_offset,
+                                          fmt::format("data_offset {}", offset));
+    }
+    stage.start();
+    stage.wait_until([=, &stage] { return stage.has_refused(0) && stage.has_refused(last); },
+                     "the first and the last CPU to be refused (data_offset)");
+    for (std::uint32_t cpu = 1; cpu < last; ++cpu) {
+        emit_some(stage, cpu, 3, 100);
+        stage.wait_delivered(cpu);
+    }
+    return stage.finish();
+}
+
 // CPU 0's next buffer is malformed. The one after it is sound, and CPU 0 is over all the same.
 CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset,
                            const std::vector<std::uint8_t>& bytes, const std::string& detail) {
@@ -91,11 +112,9 @@ void add_other_cases(std::vector<Case>& cases) {
                               std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
          }});
     cases.push_back({"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1",
-                     "data_offset other than 4096", "CPU 0's data_offset is 8192.",
-                     "It refuses that buffer, and drains the other CPUs.", [](Stage& stage) {
-                         return malformed(stage, BufferFault::data_offset, 24,
-                                          bytes_of<std::uint64_t>(8192), "data_offset 8192");
-                     }});
+                     "data_offset other than 4096",
+                     "CPU 0's data_offset is 8192, the last CPU's 2^32 + 4096.",
+                     "It refuses these buffers, and drains the other CPUs.", other_data_offsets});
     cases.push_back(
         {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
          "kmes_attach with a capacity that is no power of two",

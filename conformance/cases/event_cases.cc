@@ -196,6 +196,9 @@ CaseOutcome longer_headers(Stage& stage) {
     for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
         stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra + 40, "later", extra));
         stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra, "later", extra));
+        // Of one type, and of another length: it belongs to the event.
+        for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
+            stage.rings().emit(cpu, stage.rings().make(29 + 5 + other + 40, "later", other));
         emit_some(stage, cpu, 1, 50);
         cpu = (cpu + 1) % stage.cpus();
     }
@@ -300,7 +303,7 @@ void add_event_cases(std::vector<Case>& cases) {
         "Events without a payload, between others.", empty_payloads);
     add("event-model/longer-header", "event-model", "headers longer than 29 + type_len",
         "Events whose header_size is 1 to 1000 bytes more than the minimum, as a later version may "
-        "have it: the payload begins at header_size.",
+        "have it: the payload begins at header_size. Events of one type have several lengths.",
         longer_headers);
     add("event-model/origins", "event-model", "all origin classes",
         "Events of origin classes 0 to 255; 4 and more are reserved, and may come.", origins);

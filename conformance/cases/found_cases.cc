@@ -290,6 +290,32 @@ CaseOutcome image_at_the_old_position(Stage& stage) {
     return stage.finish();
 }
 
+// What is known of the old buffer by a position is wrong in the new one: another event begins
+// there. One large event alone is copied into the new buffer, so that nothing else is read before.
+CaseOutcome event_at_the_old_position(Stage& stage) {
+    constexpr std::uint64_t kBytes = 100;
+    constexpr std::uint64_t kEvents = 5;
+    RingsSetup setup = stage.default_setup();
+    const std::uint64_t smaller = setup.capacity_bytes;
+    setup.cpus = 1;
+    setup.capacity_bytes = 2 * smaller;
+    setup.start_positions = {1'000'000};
+    stage.set_up(setup);
+    emit_some(stage, 0, kEvents, kBytes);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, smaller);
+    stage.wait_asleep();
+    // The next event comes to stand where the last of the five was.
+    stage.resize(smaller, PositionRule::shift, 0 - (smaller + kBytes));
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+        stage.wait_asleep();
+        emit_some(stage, 0, 1, kBytes);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // The number that follows the last one of the old buffer was used by an event that was dropped.
 CaseOutcome gap_over_a_swap(Stage& stage) {
     emit_everywhere(stage, 3, 200);
@@ -432,6 +458,14 @@ void add_found_cases(std::vector<Case>& cases) {
                      "with the next sequence number.",
                      "It begins at tail_pos and finds its place event by event.",
                      image_at_the_old_position});
+    cases.push_back(
+        {"E11/event-at-the-old-position", Level::erratum, "E11",
+         "another event begins at the position of an old one",
+         "Five events, and one that is half of the buffer; at a resize that one alone is "
+         "copied, and positions are shifted back, so that the next event begins where "
+         "the fifth one did.",
+         "It reads each of them: a position says nothing of another buffer's event.",
+         event_at_the_old_position});
     cases.push_back({"event-model/large-headers", Level::must, "event-model",
                      "headers of up to 100 KiB",
                      "Types of 4 to 64 KiB, and headers that are longer than their type by up to "

@@ -157,8 +157,8 @@ CaseOutcome tear_to_mixed_sizes(Stage& stage) {
         std::uint16_t type_len;
     };
     static constexpr Sizes kTorn[] = {
-        {0xffffffff, 30, 1}, {100, 0xffffffff, 1},        {100, 101, 1},
-        {100, 30, 60000},    {0xffffffff, 0xfffffff0, 1}, {0, 30, 1}};
+        {0xffffffff, 30, 1},         {100, 0xffffffff, 1}, {100, 101, 1},   {100, 30, 60000},
+        {0xffffffff, 0xfffffff0, 1}, {0, 30, 1},           {131072, 30, 1}, {100, 30, 0xffff}};
     const std::uint64_t size = stage.default_setup().capacity_bytes;
     return tear(stage, 0, std::size(kTorn),
                 [size](std::string& payload, std::uint64_t position, int round) {

@@ -94,12 +94,13 @@ void add_swap_errata(std::vector<Clause>& clauses) {
           "E10/five-mebibytes-unread", "E10/next-buffer-overtaken-at-every-step",
           "E10/overtaken-and-shrunk-at-every-step", "E10/end-at-every-step",
           "E10/changed-on-the-way-to-another", "E10/thousands-unread-on-any-cpu"}});
-    clauses.push_back({"E11",
-                       "A consumer begins at tail_pos and assumes nothing of positions in another "
-                       "buffer.",
-                       {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero",
-                        "E11/positions-are-shifted", "E11/positions-fit-by-chance",
-                        "E11/image-at-the-old-position", "E11/empty-and-begins-at-zero"}});
+    clauses.push_back(
+        {"E11",
+         "A consumer begins at tail_pos and assumes nothing of positions in another "
+         "buffer.",
+         {"E11/begins-at-tail-pos", "E11/positions-begin-at-zero", "E11/positions-are-shifted",
+          "E11/positions-fit-by-chance", "E11/image-at-the-old-position",
+          "E11/event-at-the-old-position", "E11/empty-and-begins-at-zero"}});
     clauses.push_back(
         {"E12",
          "Who shares a buffer does not rely on a flag that another may clear.",

@@ -52,6 +52,7 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
         {capacity / 2, 30, 1},
         {capacity, 30, 1},
         {capacity + 1, 30, 1},
+        {2 * capacity, 30, 1},  // as much as both copies of the data are
         {0x80000000U, 30, 1},
         {kAllOnes, 30, 1},
         {kAllOnes, kAllOnes, 0xffff},

@@ -26,7 +26,7 @@ struct TornSizes {
 
 // How many kinds of torn sizes there are; `kind` of torn_sizes is below it. Kind 0 leaves the
 // random bytes of a payload.
-inline constexpr std::uint64_t kTornKinds = 20;
+inline constexpr std::uint64_t kTornKinds = 21;
 TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes);
 // At offset `at` of a payload; nothing where they do not fit, or for kind 0's zeros.
 void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes);

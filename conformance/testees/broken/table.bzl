@@ -2946,6 +2946,73 @@ static bool drain(struct consumer* c) {
         ],
     ),
     dict(
+        name = "keeps-the-next-header",
+        wrong = "Reads the next header ahead, and keeps it by its position beyond the buffer.",
+        clause = "E11",
+        case = "E11/event-at-the-old-position",
+        edits = [
+            ("""
+    copy_relaxed((uint8_t*)&header, from, sizeof header);
+""", """
+    static _Thread_local struct header next;
+    static _Thread_local uint64_t next_at = UINT64_MAX;
+    if (c->read_pos == next_at)
+        header = next;
+    else
+        copy_relaxed((uint8_t*)&header, from, sizeof header);
+"""),
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+""", """
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    memcpy(c->event, &header, sizeof header);
+    if (header.event_size + sizeof header <= readable) {
+        copy_relaxed((uint8_t*)&next, from + header.event_size, sizeof next);
+        next_at = c->read_pos + header.event_size;
+    }
+    return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "header-by-its-type",
+        wrong = "Takes the header length of the event before where the type is the same.",
+        clause = "event-model",
+        case = "event-model/longer-header",
+        edits = [
+            ("""
+    const uint8_t* payload = (const uint8_t*)event + event->header_size;
+    const uint32_t length = event->event_size - event->header_size;
+""", """
+    static _Thread_local uint8_t known[32];
+    static _Thread_local uint32_t known_length, known_size;
+    uint32_t header_size = event->header_size;
+    if (event->type_len == known_length && memcmp(type, known, known_length) == 0 &&
+        known_size <= event->event_size)
+        header_size = known_size;
+    known_length = event->type_len <= sizeof known ? event->type_len : 0;
+    memcpy(known, type, known_length);
+    known_size = header_size;
+    const uint8_t* payload = (const uint8_t*)event + header_size;
+    const uint32_t length = event->event_size - header_size;
+"""),
+        ],
+    ),
+    dict(
+        name = "data-offset-of-32-bits",
+        wrong = "Looks at the low half of data_offset only.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/other-data-offset",
+        edits = [
+            ("""
+    return meta->data_offset != kMetadataBytes ? "bad data_offset" : NULL;
+""", """
+    return (uint32_t)meta->data_offset != kMetadataBytes ? "bad data_offset" : NULL;
+"""),
+        ],
+    ),
+    dict(
         name = "magic-of-the-first-buffer",
         wrong = "Looks at the magic of the first buffer only.",
         clause = "5.1.6.1",
