@@ -341,6 +341,32 @@ E2
     like "$CALLS" '^bazel shutdown '
 }
 
+test_count_is_kept() {
+    local logs=$CLONE/bazel-testlogs kept=$TEST_TMPDIR/home/.cache/kmes/right-consumers today
+    today=$(date +%F)
+    mkdir -p "$logs/a/right_test" "$logs/a/other_test"
+    printf '2 consumers, 3 runs, 0 wrong verdicts\n' >"$logs/a/right_test/test.log"
+    printf '1 consumers, 40 runs, 1 wrong verdicts\n' >"$logs/a/other_test/test.log"
+    touch -d '1 hour' "$logs/a/right_test/test.log"
+    touch -d '1 hour ago' "$logs/a/other_test/test.log"
+    bazel_says 0 <<'E2'
+//a:right_test                                                           PASSED in 1.3s
+
+Executed 1 out of 1 test: 1 test passes.
+E2
+    kmes 0 test default
+    has "$OUT" "# right consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
+    printf '7 1 2026-01-02\n' >"$kept"
+    kmes 0 test default
+    has "$OUT" \
+        '# right consumers: 3 runs, 0 wrong verdicts; here since 2026-01-02: 10 runs, 1 wrong'
+    last "$OUT" '1 passed, 0 failed'
+    printf 'no numbers\n' >"$kept"
+    kmes 0 test default
+    has "$OUT" "# right consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
+    rm -r "$logs" "$kept"
+}
+
 test_failures_count() {
     echo "words of the test" >"$TEST_TMPDIR/test.log"
     bazel_says 3 <<E2
@@ -516,6 +542,7 @@ test_replay
 test_replay_keep
 test_mutants
 test_all_pass
+test_count_is_kept
 test_failures_count
 test_broken_builds_count
 test_nothing_is_no_pass

@@ -139,6 +139,8 @@ run_bazel_part() {
     local targets=(//...)
     [ "$part" != tsan ] || targets+=("${ONE_THREAD[@]/#/-}")
     printf '# %s: building and testing\n' "$part"
+    local stamp=$KMES_SCRATCH/$part.stamp
+    : >"$stamp"
     run_bazel test "${options[@]}" -- "${targets[@]}" >"$log" 2>&1 || status=$?
     # Bazel: 0 all passed, 3 built but a test failed; anything else, and something was not built or
     # not run.
@@ -151,6 +153,30 @@ run_bazel_part() {
             ;;
     esac
     report_summary "$part" "$log"
+    [ "$part" != default ] || keep_count "$stamp"
+}
+
+# keep_count STAMP: each run of a right consumer since then is counted, and each that was blamed, on
+# top of those of all the days before: CI runs a share of them each time.
+keep_count() {
+    local runs wrong all_runs=0 all_wrong=0 since kept
+    read -r runs wrong < <(
+        find -L "$KMES_ROOT/bazel-testlogs" -name test.log -newer "$1" -exec sed -nE \
+            's/^[0-9]+ consumers?, ([0-9]+) runs?, ([0-9]+) wrong verdicts?$/\1 \2/p' {} + \
+            2>/dev/null | awk '{ runs += $1; wrong += $2 } END { print runs + 0, wrong + 0 }'
+    )
+    if [ "${runs:-0}" -eq 0 ] || ! kept=$(cache_folder); then return 0; fi
+    kept+=/right-consumers
+    since=$(date +%F)
+    local pattern='^([0-9]{1,15}) ([0-9]{1,15}) ([0-9-]{10})$'
+    if [ -r "$kept" ] && [[ $(<"$kept") =~ $pattern ]]; then
+        all_runs=${BASH_REMATCH[1]} all_wrong=${BASH_REMATCH[2]} since=${BASH_REMATCH[3]}
+    fi
+    all_runs=$((all_runs + runs))
+    all_wrong=$((all_wrong + wrong))
+    printf '%s %s %s\n' "$all_runs" "$all_wrong" "$since" >"$kept.new" && mv -- "$kept.new" "$kept"
+    printf '# right consumers: %s runs, %s wrong verdicts; here since %s: %s runs, %s wrong\n' \
+        "$runs" "$wrong" "$since" "$all_runs" "$all_wrong"
 }
 
 # report_summary PART LOG: a line for each test in Bazel's summary, with the log of those that
