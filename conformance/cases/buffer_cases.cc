@@ -15,9 +15,7 @@ namespace {
 CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
                       const std::vector<std::uint8_t>& bytes, const std::string& detail) {
     emit_everywhere(stage, 3, 100);
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    stage.rings().write_metadata(buffer, offset, bytes);
-    stage.rings().history().set_fault(buffer, fault, detail);
+    break_field(stage, 0, fault, offset, bytes, detail);
     stage.start();
     stage.wait_mapped();
     for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
@@ -38,12 +36,9 @@ CaseOutcome other_data_offsets(Stage& stage) {
     constexpr std::uint64_t kBeyond32Bits = (std::uint64_t{1} << 32) + kMetadataBytes;
     const std::uint32_t last = stage.cpus() - 1;
     emit_everywhere(stage, 3, 100);
-    for (const auto& [cpu, offset] : {std::pair{0u, std::uint64_t{8192}}, {last, kBeyond32Bits}}) {
-        const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
-        stage.rings().write_metadata(buffer, 24, bytes_of(offset));
-        stage.rings().history().set_fault(buffer, BufferFault::data_offset,
-                                          fmt::format("data_offset {}", offset));
-    }
+    for (const auto& [cpu, offset] : {std::pair{0u, std::uint64_t{8192}}, {last, kBeyond32Bits}})
+        break_field(stage, cpu, BufferFault::data_offset, 24, bytes_of(offset),
+                    fmt::format("data_offset {}", offset));
     stage.start();
     stage.wait_until([=, &stage] { return stage.has_refused(0) && stage.has_refused(last); },
                      "the first and the last CPU to be refused (data_offset)");
@@ -61,9 +56,7 @@ CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset
     stage.wait_asleep();
     stage.freeze();
     stage.resize(stage.capacity_bytes());
-    const BufferIndex next = stage.rings().history().present_buffer(0);
-    stage.rings().write_metadata(next, offset, bytes);
-    stage.rings().history().set_fault(next, fault, detail);
+    break_field(stage, 0, fault, offset, bytes, detail);
     stage.thaw();
     stage.wait_until([&stage] { return stage.has_refused(0); },
                      "CPU 0 to be refused (" + detail + ")");
@@ -85,11 +78,8 @@ CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint6
     emit_everywhere(stage, 2, 100);
     const std::string detail =
         fmt::format("capacity {} where kmes_attach said {}", metadata_says, attach_says);
-    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
-        stage.rings().write_metadata(buffer, 16, bytes_of<std::uint64_t>(metadata_says));
-        stage.rings().history().set_fault(buffer, BufferFault::capacity, detail);
-    }
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        break_field(stage, cpu, BufferFault::capacity, 16, bytes_of(metadata_says), detail);
     stage.set_reported_capacity(attach_says);
     stage.start();
     // It may refuse what kmes_attach says without mapping anything, and end as it likes then.

@@ -43,6 +43,12 @@ void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
     stage.rings().write_metadata(present(stage, cpu), offset, bytes);
 }
 
+void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
+                 const std::vector<std::uint8_t>& bytes, const std::string& detail) {
+    forge_field(stage, cpu, offset, bytes);
+    stage.rings().history().set_fault(present(stage, cpu), fault, detail);
+}
+
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
     History& history = stage.rings().history();
     history.set_fault(history.present_buffer(cpu), BufferFault::corrupt_content, detail);

@@ -40,6 +40,10 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes);
 
+// The same, and the judge is told what is wrong with that buffer.
+void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
+                 const std::vector<std::uint8_t>& bytes, const std::string& detail);
+
 // From now on nothing that this CPU delivers is judged, and a refusal is right.
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
 

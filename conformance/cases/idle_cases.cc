@@ -12,6 +12,7 @@
 #include <atomic>
 #include <thread>
 
+#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 #include "conformance/tracer/patience.h"
 
@@ -168,9 +169,7 @@ void change_twice(Stage& stage) {
 
 // The first of two CPUs has a bad magic, and events that nobody will read.
 void start_refused(Stage& stage) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    stage.rings().write_metadata(buffer, 0, {{'X'}});
-    stage.rings().history().set_fault(buffer, BufferFault::magic, "magic XMESRING");
+    break_field(stage, 0, BufferFault::magic, 0, {'X'}, "magic XMESRING");
     stage.start();
     stage.wait_until([&stage] { return stage.has_refused(0); }, "CPU 0 to be refused");
 }

@@ -334,9 +334,7 @@ void give_time(Stage& stage, const std::function<bool()>& condition) {
 }
 
 void give_version_2(Stage& stage, std::uint32_t cpu) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(cpu);
-    stage.rings().write_metadata(buffer, 8, bytes_of<std::uint32_t>(2));
-    stage.rings().history().set_fault(buffer, BufferFault::version, "version 2");
+    break_field(stage, cpu, BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2");
 }
 
 std::uint64_t read_kib(const std::string& path, const std::string& name) {

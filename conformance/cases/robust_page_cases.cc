@@ -115,11 +115,9 @@ CaseOutcome must_refuse_each(Stage& stage, const std::vector<ForgedField>& field
     setup.cpus = forged_cpus + 1;
     stage.set_up(setup);
     emit_everywhere(stage, 3, 100);
-    for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) {
-        forge_field(stage, cpu, fields[cpu].offset, fields[cpu].bytes);
-        History& history = stage.rings().history();
-        history.set_fault(history.present_buffer(cpu), fault(fields[cpu]), fields[cpu].what);
-    }
+    for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu)
+        break_field(stage, cpu, fault(fields[cpu]), fields[cpu].offset, fields[cpu].bytes,
+                    fields[cpu].what);
     stage.start();
     stage.wait_mapped();
     stage.wait_delivered(forged_cpus);
