@@ -97,19 +97,18 @@ bool can_end_by_itself(const ThreadState& state) {
 bool is_up_to_kernel(pid_t tid, uint64_t fd) {
     constexpr std::string_view kUpToSomebody[] = {"pipe:", "socket:", "anon_inode:[eventfd]",
                                                   "anon_inode:[signalfd]", "anon_inode:[pidfd]"};
-    char link[64] = {};
-    const std::string path =
-        "/proc/" + std::to_string(tid) + "/fd/" + std::to_string(static_cast<int32_t>(fd));
-    if (readlink(path.c_str(), link, sizeof link - 1) < 0) return false;
-    return std::none_of(
-        std::begin(kUpToSomebody), std::end(kUpToSomebody),
-        [&](std::string_view kind) { return std::string_view(link).starts_with(kind); });
+    const std::string link = fd_link(tid, static_cast<int>(fd));
+    return !link.empty() &&
+           std::none_of(std::begin(kUpToSomebody), std::end(kUpToSomebody),
+                        [&](std::string_view kind) { return link.starts_with(kind); });
 }
 
-bool is_one_up_to_kernel(pid_t tid, uint64_t array, uint64_t count) {
-    for (uint64_t i = 0; i < std::min(count, kPolledAtMost); ++i) {
-        const auto polled = read_value<pollfd>(tid, array + i * sizeof(pollfd));
-        if (polled && polled->fd >= 0 && is_up_to_kernel(tid, static_cast<uint64_t>(polled->fd)))
+// Of the files of a poll, which has its array and their number first.
+bool is_any_polled(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t fd)) {
+    const uint64_t count = std::min(state.arguments[1], kPolledAtMost);
+    for (uint64_t i = 0; i < count; ++i) {
+        const auto polled = read_value<pollfd>(state.tid, state.arguments[0] + i * sizeof(pollfd));
+        if (polled && polled->fd >= 0 && is_so(state.tid, static_cast<uint64_t>(polled->fd)))
             return true;
     }
     return false;
@@ -139,7 +138,7 @@ bool waits_for_kernel(const ThreadState& state) {
             return is_up_to_kernel(state.tid, a[0]);
         case SYS_poll:
         case SYS_ppoll:
-            return is_one_up_to_kernel(state.tid, a[0], a[1]);
+            return is_any_polled(state, is_up_to_kernel);
         case SYS_epoll_wait:
         case SYS_epoll_pwait:
         case SYS_epoll_pwait2:
@@ -190,13 +189,7 @@ bool waits_for_others(const ThreadState& state) {
             return is_socket(state.tid, a[0]);
         case SYS_poll:
         case SYS_ppoll:
-            for (uint64_t i = 0; i < std::min(a[1], kPolledAtMost); ++i) {
-                const auto polled = read_value<pollfd>(state.tid, a[0] + i * sizeof(pollfd));
-                if (polled && polled->fd >= 0 &&
-                    is_socket(state.tid, static_cast<uint64_t>(polled->fd)))
-                    return true;
-            }
-            return false;
+            return is_any_polled(state, is_socket);
         default:
             return false;
     }

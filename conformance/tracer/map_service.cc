@@ -46,6 +46,13 @@ uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
     return end;
 }
 
+// A range of so many bytes from this address on, and a mapping that is there.
+bool reaches_into(const LiveMapping& live, uint64_t address, uint64_t length_bytes) {
+    const uint64_t first = live.mapping.address;
+    return live.live && address < first + round_to_pages(live.mapping.length_bytes) &&
+           first < address + round_to_pages(length_bytes);
+}
+
 bool is_shared(uint64_t flags) {
     const uint64_t type = flags & MAP_TYPE;
     return type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
@@ -160,11 +167,8 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
 
 void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
     for (LiveMapping& live : mappings_) {
-        const uint64_t first = live.mapping.address;
-        const uint64_t end = first + round_to_pages(live.mapping.length_bytes);
-        if (!live.live || end <= address || first >= address + round_to_pages(length_bytes))
-            continue;
-        if (address > first) {
+        if (!reaches_into(live, address, length_bytes)) continue;
+        if (address > live.mapping.address) {
             cut_off_at(live, address & ~(kPageBytes - 1));
             continue;
         }
@@ -175,11 +179,8 @@ void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
 
 // Anything of a mapping of a buffer lies in this range, as far as is known.
 bool Tracer::Engine::touches_mapping(uint64_t address, uint64_t length_bytes) const {
-    const uint64_t end = address + round_to_pages(length_bytes);
     return std::any_of(mappings_.begin(), mappings_.end(), [=](const LiveMapping& live) {
-        const uint64_t first = live.mapping.address;
-        return live.live && first < end &&
-               address < first + round_to_pages(live.mapping.length_bytes);
+        return reaches_into(live, address, length_bytes);
     });
 }
 

@@ -159,8 +159,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
         const bool is_mapped_over = number == SYS_mmap && (arguments[3] & MAP_FIXED) != 0;
-        if (is_mapped_over && is_testee(thread)) note_unmap(arguments[0], arguments[1]);
-        if ((number == SYS_munmap || number == SYS_mremap) && is_testee(thread) &&
+        if ((number == SYS_munmap || number == SYS_mremap || is_mapped_over) && is_testee(thread) &&
             touches_mapping(arguments[0], arguments[1])) {
             mappings();  // forgets what has been unmapped unseen
             if (number == SYS_mremap && mapping_at(arguments[0]) != nullptr)
