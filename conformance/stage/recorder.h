@@ -157,10 +157,10 @@ class Recorder {
     void mark_lost(const Finding& finding);
     void mark_torn(const Finding& finding);
     void mark_missing(const Finding& finding);
-    void mark_record(const Finding& finding);
+    void mark_record(const Finding& finding, std::uint64_t record);
+    std::uint64_t last_where(const std::function<bool(const TimelineStep&)>& is_meant) const;
     std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,
                           std::string_view text) const;
-    std::uint64_t last_write_outside(std::optional<std::uint32_t> cpu) const;
     void mark_deed(const Finding& finding);
     std::string with_thread_numbers(std::string message) const;
 

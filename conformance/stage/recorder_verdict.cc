@@ -82,19 +82,24 @@ const Recorder::Operation* Recorder::publication_of(std::uint32_t cpu,
     return found == operations_.rend() ? nullptr : &*found;
 }
 
+// The last such step before the verdict; 0: none.
+std::uint64_t Recorder::last_where(const std::function<bool(const TimelineStep&)>& is_meant) const {
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    for (std::size_t i = steps.size() - 1; i > 0; --i) {
+        if (is_meant(steps[i - 1])) return timeline_.number(i - 1);
+    }
+    return 0;
+}
+
 // The record that a finding is about; 0: none.
 std::uint64_t Recorder::record_of(const Finding& finding) const {
     if (const auto found = step_of_line_.find(finding.line); found != step_of_line_.end())
         return found->second;
     if (!finding.cpu || finding.sequence == 0) return 0;
-    const std::vector<TimelineStep>& steps = timeline_.steps();
-    for (std::size_t i = steps.size(); i > 0; --i) {
-        const TimelineStep& step = steps[i - 1];
-        if (step.kind == StepKind::record && step.cpu == finding.cpu &&
-            step.sequence == finding.sequence)
-            return timeline_.number(i - 1);
-    }
-    return 0;
+    return last_where([&](const TimelineStep& step) {
+        return step.kind == StepKind::record && step.cpu == finding.cpu &&
+               step.sequence == finding.sequence;
+    });
 }
 
 // Asleep on an event that is there: the publication, the futex wait, and the swap between them if
@@ -181,9 +186,7 @@ void Recorder::mark_missing(const Finding& finding) {
              fmt::format("Event {} is published here, and never delivered.", finding.sequence));
 }
 
-void Recorder::mark_record(const Finding& finding) {
-    const std::uint64_t record = record_of(finding);
-    if (record == 0) return;
+void Recorder::mark_record(const Finding& finding, std::uint64_t record) {
     std::string why(wrong_with_record(finding.code));
     const std::vector<TimelineStep>& steps = timeline_.steps();
     if (finding.code == FindingCode::doubled_event) {
@@ -199,35 +202,19 @@ void Recorder::mark_record(const Finding& finding) {
     mark(record, why);
 }
 
-// The last one before the verdict: of this CPU, where one is named; with this in its text. 0: none.
+// Of this CPU, where one is named; with this in its text.
 std::uint64_t Recorder::last_of(StepKind kind, std::optional<std::uint32_t> cpu,
                                 std::string_view text) const {
-    const std::vector<TimelineStep>& steps = timeline_.steps();
-    for (std::size_t i = steps.size() - 1; i > 0; --i) {
-        const TimelineStep& step = steps[i - 1];
-        if (step.kind == kind && (!cpu || step.cpu == cpu) &&
-            step.text.find(text) != std::string::npos)
-            return timeline_.number(i - 1);
-    }
-    return 0;
-}
-
-std::uint64_t Recorder::last_write_outside(std::optional<std::uint32_t> cpu) const {
-    const std::vector<TimelineStep>& steps = timeline_.steps();
-    for (std::size_t i = steps.size(); i > 0; --i) {
-        const TimelineStep& step = steps[i - 1];
-        if (step.kind == StepKind::access && step.cpu == cpu && !step.text.starts_with("reads") &&
-            step.text.find("need_wake") == std::string::npos)
-            return timeline_.number(i - 1);
-    }
-    return 0;
+    return last_where([=](const TimelineStep& step) {
+        return step.kind == kind && (!cpu || step.cpu == cpu) &&
+               step.text.find(text) != std::string::npos;
+    });
 }
 
 // What no record shows: the step in which it was done, or from which on something was owed.
 void Recorder::mark_deed(const Finding& finding) {
     const auto by_step = [&](StepKind kind, std::string_view text, std::string why) {
-        if (const std::uint64_t step = last_of(kind, finding.cpu, text); step != 0)
-            mark(step, std::move(why));
+        mark(last_of(kind, finding.cpu, text), std::move(why));
     };
     switch (finding.code) {
         case FindingCode::crash:
@@ -236,7 +223,12 @@ void Recorder::mark_deed(const Finding& finding) {
             mark(last_of(StepKind::end, std::nullopt, ""), "This is where it comes to its end.");
             break;
         case FindingCode::write_outside:
-            mark(last_write_outside(finding.cpu), "need_wake is all that a consumer may write.");
+            mark(last_where([&](const TimelineStep& step) {
+                     return step.kind == StepKind::access && step.cpu == finding.cpu &&
+                            !step.text.starts_with("reads") &&
+                            step.text.find("need_wake") == std::string::npos;
+                 }),
+                 "need_wake is all that a consumer may write.");
             break;
         case FindingCode::read_outside:
             by_step(StepKind::access, "", "Nothing of the buffer lies there.");
@@ -298,8 +290,10 @@ void Recorder::finish(const Finding& finding) {
             if (has_event) mark_missing(finding);
             break;
         default:
-            mark_record(finding);
-            if (record_of(finding) == 0) mark_deed(finding);
+            if (const std::uint64_t record = record_of(finding); record != 0)
+                mark_record(finding, record);
+            else
+                mark_deed(finding);
             break;
     }
     const std::vector<TimelineStep>& steps = timeline_.steps();
