@@ -285,15 +285,17 @@ class Search {
             return entry.point == point;
         });
         if (found == trace.end()) return;
-        Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
-        if (branch.points.empty()) return;
-        if (first_of_pairs_.contains(move.point) && move.parameter == 0 &&
-            std::ranges::find(kPairActions, move.action) != kPairActions.end())
-            pair_branches_.push_back(branch);
         // A sample of all of them, each as likely as the others.
         ++branches_seen_;
         std::size_t at = branches_.size();
         if (at >= kBranchesKept) at = random_() % branches_seen_;
+        const bool begins_pairs =
+            first_of_pairs_.contains(move.point) && move.parameter == 0 &&
+            std::ranges::find(kPairActions, move.action) != kPairActions.end();
+        if (at >= kBranchesKept && !begins_pairs) return;
+        Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
+        if (branch.points.empty()) return;
+        if (begins_pairs) pair_branches_.push_back(branch);
         if (at >= kBranchesKept) return;
         if (at == branches_.size()) branches_.emplace_back();
         branches_[at] = std::move(branch);
