@@ -71,6 +71,7 @@ std::string describe_event(const TracerEvent& event) {
     }
     if (const auto* wait = std::get_if<FutexWait>(&event)) return describe(*wait);
     if (const auto* end = std::get_if<FutexWaitEnd>(&event)) {
+        if (end->thread_ended) return fmt::format("thread {} ended in its wait", end->tid);
         return fmt::format("thread {} is awake again: {}", end->tid,
                            end->result >= 0 ? "woken" : strerror(static_cast<int>(-end->result)));
     }

@@ -367,7 +367,9 @@ void Recorder::wait_ends(const FutexWaitEnd& event, std::int64_t told_instead) {
     step.thread = number_of(event.tid);
     step.cpu = found->second.cpu;
     step.clause = "5.1.8.2 step 6";
-    if (event.result >= 0)
+    if (event.thread_ended)
+        step.text = "its thread ends in the wait";
+    else if (event.result >= 0)
         step.text = "is woken";
     else if (event.result == -EAGAIN)
         step.text = "futex_wait returns at once: futex_counter has another value";

@@ -207,10 +207,6 @@ void Stage::pump(TimePoint deadline) {
     // What was written before the event comes before it in the timeline, too.
     if (recorder_.on()) read_report();
     handle(event);
-    // A thread may end in its wait (pthread_cancel): nobody sleeps there any more.
-    if (!ended_)
-        std::erase_if(waiting_,
-                      [this](const auto& entry) { return !tracer_->has_thread(entry.first); });
     read_report();
 }
 
@@ -323,13 +319,16 @@ void Stage::on(const FutexWaitEnd& event) {
     if (!has_limit && !is_interrupted) last_change_ = Clock::now();
     if (is_interrupted || event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
     for (const FutexWord& word : found->second.wait.words) {
+        // Who has ended in its wait begins no round.
+        if (event.thread_ended) break;
         if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
             round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
     }
     if (event.result == -EAGAIN) refused_waits_.note(rings_->history().operations());
     waiting_.erase(found);
-    recorder_.wait_ends(event, event.result == 0 ? wake_result_ : 0);
-    if (wake_result_ == 0 || event.result != 0) return;
+    const bool is_told = wake_result_ != 0 && event.result == 0 && !event.thread_ended;
+    recorder_.wait_ends(event, is_told ? wake_result_ : 0);
+    if (!is_told) return;
     // Only a wait with a limit can reach it.
     if (wake_result_ == -ETIMEDOUT && !has_limit) return;
     tracer_->set_wait_result(event.tid, wake_result_);

@@ -259,7 +259,6 @@ class Tracer::Engine {
     std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
     BoundedText output_texts_[2];
-    bool has_thread(pid_t tid) const { return threads_.contains(tid); }
     std::vector<pid_t> testee_threads() const;
 
   private:
@@ -342,6 +341,8 @@ class Tracer::Engine {
     // --- futex_watch.cc
     bool watch_futex(Thread& thread, const user_regs_struct& registers);
     void end_futex_wait(Thread& thread, int64_t result);
+    // Of a thread that is no more: told, and nobody held.
+    void drop_futex_wait(Thread& thread);
     std::optional<FutexWord> futex_word(uint64_t address, uint32_t expected, bool is_private);
     std::optional<FutexWait> parse_wait(pid_t tid, long number, const uint64_t (&arguments)[6]);
     std::optional<FutexOther> parse_other(pid_t tid, long number, const uint64_t (&arguments)[6]);

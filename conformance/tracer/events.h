@@ -82,10 +82,13 @@ struct FutexWait {
 // The wait is over (held at the exit). 0 or a positive index (futex_waitv): woken; negative: -errno
 // (-EAGAIN: the value differed; -ETIMEDOUT; -EINTR: by a signal with a handler). A wait that a stop
 // or SA_RESTART interrupts goes on under the same wait_id and is not reported again.
+// One whose thread ends in it (pthread_cancel, execve in another thread) has no result, and nobody
+// is held.
 struct FutexWaitEnd {
     pid_t tid = 0;
     uint64_t wait_id = 0;
     int64_t result = 0;
+    bool thread_ended = false;
 };
 
 // Any other futex operation of the testee on a ring word (FUTEX_WAKE and all the rest), held at the

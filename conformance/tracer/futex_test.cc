@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <map>
 
 #include "conformance/tracer/testing.h"
 
@@ -125,6 +126,32 @@ TEST_P(FutexTest, AnInterruptedWaitIsOneWait) {
     EXPECT_EQ(woken->result, 0);
     EXPECT_EQ(run.finish().exit_status, 0);
     EXPECT_EQ(run.tracer.standard_output(), "interrupted -4\nrestarted 0\n");
+}
+
+// Nobody sleeps any more in the wait of a thread that is no more.
+TEST_P(FutexTest, AWaitEndsWithItsThread) {
+    for (const char* mode : {"cancelled", "executed"}) {
+        TestRun run(options_for(GetParam()));
+        run.start(mode);
+        std::map<uint64_t, FutexWait> waits;  // by buffer
+        while (waits.size() < 2) {
+            const auto wait = run.next<FutexWait>();
+            ASSERT_TRUE(wait) << mode;
+            waits[wait->words.at(0).place.buffer] = *wait;
+        }
+        ASSERT_TRUE(run.until_asleep().all_blocked_for_good) << mode;
+        EXPECT_EQ(run.buffers[1]->wake(), 1);
+        std::vector<FutexWaitEnd> ends;
+        const Ended ended = run.finish([&](const TracerEvent& event) {
+            if (const auto* end = std::get_if<FutexWaitEnd>(&event)) ends.push_back(*end);
+        });
+        EXPECT_EQ(ended.exit_status, 5) << mode;
+        ASSERT_EQ(ends.size(), 2u) << mode;
+        EXPECT_EQ(ends[0].wait_id, waits[1].wait_id) << mode;
+        EXPECT_FALSE(ends[0].thread_ended) << mode;
+        EXPECT_EQ(ends[1].wait_id, waits[0].wait_id) << mode;
+        EXPECT_TRUE(ends[1].thread_ended) << mode;
+    }
 }
 
 // A wait with a limit that is stopped goes on by restart_syscall; it is still the same wait with

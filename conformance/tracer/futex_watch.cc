@@ -173,4 +173,10 @@ void Tracer::Engine::end_futex_wait(Thread& thread, int64_t result) {
     thread.wait.reset();
 }
 
+void Tracer::Engine::drop_futex_wait(Thread& thread) {
+    if (!thread.wait) return;
+    push(FutexWaitEnd{thread.tid, thread.wait->report.wait_id, 0, true});
+    thread.wait.reset();
+}
+
 }  // namespace kmes::conformance

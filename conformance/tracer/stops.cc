@@ -264,6 +264,9 @@ void Tracer::Engine::handle_exec(Thread& thread) {
         const Thread* other = find(entry.tid);
         return entry.tid != thread.tid && other != nullptr && other->process == thread.process;
     });
+    for (auto& [tid, other] : threads_) {
+        if (other.process == thread.process) drop_futex_wait(other);
+    }
     std::erase_if(threads_, [&](const auto& entry) {
         return entry.first != thread.tid && entry.second.process == thread.process;
     });
@@ -273,7 +276,6 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     process.has_executed = true;
     process.reports_to_output = !has_variable(thread.tid, kReportVariable);
     if (is_testee(thread)) code_.forget();
-    thread.wait.reset();
     thread.redirect.reset();
     thread.replay.reset();
     thread.reissued = thread.held = thread.is_zombie = false;
@@ -289,9 +291,10 @@ void Tracer::Engine::handle_exec(Thread& thread) {
 }
 
 void Tracer::Engine::handle_gone(pid_t tid, int status) {
-    const Thread* thread = find(tid);
+    Thread* thread = find(tid);
     if (thread == nullptr) return;
     const pid_t process = thread->process;
+    drop_futex_wait(*thread);
     if (thread->redirect && thread->redirect->scratch_slot >= 0) {
         scratch_slots_[static_cast<size_t>(thread->redirect->scratch_slot)] = false;
     }

@@ -100,9 +100,6 @@ void Tracer::kill_all() {
 pid_t Tracer::testee_pid() const {
     return engine_->testee_;
 }
-bool Tracer::has_thread(pid_t tid) const {
-    return engine_->has_thread(tid);
-}
 std::vector<pid_t> Tracer::testee_threads() const {
     return engine_->testee_threads();
 }

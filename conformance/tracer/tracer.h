@@ -306,8 +306,6 @@ class Tracer {
     // The testee's process, 0 before the first attach; all live thread ids of it.
     pid_t testee_pid() const;
     std::vector<pid_t> testee_threads() const;
-    // Whether it has not ended, as far as has been told.
-    bool has_thread(pid_t tid) const;
     // The way that is in use (never kAutomatic after start).
     Interception interception() const;
     // The way of guarding that is in use, and why, in one line.

@@ -306,6 +306,37 @@ static int mode_interrupted(char** argv) {
     return 0;
 }
 
+static void* sleep_until_cancelled(void* unused) {
+    (void)unused;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
+    return NULL;
+}
+
+/* Its other thread sleeps on the first word; this one goes on when the second is woken. */
+static pthread_t start_sleeper(void) {
+    attach_and_map();
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, sleep_until_cancelled, NULL) != 0) exit(6);
+    futex(word_of(1), FUTEX_WAIT, load(word_of(1)), NULL);
+    return thread;
+}
+
+static int mode_cancelled(char** argv) {
+    (void)argv;
+    pthread_t thread = start_sleeper();
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    return 5;
+}
+
+static int mode_executed(char** argv) {
+    start_sleeper();
+    char* arguments[] = {argv[0], "nothing", NULL};
+    execv("/proc/self/exe", arguments);
+    return 7;
+}
+
 static const struct mode kModes[] = {
     {"attach", mode_attach},
     {"attach-errors", mode_attach_errors},
@@ -321,6 +352,8 @@ static const struct mode kModes[] = {
     {"timed-sleep", mode_timed_sleep},
     {"futex-kinds", mode_futex_kinds},
     {"interrupted", mode_interrupted},
+    {"cancelled", mode_cancelled},
+    {"executed", mode_executed},
     {NULL, NULL},
 };
 
