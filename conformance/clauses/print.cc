@@ -23,10 +23,12 @@ void print_case(std::ostream& out, std::string_view id) {
     if (found != nullptr) out << "  (" << level_name(found->level) << ")  " << found->title;
     out << "\n";
     bool any = false;
-    for (const BrokenTestee& broken : all_broken_testees()) {
-        if (broken.case_id != id) continue;
-        out << "        fails " << broken.name << ": " << broken.wrong << "\n";
-        any = true;
+    for (const auto* table : {&all_broken_testees(), &broken_testees_found_by_search()}) {
+        for (const BrokenTestee& broken : *table) {
+            if (broken.case_id != id) continue;
+            out << "        fails " << broken.name << ": " << broken.wrong << "\n";
+            any = true;
+        }
     }
     if (any) return;
     for (const CaseWithoutBroken& without : cases_without_broken()) {

@@ -32,6 +32,7 @@ constexpr std::uint64_t kMostJobs = 64;
 // A broken testee that spins for ever meets a time limit only; the others are seen to hang at once.
 constexpr double kBrokenScale = 0.25;
 constexpr std::string_view kSoakSeconds = "30";
+constexpr std::string_view kSearchSeconds = "120";
 // The stand-in for a testee whose compiler is not there is a script that exits so.
 constexpr std::string_view kNotBuilt = "exit 77";
 constexpr std::size_t kStandInBytes = 1024;
@@ -141,21 +142,24 @@ class Selftest {
         if (demand == Demand::soak) {
             arguments.insert(arguments.end(), {"--soak", std::string(kSoakSeconds)});
         }
-        add_common(arguments, settings_.scale * kBrokenScale);
+        // A search that is meant for somebody is made, however right ones are run; it ends with
+        // what it finds.
+        const bool is_search = demand == Demand::explored;
+        add_common(arguments, settings_.scale * kBrokenScale,
+                   is_search ? std::string(kSearchSeconds) : settings_.explore);
         return arguments;
     }
 
     std::vector<std::string> arguments_of_correct() const {
         std::vector<std::string> arguments;
-        add_common(arguments, settings_.scale);
+        add_common(arguments, settings_.scale, settings_.explore);
         return arguments;
     }
 
-    void add_common(std::vector<std::string>& arguments, double scale) const {
+    static void add_common(std::vector<std::string>& arguments, double scale,
+                           const std::string& explore) {
         arguments.insert(arguments.end(), {"--timeout-scale", fmt::format("{}", scale)});
-        if (!settings_.explore.empty()) {
-            arguments.insert(arguments.end(), {"--explore", settings_.explore});
-        }
+        if (!explore.empty()) arguments.insert(arguments.end(), {"--explore", explore});
     }
 
     static Outcome judge_broken(const SelftestEntry& entry, const SelftestRun& run) {

@@ -16,7 +16,7 @@ _selftest_table = rule(
     doc = "A file of lines.",
 )
 
-def selftest_table(name, out, broken, correct, examples):
+def selftest_table(name, out, broken, searches, correct, examples):
     """A line for each testee: broken|correct, name, language, case, program and arguments.
 
     Programs are named from the folder of the runner on.
@@ -25,18 +25,21 @@ def selftest_table(name, out, broken, correct, examples):
       name: of the target
       out: the file
       broken: entries with the fields name, case and, where it is not C, language
+      searches: {case: [names of broken ones]}: what a search finds, too
       correct: entries with the fields name, language and run
       examples: {name: language} of the example consumers, which are correct
     """
     lines = ["# SPDX-License-Identifier: MIT"]
     for entry in broken:
-        lines.append(_line([
-            "broken",
-            entry["name"],
-            entry.get("language", "c"),
-            entry["case"],
-            "testees/broken_" + entry["name"],
-        ]))
+        name = entry["name"]
+        for case in [entry["case"]] + [each for each in searches if name in searches[each]]:
+            lines.append(_line([
+                "broken",
+                name,
+                entry.get("language", "c"),
+                case,
+                "testees/broken_" + name,
+            ]))
     for example, language in examples.items():
         lines.append(_line(["correct", example, language, "", "testees/" + example]))
     for entry in correct:

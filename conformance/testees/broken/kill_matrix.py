@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs the suite on every broken consumer: which cases fail which.
 
-  kill_matrix.py check RUNNER TABLE FOLDER MATRIX   each is failed by the case meant for it
+  kill_matrix.py check RUNNER TABLE FOLDER MATRIX   each is failed by the case meant for it, and by
+                                                    the searches that TABLE says find it, too
   kill_matrix.py compare RUNNER TABLE FOLDER MATRIX the whole suite on each, against MATRIX
   kill_matrix.py write RUNNER TABLE FOLDER MATRIX   the same twice, and writes MATRIX
   kill_matrix.py add RUNNER TABLE FOLDER MATRIX     the same, for those that MATRIX does not have
@@ -25,6 +26,8 @@ import tempfile
 # can do is to fail more.
 TIMEOUT_SCALE = 0.1 * float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
 JOBS = 2
+# A search ends with what it finds; on a slow machine it gets the time that it needs.
+SEARCH_SECONDS = "120"
 RIGHT_RUNS = 4  # of the right consumer: what fails it at this scale is a time limit, for anybody
 HEAD = """# SPDX-License-Identifier: MIT
 #
@@ -53,13 +56,18 @@ def options_of(runner):
 
 
 def run_suite(runner, program, cases=()):
-    """The ids of all cases that ran, and of those that failed; in the order of the suite."""
+    """The ids of all cases that ran, of those that failed, in the order of the suite; and what
+    the others came to, by id."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
         command = [runner, "--report", "json", "--report-file", report]
         command += ["--timeout-scale", "%g" % TIMEOUT_SCALE] + options_of(runner)
         for case in cases:
             command += ["--filter", case]
+        if any(case.endswith("/soak") for case in cases):
+            command += ["--soak", SEARCH_SECONDS]
+        if any("/explored-" in case for case in cases):
+            command += ["--explore", SEARCH_SECONDS]
         done = subprocess.run(
             command + ["--", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -67,11 +75,12 @@ def run_suite(runner, program, cases=()):
             sys.exit("%s\nthe runner wrote no report, status %d" % (done.stdout, done.returncode))
         with open(report) as file:
             ran = json.load(file)["cases"]
-    return [c["id"] for c in ran], [c["id"] for c in ran if c["verdict"] == "fail"]
+    other = {c["id"]: c["verdict"] + ": " + c["message"] for c in ran if c["verdict"] != "fail"}
+    return [c["id"] for c in ran], [c["id"] for c in ran if c["verdict"] == "fail"], other
 
 
 def run_all(runner, folder, entries, cases_of):
-    """{name: (ids, failed ids)}."""
+    """{name: what run_suite gives}."""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         futures = {
             entry["name"]: pool.submit(
@@ -120,7 +129,7 @@ def mark_of(entry, case, times, runs, doubtful):
 
 def write_matrix(path, entries, runs, doubtful):
     ids = runs[0][entries[0]["name"]][0]
-    killed = {case for run in runs for _, failed in run.values() for case in failed}
+    killed = {case for run in runs for _, failed, _ in run.values() for case in failed}
     with open(path, "w") as file:
         file.write(HEAD)
         for entry in entries:
@@ -151,13 +160,21 @@ def add_to_matrix(path, entries, runs, doubtful):
         file.write(head + blocks + mark + "".join(left))
 
 
-def check(matrix, entries, results):
-    """What is wrong when each ran with the case meant for it."""
+def cases_of(entry, searches):
+    """The case that is meant for it, and the searches that find it, too."""
+    name = entry["name"]
+    return [entry["case"]] + [search for search, names in searches.items() if name in names]
+
+
+def check(matrix, entries, results, searches):
+    """What is wrong when each ran with the cases of cases_of."""
     faults = []
     for entry in filter(catchable, entries):
         name, case = entry["name"], entry["case"]
-        if case not in results[name][1]:
-            faults.append("%s: %s does not fail it" % (name, case))
+        for each in cases_of(entry, searches):
+            if each not in results[name][1]:
+                what = results[name][2].get(each, "not run")
+                faults.append("%s: %s does not fail it (%s)" % (name, each, what))
         if matrix is not None and matrix.get(name, {}).get(case) != "*":
             faults.append("%s: the matrix has no '* %s'; write it again" % (name, case))
     names = [entry["name"] for entry in entries]
@@ -166,9 +183,9 @@ def check(matrix, entries, results):
     return faults
 
 
-def compare(matrix, entries, results):
+def compare(matrix, entries, results, searches):
     """What is wrong when each ran with the whole suite."""
-    faults = check(matrix, entries, results)
+    faults = check(matrix, entries, results, searches)
     for entry in entries:
         name = entry["name"]
         listed, failed = matrix.get(name, {}), results[name][1]
@@ -190,7 +207,7 @@ def main():
     scope = {}
     with open(table) as file:
         exec(file.read(), scope)  # Starlark that is Python, too
-    named = scope["BROKEN"]
+    named, searches = scope["BROKEN"], scope.get("FOUND_BY_SEARCH", {})
     entries = [entry for entry in named if is_built(folder, entry)]
     if len(entries) < len(named):
         print("SKIPPED: %d, for want of a compiler" % (len(named) - len(entries)))
@@ -200,21 +217,22 @@ def main():
         runs, doubtful = run_twice(runner, folder, entries)
         write_matrix(path, entries, runs, doubtful)
         results, matrix = runs[0], read_matrix(path)
-        faults = check(matrix, entries, results)
+        faults = check(matrix, entries, results, searches)
     elif mode == "add":
         entries = [entry for entry in entries if entry["name"] not in read_matrix(path)]
         runs, doubtful = run_twice(runner, folder, entries)
         add_to_matrix(path, entries, runs, doubtful)
         added = {entry["name"]: read_matrix(path)[entry["name"]] for entry in entries}
-        faults = check(added, entries, runs[0])
+        faults = check(added, entries, runs[0], searches)
     elif mode == "compare":
         matrix = read_matrix(path)
-        faults = compare(matrix, entries, run_all(runner, folder, entries, lambda entry: ()))
+        results = run_all(runner, folder, entries, lambda entry: ())
+        faults = compare(matrix, entries, results, searches)
     else:
         matrix = None if path == "-" else read_matrix(path)
         known = [entry for entry in entries if catchable(entry)]
-        results = run_all(runner, folder, known, lambda entry: (entry["case"],))
-        faults = check(matrix, entries, results)
+        results = run_all(runner, folder, known, lambda entry: cases_of(entry, searches))
+        faults = check(matrix, entries, results, searches)
     for fault in faults:
         print("FAIL: " + fault)
     print("%d broken consumers, %d faults" % (len(entries), len(faults)))

@@ -2760,6 +2760,34 @@ static atomic_bool has_ended[4096];
         ],
     ),
     dict(
+        name = "one-copy-for-large-events",
+        wrong = "Its threads share the room that they copy events of more than a page to.",
+        clause = "5.1.1",
+        case = "5.1.1/explored-two-large",
+        edits = [
+            ("""
+    size_t used;
+};
+""", """
+    size_t used;
+    struct header* own;
+};
+"""),
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    if ((c->own = realloc(c->own, capacity)) == NULL) err(1, "realloc");
+"""),
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+""", """
+    static uint8_t large[1 << 28];
+    c->event = header.event_size > 4096 ? (struct header*)large : c->own;
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+"""),
+        ],
+    ),
+    dict(
         name = "no-barrier-for-the-last-cpu",
         wrong = "Has no full barrier when one CPU is left of several.",
         clause = "E1",
@@ -3791,3 +3819,18 @@ static atomic_bool has_refused[4096];
         ],
     ),
 ]
+
+# What the searches find, too: a case that explores, or soaks, and some of those above which it
+# fails in every run.
+FOUND_BY_SEARCH = {
+    "5.1.8.1/explored-drain": ["counter-after-the-recheck", "no-lap-check"],
+    "5.1.8.2/explored-sleep": ["no-recheck", "counter-after-the-recheck"],
+    "5.1.8.3/explored-resize": ["leaves-the-old-buffer"],
+    "E20/explored-full-ring": ["lapped-moves-to-write-pos"],
+    "5.1.8.1-5/explored-tear": ["no-tail-recheck", "trusts-sizes"],
+    "E20/explored-large-survivor": ["half-the-capacity-at-most"],
+    "5.1.1/explored-two-cpus": ["first-cpu-only"],
+    "5.1.8.1-2/explored-burst": ["no-tail-recheck"],
+    "5.1.8/explored-mixed": ["lapped-moves-to-write-pos"],
+    "5.1.8/soak": ["lapped-moves-to-write-pos"],
+}
