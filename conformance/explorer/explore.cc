@@ -20,7 +20,9 @@
 #include <utility>
 
 #include "conformance/explorer/points.h"
+#include "conformance/explorer/scenarios.h"
 #include "conformance/failure/run_record.h"
+#include "conformance/failure/shrink.h"
 
 namespace kmes::conformance {
 
@@ -38,6 +40,8 @@ constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
+// Of several moves that fail, which are needed: `shrink` has more.
+constexpr std::uint32_t kPlaysToShrink = 120;
 // Whatever the clock says: the verdict of a slow machine is one too.
 constexpr std::uint64_t kPlaysAtLeast = 24;
 constexpr int kHeapBytesKept = 16 << 20;
@@ -46,7 +50,7 @@ constexpr std::size_t kPointsRecorded = 4096;
 
 struct Played {
     CaseOutcome outcome;
-    std::vector<TraceEntry> trace;
+    PlayTrace trace;
 };
 
 // What is one access earlier or later: for `shrink`.
@@ -74,7 +78,7 @@ Played play_once(const Case& the_case, const StageSettings& settings, const Scen
     };
     played.outcome = run_on_stage(play, own);
     if (played.outcome.record)
-        played.outcome.record = with_points(*played.outcome.record, played.trace);
+        played.outcome.record = with_points(*played.outcome.record, played.trace.entries);
     return played;
 }
 
@@ -82,7 +86,11 @@ std::string describe(const Schedule& schedule) {
     std::string text;
     for (const Move& move : schedule.moves)
         text += (text.empty() ? "" : "; then ") + describe(move);
-    return text.empty() ? "the play as it is, without a move" : text;
+    if (!text.empty()) return text;
+    const Scenario* scenario = find_scenario(schedule.scenario);
+    if (scenario != nullptr && scenario->by_turns && schedule.seed != 0)
+        return fmt::format("by turns, drawn from seed {}", schedule.seed);
+    return "the play as it is, without a move";
 }
 
 bool has_several_threads(const std::vector<TraceEntry>& trace) {
@@ -146,16 +154,17 @@ class Search {
     }
 
     CaseOutcome run() {
-        Schedule plain{std::string(scenario_.name), settings_.seed, {}};
+        // Where moves are drawn by turns: the play without any.
+        Schedule plain{std::string(scenario_.name), scenario_.by_turns ? 0 : settings_.seed, {}};
         const Played baseline = play_once(case_, settings_, scenario_, plain);
         if (baseline.outcome.verdict == Verdict::fail) {
-            failure_ = {plain, baseline.outcome};
+            failure_ = Failure{plain, plain, baseline.outcome};
             return confirm();
         }
         if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
-        has_several_threads_ = has_several_threads(baseline.trace);
+        has_several_threads_ = has_several_threads(baseline.trace.entries);
         const bool is_deep = settings_.explore.deep;
-        points_ = points_of(baseline.trace, scenario_.first_explored_phase,
+        points_ = points_of(baseline.trace.entries, scenario_.first_explored_phase,
                             is_deep           ? Density::all
                             : scenario_.tears ? Density::all_data
                                               : Density::thinned);
@@ -164,13 +173,14 @@ class Search {
                                "no access of the testee to its buffers was seen", ""};
         if (is_deep) {
             const std::vector<AccessPoint> thinned =
-                points_of(baseline.trace, scenario_.first_explored_phase, Density::thinned);
+                points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
             first_of_pairs_.insert(thinned.begin(), thinned.end());
         }
-        singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        if (!scenario_.by_turns)
+            singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
         begin_ = SearchClock::now();
         run_workers();
-        return conclude(baseline.trace.size());
+        return conclude(baseline.trace.entries.size());
     }
 
   private:
@@ -219,6 +229,12 @@ class Search {
             return schedule;
         }
         if (scenario_.tears || scenario_.holds_with_bytes > 0) return std::nullopt;
+        if (scenario_.by_turns) {
+            if (several_ >= several_at_most_) return std::nullopt;
+            // 0 is the play without turns.
+            schedule.seed = std::max<std::uint64_t>(settings_.seed + several_++, 1);
+            return schedule;
+        }
         schedule.moves = next_pair();
         if (!schedule.moves.empty()) return schedule;
         if (several_ >= several_at_most_) return std::nullopt;
@@ -261,7 +277,9 @@ class Search {
         switch (played.outcome.verdict) {
             case Verdict::fail:
                 ++played_;
-                if (!failure_) failure_ = {schedule, std::move(played.outcome)};
+                if (!failure_)
+                    failure_ = Failure{schedule, with_moves(schedule, played.trace),
+                                       std::move(played.outcome)};
                 return;
             case Verdict::suite_error:
                 ++suite_errors_;
@@ -275,7 +293,13 @@ class Search {
                 ++not_shown_;
                 return;
         }
-        if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace);
+        if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace.entries);
+    }
+
+    // What was drawn from a seed, move by move: to be made smaller.
+    static Schedule with_moves(const Schedule& schedule, const PlayTrace& trace) {
+        if (trace.moves_by_turns.empty()) return schedule;
+        return {schedule.scenario, 0, trace.moves_by_turns};
     }
 
     void keep_branch(const Move& move, const std::vector<TraceEntry>& trace) {
@@ -305,8 +329,11 @@ class Search {
         if (failure_) return confirm();
         if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
             return suite_error_;
-        std::string text = fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
-                                       points_.size(), accesses, seconds_since_begin());
+        std::string text =
+            scenario_.by_turns
+                ? fmt::format("{} schedules by turns in {:.1f} s", played_, seconds_since_begin())
+                : fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
+                              points_.size(), accesses, seconds_since_begin());
         if (next_single_ < singles_.size())
             text += fmt::format("; the time was enough for {} of {} single moves", next_single_,
                                 singles_.size());
@@ -316,35 +343,41 @@ class Search {
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
         // The play as it is has passed; one thread cannot be held against others.
-        const bool has_nothing_to_move = singles_.empty();
+        const bool has_nothing_to_move = singles_.empty() && !scenario_.by_turns;
         if (has_nothing_to_move) text = "one thread looks at all buffers: nothing to hold";
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};
-        outcome.explored =
-            Explored{played_, seconds_since_begin(), next_single_ >= singles_.size()};
+        outcome.explored = Explored{played_, seconds_since_begin(),
+                                    !scenario_.by_turns && next_single_ >= singles_.size()};
         return outcome;
+    }
+
+    // The schedule that fails in a few plays, with moves that it does not need left out. What was
+    // drawn from a seed may fail by its moves alone, or else stays as it is.
+    Schedule fewer_moves(const Schedule& schedule, const Schedule& in_moves,
+                         const std::string& clause) const {
+        const auto play = [&](const Schedule& candidate) {
+            const CaseOutcome outcome = play_once(case_, settings_, scenario_, candidate).outcome;
+            if (outcome.verdict == Verdict::pass) return Trial::passes;
+            const bool is_same = outcome.verdict == Verdict::fail && outcome.clause == clause;
+            return is_same ? Trial::fails : Trial::other;
+        };
+        ShrinkLimits limits;
+        limits.runs = kPlaysToShrink;
+        const Shrunk shrunk = shrink(in_moves, play, {}, limits);
+        return shrunk.fails ? shrunk.smallest : schedule;
     }
 
     // Plays the failing schedule again, with everything told. Once is a failure all the same: the
     // oracle has judged what happened.
     CaseOutcome confirm() {
-        auto [schedule, outcome] = *failure_;
-        Played again;
+        auto [schedule, in_moves, outcome] = *failure_;
         StageSettings told = settings_;
         told.record_accesses = true;
         told.record_timeline = true;
-        if (schedule.moves.size() > 1) {
-            for (const Move& move : schedule.moves) {
-                const Schedule one{schedule.scenario, schedule.seed, {move}};
-                again = play_once(case_, settings_, scenario_, one);
-                if (again.outcome.verdict != Verdict::fail) continue;
-                schedule = one;
-                outcome = again.outcome;
-                break;
-            }
-        }
-        again = play_once(case_, told, scenario_, schedule);
+        if (in_moves.moves.size() > 1) schedule = fewer_moves(schedule, in_moves, outcome.clause);
+        const Played again = play_once(case_, told, scenario_, schedule);
         const bool is_same = again.outcome.verdict == Verdict::fail;
         if (is_same) outcome = again.outcome;
         if (!schedule.moves.empty()) outcome.message = describe(schedule) + ": " + outcome.message;
@@ -358,6 +391,11 @@ class Search {
     struct Branch {
         Move move;
         std::vector<AccessPoint> points;
+    };
+    struct Failure {
+        Schedule schedule;
+        Schedule in_moves;  // the same, where moves were drawn from a seed
+        CaseOutcome outcome;
     };
 
     const Case& case_;
@@ -384,7 +422,7 @@ class Search {
     std::uint64_t not_shown_ = 0;
     std::uint64_t suite_errors_ = 0;
     CaseOutcome suite_error_;
-    std::optional<std::pair<Schedule, CaseOutcome>> failure_;
+    std::optional<Failure> failure_;
 };
 
 }  // namespace

@@ -113,6 +113,7 @@ std::string describe(Action action) {
         {Action::overtake, "tail_pos moves to the end of the event that it reads"},
         {Action::write_over,
          "the event that it reads is overwritten by one that is published a little later"},
+        {Action::yield, "this thread is held while others go on"},
     };
     for (const auto& [known, text] : kTexts) {
         if (known == action) return std::string(text);
@@ -148,10 +149,14 @@ std::string_view ending(std::uint64_t number) {
 }  // namespace
 
 std::string describe(const AccessPoint& point) {
+    const std::string when = fmt::format("(CPU {}, phase {})", point.cpu, point.phase);
+    if (point.kind == PointKind::sleep) return "while it sleeps " + when;
+    if (point.kind == PointKind::wait)
+        return fmt::format("before its {}{} wait on futex_counter {}", point.occurrence,
+                           ending(point.occurrence), when);
     const std::string which =
         fmt::format("its {}{} {} of {}", point.occurrence, ending(point.occurrence),
                     point.is_write ? "write" : "read", place_text(point));
-    const std::string when = fmt::format("(CPU {}, phase {})", point.cpu, point.phase);
     if (point.split_bytes == 0) return fmt::format("before {} {}", which, when);
     return fmt::format("in the middle of {}, behind {} of {} bytes, {}", which, point.split_bytes,
                        point.size_bytes, when);
@@ -162,7 +167,8 @@ std::string describe(const Move& move) {
     const bool is_elsewhere = move.action == Action::emit || move.action == Action::lap_part;
     if (is_elsewhere && move.parameter > 0)
         text += fmt::format(" (on the CPU {} further)", move.parameter);
-    if (move.action == Action::reserve || move.action == Action::write_over)
+    if (move.action == Action::reserve || move.action == Action::write_over ||
+        move.action == Action::yield)
         text += fmt::format(" ({} accesses)", move.parameter);
     if (move.action == Action::overtake && move.parameter > 0)
         text += fmt::format(", or of the {}{} behind it", move.parameter, ending(move.parameter));

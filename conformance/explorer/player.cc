@@ -21,7 +21,8 @@ constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
 std::uint64_t key_of(const AccessPoint& point) {
     return point.offset_bytes | std::uint64_t{point.size_bytes} << 32 |
-           std::uint64_t{point.cpu & 0x7f} << 56 | std::uint64_t{point.is_write} << 63;
+           static_cast<std::uint64_t>(point.kind) << 54 | std::uint64_t{point.cpu & 0x7f} << 56 |
+           std::uint64_t{point.is_write} << 63;
 }
 
 bool same_access(const AccessPoint& a, const AccessPoint& b) {
@@ -37,8 +38,7 @@ std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event) {
 
 }  // namespace
 
-Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
-               std::vector<TraceEntry>& trace)
+Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace)
     : stage_(stage),
       scenario_(scenario),
       schedule_(schedule),
@@ -47,7 +47,9 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
       spin_watch_(stage),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
-      looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {}
+      looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {
+    if (scenario.by_turns && schedule.seed != 0) turns_.emplace(schedule.seed, scenario.cpus);
+}
 
 CaseOutcome Player::play() {
     RingsSetup setup;
@@ -57,6 +59,8 @@ CaseOutcome Player::play() {
     stage_.set_up(setup);
     stage_.set_nudging(must_nudge());
     scenario_.run(*this);
+    // What a move has reserved in the last sleep.
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
     stage_.release_guards();
     // The end events come now, and nobody may overwrite them.
@@ -77,6 +81,7 @@ bool Player::must_nudge() const {
 }
 
 void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type) {
+    publish_reserved(cpu);
     rings().emit(cpu, rings().make(event_bytes, std::move(type)));
 }
 
@@ -84,6 +89,7 @@ void Player::start() {
     if (!stage_.settings().record_accesses)
         stage_.set_on_plain_guard([this](const GuardHit& hit) { return is_plain(hit); });
     stage_.set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
+    stage_.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
     stage_.set_on_mapped([this](const Mapped& mapped) {
         if (is_open_)
             stage_.guard_mapping(mapped,
@@ -120,6 +126,25 @@ void Player::settle() {
     }
     accesses_of_phase_ = 0;
     occurrences_.clear();
+    make_moves_asleep();
+}
+
+void Player::make_moves_asleep() {
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
+        TraceEntry entry;
+        entry.point.phase = phase_;
+        entry.point.cpu = cpu;
+        entry.point.kind = PointKind::sleep;
+        keep(entry);
+    }
+    for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
+        const Move& move = schedule_.moves[i];
+        if (made_[i] || move.point.kind != PointKind::sleep || move.point.phase != phase_ ||
+            move.point.cpu >= scenario_.cpus)
+            continue;
+        made_[i] = true;
+        act_told(move, 0);
+    }
 }
 
 std::int32_t Player::ordinal_of(pid_t thread) {
@@ -152,13 +177,39 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
     point.occurrence = ++occurrences_[key_of(point)];
     if (point.offset_bytes >= kMetadataBytes)
         data_offset_[point.cpu] = point.offset_bytes - kMetadataBytes;
-    if (trace_.size() < kTraceAtMost) trace_.push_back(entry);
+    keep(entry);
     return point;
+}
+
+void Player::keep(const TraceEntry& entry) {
+    if (trace_.entries.size() < kTraceAtMost) trace_.entries.push_back(entry);
+}
+
+// The last moment before the kernel looks at the word: nothing of it is an access to a page.
+void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
+    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return;
+    TraceEntry entry;
+    entry.thread = ordinal_of(wait.tid);
+    AccessPoint& point = entry.point;
+    point = {.phase = phase_,
+             .cpu = cpu,
+             .offset_bytes = kFutexWordOffset,
+             .size_bytes = sizeof(std::uint32_t),
+             .kind = PointKind::wait};
+    point.occurrence = ++occurrences_[key_of(point)];
+    keep(entry);
+    for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
+        if (made_[i] || schedule_.moves[i].point != point) continue;
+        made_[i] = true;
+        act_told(schedule_.moves[i], wait.tid);
+    }
+    if (turns_) take_turns(point, wait.tid);
 }
 
 // Most accesses of a play are only noted, without the way through the stage.
 bool Player::is_plain(const GuardHit& hit) {
-    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0) return false;
+    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0 || turns_)
+        return false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
         if (!buffer) continue;
@@ -197,6 +248,7 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
             is_done = make_move(move, hit) || is_done;
         }
         if (random_left_ > 0 && random_() % random_one_in_ == 0) move_at_random(point, hit);
+        if (turns_) take_turns(point, hit.tid);
     }
     if (looks_at_data_ && has_made_a_move()) stop_looking_at_data();
     return is_done ? Stage::AtGuard::done : Stage::AtGuard::step;
@@ -217,18 +269,19 @@ void Player::stop_looking_at_data() {
 
 // True: the access has been done, too.
 bool Player::make_move(const Move& move, const GuardHit& hit) {
-    const auto now = [&] {
-        Recorder& recorder = stage_.recorder();
-        if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
-        act(move, move.point.cpu, hit.tid);
-        recorder.end_move();
-    };
     if (move.point.split_bytes == 0) {
-        now();
+        act_told(move, hit.tid);
         return false;
     }
-    stage_.step_torn(hit, move.point.split_bytes, now);
+    stage_.step_torn(hit, move.point.split_bytes, [&] { act_told(move, hit.tid); });
     return true;
+}
+
+void Player::act_told(const Move& move, pid_t thread) {
+    Recorder& recorder = stage_.recorder();
+    if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
+    act(move, move.point.cpu, thread);
+    recorder.end_move();
 }
 
 void Player::act_at_random(std::uint64_t one_in, std::uint64_t seed) {
@@ -317,6 +370,8 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
             return overtake(cpu, move.parameter);
         case Action::write_over:
             return write_over(cpu, move.parameter);
+        case Action::yield:
+            return yield(thread, move.parameter);
     }
 }
 
@@ -364,6 +419,7 @@ void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
 // all of them; what is over when they sleep, or have looked often enough, is only this stretch.
 void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
     constexpr std::uint64_t kAccessesOfOthers = 150;
+    if (thread == 0) return;  // everybody sleeps
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
         if (other == cpu && scenario_.cpus > 1) continue;
         publish_reserved(other);

@@ -9,24 +9,33 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "conformance/cases/registry.h"
+#include "conformance/explorer/turns.h"
 #include "conformance/failure/schedule.h"
 #include "conformance/stage/spin_watch.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
 
-// One access of the testee, as it came.
+// One access of the testee, as it came; or another moment at which a move may come.
 struct TraceEntry {
     AccessPoint point;
     std::uint64_t instruction_pointer = 0;
-    std::int32_t thread = 0;  // in order of appearance, from 1
+    std::int32_t thread = 0;  // in order of appearance, from 1; 0: none
+};
+
+struct PlayTrace {
+    std::vector<TraceEntry> entries;
+    // What was done at them by turns: with seed 0 they make a schedule that does the same.
+    std::vector<Move> moves_by_turns;
 };
 
 class Player;
@@ -48,14 +57,15 @@ struct Scenario {
     bool tears = false;
     // Nothing but threads held against each other, while events of so many bytes come. 0: not so.
     std::uint64_t holds_with_bytes = 0;
+    // Whose turn it is goes by priority, from the schedule's seed (turns.h).
+    bool by_turns = false;
     std::function<void(Player&)> run;
 };
 
 class Player {
   public:
     // All must outlive the player. `trace` gets the accesses as they come, however the play ends.
-    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
-           std::vector<TraceEntry>& trace);
+    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace);
 
     // The whole play, to the judge's verdict. Throws Stop as the stage does.
     CaseOutcome play();
@@ -63,6 +73,7 @@ class Player {
     // -- For scenarios --
     Stage& stage() { return stage_; }
     Rings& rings() { return stage_.rings(); }
+    // What is reserved on this CPU is published before.
     void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
     // Starts the testee, under guards from its first mmap on.
     void start();
@@ -70,23 +81,38 @@ class Player {
     void act_at_random(std::uint64_t one_in, std::uint64_t seed);
     // Publishes what is reserved on this CPU: before anything else is done there.
     void publish_reserved(std::uint32_t cpu);
+    // The same for all CPUs; within the bounds that a play keeps to.
     void resize_all(std::uint64_t capacity_bytes);
     void nudge_retired();
     // Until it has delivered what it owes and sleeps; then the next phase begins.
     void settle();
+    // By turns, while it sleeps: the next deed; of a schedule with seed 0, whether it has moves
+    // that are still to come. False: it is over.
+    bool go_on();
 
   private:
     Stage::AtGuard on_access(const GuardHit& hit);
     bool is_plain(const GuardHit& hit);
+    void on_wait(const FutexWait& wait, std::uint32_t cpu);
     bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     AccessPoint note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
+    void keep(const TraceEntry& entry);
     bool make_move(const Move& move, const GuardHit& hit);
+    void make_moves_asleep();
+    // With the words for the picture.
+    void act_told(const Move& move, pid_t thread);
     void act(const Move& move, std::uint32_t cpu, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
     void overtake(std::uint32_t cpu, std::uint64_t further);
     void write_over(std::uint32_t cpu, std::uint64_t accesses);
+    bool others_go_on(pid_t thread) const;
+    void yield(pid_t thread, std::uint64_t accesses);
+    void take_turns(const AccessPoint& point, pid_t thread);
+    std::optional<pid_t> first_at_turn() const;
+    bool must_yield(pid_t thread) const;
+    void yield_turn(const AccessPoint& point, pid_t thread);
     void move_at_random(const AccessPoint& point, const GuardHit& hit);
     bool must_nudge() const;
     bool has_made_a_move() const;
@@ -97,7 +123,7 @@ class Player {
     const Scenario& scenario_;
     const Schedule& schedule_;
     std::uint32_t phase_ = 0;
-    std::vector<TraceEntry>& trace_;
+    PlayTrace& trace_;
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
@@ -111,6 +137,10 @@ class Player {
     std::uint64_t random_one_in_ = 0;
     std::uint64_t random_left_ = 0;
     bool is_holding_ = false;
+    std::optional<Turns> turns_;
+    std::vector<pid_t> held_;  // for others whose turn it is
+    std::set<pid_t> stuck_;    // had their turn, and did nothing with it
+    std::uint64_t turns_in_vain_ = 0;
     bool is_open_ = true;  // guards are looked at
     bool looks_at_data_;   // until the last move that comes at data has been made
 };

@@ -29,7 +29,7 @@ bool is_data(const AccessPoint& point) {
 // What is written once before anybody attaches: nothing can come between there that does not come
 // between at the next access as well.
 bool is_static_field(const AccessPoint& point) {
-    return point.offset_bytes < 32;
+    return point.kind == PointKind::access && point.offset_bytes < 32;
 }
 
 AccessPoint without_occurrence(AccessPoint point) {
@@ -129,8 +129,10 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
         }
     };
     const auto hold_everywhere = [&] {
-        for (const AccessPoint& point : points)
-            moves.push_back({point, Action::hold, scenario.holds_with_bytes});
+        for (const AccessPoint& point : points) {
+            if (point.kind != PointKind::sleep)
+                moves.push_back({point, Action::hold, scenario.holds_with_bytes});
+        }
     };
     if (has_several_threads && scenario.cpus > 1) hold_everywhere();
     if (scenario.holds_with_bytes > 0) return moves;
@@ -144,7 +146,7 @@ Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
                  bool has_several_threads, std::mt19937_64& random) {
     Move move;
     move.point = points[random() % points.size()];
-    if (has_several_threads && random() % 4 == 0) {
+    if (has_several_threads && move.point.kind != PointKind::sleep && random() % 4 == 0) {
         move.action = Action::hold;
         return move;
     }

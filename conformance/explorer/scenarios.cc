@@ -37,7 +37,7 @@ void resize(Player& player) {
     player.stage().freeze();
     player.emit(0, 48);
     player.emit(0, 120);
-    player.stage().resize(kMiddle);
+    player.resize_all(kMiddle);
     player.emit(0, 56);
     player.stage().thaw();
     player.settle();
@@ -64,7 +64,7 @@ void tear(Player& player) {
 // A large event survives a shrink and takes more than half of the buffer (E7, E20).
 void large_survivor(Player& player) {
     player.emit(0, kSmall / 8 * 5);
-    player.stage().resize(kSmall);
+    player.resize_all(kSmall);
     player.start();
     player.settle();
     player.emit(0, 60);
@@ -80,7 +80,7 @@ void two_cpus(Player& player) {
     player.emit(0, 70);
     player.emit(1, 64);
     player.settle();
-    player.stage().resize(kMiddle);
+    player.resize_all(kMiddle);
     player.emit(1, 58);
     player.settle();
 }
@@ -120,10 +120,18 @@ void mixed(Player& player) {
     for (int i = 0; i < 18; ++i) player.emit(0, 8000);
     player.stage().thaw();
     player.settle();
-    player.stage().resize(2 * kMiddle);
+    player.resize_all(2 * kMiddle);
     player.settle();
     player.emit(0, 64);
     player.settle();
+}
+
+// As long as there are deeds: what comes when goes by priority.
+void by_turns(Player& player) {
+    player.emit(0, 70);
+    player.start();
+    player.settle();
+    while (player.go_on()) player.settle();
 }
 
 std::vector<Scenario> make_scenarios() {
@@ -168,6 +176,12 @@ std::vector<Scenario> make_scenarios() {
     large_two.first_explored_phase = 1;
     large_two.looks_at_data = true;
     large_two.holds_with_bytes = 5100;
+    Scenario& turns = add("turns", "two CPUs, and deeds of the producer by priority", by_turns);
+    turns.cpus = 2;
+    turns.capacity_bytes = kSmall;
+    turns.by_turns = true;
+    // So many that a retired buffer is always nudged.
+    turns.swaps = 2;
     add("mixed", "events, a lap, a resize, an event", mixed).swaps = 1;
     return all;
 }

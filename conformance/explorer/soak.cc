@@ -148,7 +148,7 @@ CaseOutcome play(const Case& the_case, const StageSettings& settings, std::uint6
     own.cpus = scenario.cpus;
     own.capacity_bytes = scenario.capacity_bytes;
     Case one = the_case;
-    std::vector<TraceEntry> trace;  // nobody looks at it
+    PlayTrace trace;  // nobody looks at it
     one.run = [&](Stage& stage) { return Player(stage, scenario, schedule, trace).play(); };
     return run_on_stage(one, own);
 }

@@ -47,13 +47,16 @@ std::string read_lines(const JsonReader& json, std::size_t lines_at_most, std::s
 
 AccessPoint read_point(const JsonReader& json) {
     AccessPoint point;
-    point.phase = number32(json.at("phase"), 0, kAny32);
+    point.phase = number32(json.at("phase"), 0, kMaximumPhase);
     point.cpu = number32(json.at("cpu"), 0, kMaximumCpus - 1);
     point.offset_bytes = json.at("offset_bytes").number(0, kMaximumCapacityBytes);
     point.size_bytes = number32(json.at("size_bytes"), 0, kAny32);
     point.is_write = json.at("is_write").truth();
     point.occurrence = json.at("occurrence").number(0, kAny64);
     point.split_bytes = static_cast<std::uint32_t>(number_or_zero(json, "split_bytes", kAny32));
+    if (!json.has("kind")) return point;
+    const JsonReader moment = json.at("kind");
+    point.kind = static_cast<PointKind>(moment.word(kPointKindNames));
     return point;
 }
 
@@ -67,7 +70,7 @@ Schedule read_schedule(const JsonReader& json) {
     for (std::size_t i = 0; i < count; ++i) {
         const JsonReader item = moves.item(i);
         item.expect_names({"phase", "cpu", "offset_bytes", "size_bytes", "is_write", "occurrence",
-                           "split_bytes", "action", "parameter"});
+                           "split_bytes", "kind", "action", "parameter"});
         Move move;
         move.point = read_point(item);
         const JsonReader name = item.at("action");
@@ -86,7 +89,7 @@ std::vector<AccessPoint> read_points(const JsonReader& json) {
     for (std::size_t i = 0; i < count; ++i) {
         const JsonReader item = json.item(i);
         item.expect_names({"phase", "cpu", "offset_bytes", "size_bytes", "is_write", "occurrence",
-                           "split_bytes"});
+                           "split_bytes", "kind"});
         points.push_back(read_point(item));
     }
     return points;

@@ -105,6 +105,8 @@ Json point_to_json(const AccessPoint& point) {
     value["is_write"] = point.is_write;
     value["occurrence"] = point.occurrence;
     if (point.split_bytes != 0) value["split_bytes"] = point.split_bytes;
+    if (point.kind != PointKind::access)
+        value["kind"] = kPointKindNames.at(static_cast<std::size_t>(point.kind));
     return value;
 }
 

@@ -19,6 +19,8 @@ inline constexpr std::size_t kMaximumTextFieldBytes = std::size_t{1} << 17;
 inline constexpr std::size_t kMaximumWords = 4096;  // of a command line
 inline constexpr std::size_t kMaximumMoves = 10'000;
 inline constexpr std::size_t kMaximumPoints = 20'000;
+// A play by moves goes on up to the last one of them.
+inline constexpr std::uint32_t kMaximumPhase = 100'000;
 inline constexpr std::size_t kMaximumFindings = 1000;
 inline constexpr std::size_t kMaximumSteps = 10'000;
 inline constexpr std::size_t kMaximumReportBytes = std::size_t{16} << 20;

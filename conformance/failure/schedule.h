@@ -12,9 +12,16 @@
 
 namespace kmes::conformance {
 
-// Which access of the testee is meant. It is named by what it touches and not by the instruction,
-// so that it is the same one in every run, wherever the program was loaded: "in phase 2, before the
-// 3rd 8-byte read at offset 64 of CPU 0's buffer".
+// What a move comes before.
+enum class PointKind {
+    access,  // of memory
+    wait,    // the entry into a futex wait on the word of a CPU: the kernel has not looked yet
+    sleep,   // nothing: a phase begins, in which everything is delivered and everybody sleeps
+};
+
+// Which access of the testee is meant, or which other moment. It is named by what it touches and
+// not by the instruction, so that it is the same one in every run, wherever the program was loaded:
+// "in phase 2, before the 3rd 8-byte read at offset 64 of CPU 0's buffer".
 struct AccessPoint {
     std::uint32_t phase = 0;         // of the scenario: counted from 0 (attach to first sleep)
     std::uint32_t cpu = 0;           // whose buffer
@@ -24,6 +31,7 @@ struct AccessPoint {
     bool is_write = false;
     std::uint64_t occurrence = 1;   // counted from 1 within the phase
     std::uint32_t split_bytes = 0;  // act in the middle of this access, behind so many bytes of it
+    PointKind kind = PointKind::access;  // a wait: offset_bytes 128, size_bytes 4; sleep: both 0
 
     auto operator<=>(const AccessPoint&) const = default;
 };
@@ -52,6 +60,7 @@ enum class Action {
                // `parameter`-th one behind it
     write_over,  // as overtake, for the event that is being read, by one that is published
                  // `parameter` accesses later
+    yield,       // this thread is held until the others have made `parameter` accesses, or sleep
 };
 
 struct Move {
@@ -62,7 +71,8 @@ struct Move {
     auto operator<=>(const Move&) const = default;
 };
 
-// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h).
+// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h). In one
+// that draws its moves itself `seed` says which; with seed 0 it makes those that stand here.
 struct Schedule {
     std::string scenario;
     std::uint64_t seed = 0;

@@ -9,12 +9,12 @@ namespace kmes::conformance {
 namespace {
 
 // In the order of Action.
-constexpr std::array<std::string_view, 19> kActionNames = {
+constexpr std::array<std::string_view, 20> kActionNames = {
     "nothing", "emit", "burst",  "batch",    "drop",       "lap_part", "lap",
     "laps",    "grow", "shrink", "swap",     "swap_twice", "nudge",    "wake",
-    "reserve", "tear", "hold",   "overtake", "write_over",
+    "reserve", "tear", "hold",   "overtake", "write_over", "yield",
 };
-static_assert(static_cast<std::size_t>(Action::write_over) + 1 == kActionNames.size());
+static_assert(static_cast<std::size_t>(Action::yield) + 1 == kActionNames.size());
 
 }  // namespace
 
@@ -22,6 +22,21 @@ std::string_view action_name(Action action) {
     const auto index = static_cast<std::size_t>(action);
     return index < kActionNames.size() ? kActionNames[index] : "";
 }
+
+namespace {
+
+static_assert(static_cast<std::size_t>(PointKind::sleep) + 1 == kPointKindNames.size());
+
+std::string place_in_figures(const AccessPoint& point) {
+    if (point.kind == PointKind::sleep) return "asleep";
+    if (point.kind == PointKind::wait) return "before wait " + std::to_string(point.occurrence);
+    const std::string split = "behind " + std::to_string(point.split_bytes) + " bytes of ";
+    return (point.split_bytes > 0 ? split : "before ") + (point.is_write ? "write " : "read ") +
+           std::to_string(point.occurrence) + " of the " + std::to_string(point.size_bytes) +
+           " bytes at " + std::to_string(point.offset_bytes);
+}
+
+}  // namespace
 
 std::optional<Action> action_from_name(std::string_view name) {
     for (std::size_t i = 0; i < kActionNames.size(); ++i) {
@@ -41,13 +56,9 @@ std::string action_names() {
 
 std::string figures_of(const Move& move) {
     const AccessPoint& point = move.point;
-    std::string text =
-        "phase " + std::to_string(point.phase) + ", CPU " + std::to_string(point.cpu) + ": ";
-    if (point.split_bytes > 0) text += "behind " + std::to_string(point.split_bytes) + " bytes of ";
-    if (point.split_bytes == 0) text += "before ";
-    text += std::string(point.is_write ? "write " : "read ") + std::to_string(point.occurrence) +
-            " of the " + std::to_string(point.size_bytes) + " bytes at " +
-            std::to_string(point.offset_bytes) + ": " + std::string(action_name(move.action));
+    std::string text = "phase " + std::to_string(point.phase) + ", CPU " +
+                       std::to_string(point.cpu) + ": " + place_in_figures(point) + ": " +
+                       std::string(action_name(move.action));
     if (move.parameter != 0) text += " (parameter " + std::to_string(move.parameter) + ")";
     return text;
 }

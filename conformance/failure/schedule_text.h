@@ -5,6 +5,7 @@
 #ifndef KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
 #define KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ std::string_view action_name(Action action);
 std::optional<Action> action_from_name(std::string_view name);
 // All of them, for a message: "nothing, emit, ...".
 std::string action_names();
+
+// In the order of PointKind.
+inline constexpr std::array<std::string_view, 3> kPointKindNames = {"access", "wait", "sleep"};
 
 // "phase 2, CPU 0: before read 3 of the 8 bytes at 64: emit".
 std::string figures_of(const Move& move);

@@ -185,6 +185,8 @@ class Stage {
         return mapped_.contains(rings_->history().present_buffer(cpu));
     }
     bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
+    // This thread, in a futex wait on any ring word.
+    bool is_waiting(pid_t thread) const { return waiting_.contains(thread); }
     // Now, on the word of this CPU's present buffer; not one whose thread sleeps elsewhere.
     bool sleeps_without_limit(std::uint32_t cpu) const;
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }

@@ -3831,6 +3831,7 @@ FOUND_BY_SEARCH = {
     "E20/explored-large-survivor": ["half-the-capacity-at-most"],
     "5.1.1/explored-two-cpus": ["first-cpu-only"],
     "5.1.8.1-2/explored-burst": ["no-tail-recheck"],
+    "5.1.8/explored-turns": ["no-recheck", "delivers-survivors-again"],
     "5.1.8/explored-mixed": ["lapped-moves-to-write-pos"],
     "5.1.8/soak": ["lapped-moves-to-write-pos"],
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// A player whose moves come by turns (turns.h): before each access of a thread, and while all
+// sleep, it asks who goes next. See player.h.
+#include <algorithm>
+
+#include "conformance/explorer/player.h"
+
+namespace kmes::conformance {
+
+bool Player::others_go_on(pid_t thread) const {
+    return std::any_of(threads_.begin(), threads_.end(),
+                       [&](pid_t other) { return other != thread && !stage_.is_waiting(other); });
+}
+
+void Player::yield(pid_t thread, std::uint64_t accesses) {
+    const std::uint64_t end = accesses_ + accesses;
+    if (thread == 0) return;  // everybody sleeps
+    stage_.hold_while(thread,
+                      [this, thread, end] { return accesses_ < end && others_go_on(thread); });
+}
+
+bool Player::go_on() {
+    if (!turns_) {
+        std::uint32_t last = 0;
+        for (const Move& move : schedule_.moves) last = std::max(last, move.point.phase);
+        return phase_ <= last;
+    }
+    const std::optional<Turns::Deed> deed = turns_->next();
+    if (!deed) return false;
+    AccessPoint point;
+    point.phase = phase_;
+    point.cpu = deed->cpu;
+    point.kind = PointKind::sleep;
+    const Move move{point, deed->action, deed->parameter};
+    trace_.moves_by_turns.push_back(move);
+    act_told(move, 0);
+    return true;
+}
+
+// The thread that goes before all others, of those that can go on.
+std::optional<pid_t> Player::first_at_turn() const {
+    std::optional<pid_t> first;
+    for (const auto& [thread, priority] : turns_->threads()) {
+        if (stage_.is_waiting(thread) || stuck_.contains(thread)) continue;
+        if (!first || turns_->goes_before(thread, *first)) first = thread;
+    }
+    return first;
+}
+
+// One that is held further out cannot go on before this one has made its access.
+bool Player::must_yield(pid_t thread) const {
+    const std::optional<pid_t> first = first_at_turn();
+    return first && *first != thread && turns_->goes_before(*first, thread) &&
+           std::find(held_.begin(), held_.end(), *first) == held_.end();
+}
+
+void Player::yield_turn(const AccessPoint& point, pid_t thread) {
+    const std::uint64_t before = accesses_;
+    // What comes meanwhile is told behind it.
+    const std::size_t at = trace_.moves_by_turns.size();
+    trace_.moves_by_turns.push_back({point, Action::yield, 0});
+    held_.push_back(thread);
+    stage_.hold_while(thread, [this, thread] { return must_yield(thread); });
+    held_.pop_back();
+    trace_.moves_by_turns[at].parameter = accesses_ - before;
+    if (!must_yield(thread)) return;
+    // It waits for something else, perhaps for the one that was held.
+    stuck_.insert(*first_at_turn());
+    ++turns_in_vain_;
+}
+
+void Player::take_turns(const AccessPoint& point, pid_t thread) {
+    constexpr std::uint64_t kInVainAtMost = 3;
+    turns_->add(thread);
+    stuck_.erase(thread);
+    for (;;) {
+        if (const std::optional<Turns::Deed> deed = turns_->next_before(thread)) {
+            Move move{point, deed->action, deed->parameter};
+            const bool is_elsewhere =
+                deed->action == Action::emit || deed->action == Action::lap_part;
+            if (is_elsewhere)
+                move.parameter = (deed->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
+            trace_.moves_by_turns.push_back(move);
+            act_told(move, thread);
+        } else if (turns_in_vain_ < kInVainAtMost && must_yield(thread)) {
+            yield_turn(point, thread);
+        } else if (!turns_->step(thread)) {
+            return;
+        }
+    }
+}
+
+}  // namespace kmes::conformance

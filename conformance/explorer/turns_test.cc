@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// Whose turn it is: priorities hold until a change, a change puts one behind all, and a seed is one
+// course of things.
+#include "conformance/explorer/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::uint32_t kCpus = 3;
+constexpr std::uint64_t kSeeds = 300;
+
+// What two threads and the sources do, for a while: thread numbers, and 0 for a deed.
+std::vector<pid_t> course(std::uint64_t seed) {
+    Turns turns(seed, kCpus);
+    turns.add(1);
+    turns.add(2);
+    std::vector<pid_t> steps;
+    for (int i = 0; i < 200; ++i) {
+        const pid_t first = turns.goes_before(1, 2) ? 1 : 2;
+        if (turns.next_before(first)) {
+            steps.push_back(0);
+        } else {
+            turns.step(first);
+            steps.push_back(first);
+        }
+    }
+    return steps;
+}
+
+TEST(Turns, ASeedIsOneCourse) {
+    std::set<std::vector<pid_t>> all;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        const std::vector<pid_t> steps = course(seed);
+        EXPECT_EQ(steps, course(seed)) << seed;
+        all.insert(steps);
+    }
+    EXPECT_GT(all.size(), kSeeds / 2);
+}
+
+TEST(Turns, OnlyAChangeMovesAThread) {
+    std::uint64_t changes = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        Turns turns(seed, kCpus);
+        turns.add(1);
+        turns.add(2);
+        for (int i = 0; i < 100; ++i) {
+            const bool was_before = turns.goes_before(1, 2);
+            const pid_t first = was_before ? 1 : 2;
+            const bool has_changed = turns.step(first);
+            changes += has_changed ? 1 : 0;
+            EXPECT_EQ(turns.goes_before(1, 2), was_before != has_changed) << seed;
+        }
+    }
+    EXPECT_GT(changes, kSeeds / 4);
+    EXPECT_LT(changes, 6 * kSeeds);
+}
+
+// One that has fallen behind lets all deeds come first.
+TEST(Turns, WhoHasFallenBehindLetsTheSourcesGoFirst) {
+    std::uint64_t seen = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        Turns turns(seed, kCpus);
+        turns.add(1);
+        bool has_changed = false;
+        // So many that no change is left for the sources.
+        for (int i = 0; i < 4096; ++i) has_changed = turns.step(1) || has_changed;
+        if (!has_changed) continue;
+        ++seen;
+        while (turns.next_before(1)) continue;
+        EXPECT_FALSE(turns.next()) << seed;
+    }
+    EXPECT_GT(seen, kSeeds / 4);
+}
+
+TEST(Turns, WhileNobodyCanGoOnEveryDeedComes) {
+    std::set<Action> seen;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        Turns turns(seed, kCpus);
+        std::uint64_t deeds = 0;
+        for (; const auto deed = turns.next(); ++deeds) {
+            EXPECT_LT(deed->cpu, kCpus);
+            seen.insert(deed->action);
+        }
+        EXPECT_GE(deeds, 1u);
+        EXPECT_LE(deeds, 36u);
+    }
+    EXPECT_GT(seen.size(), 10u);
+    // What needs a thread to be done to, or a place in the data, is not for a source.
+    for (const Action never : {Action::hold, Action::yield, Action::tear, Action::write_over})
+        EXPECT_FALSE(seen.contains(never)) << static_cast<int>(never);
+}
+
+TEST(Turns, AKnownThreadKeepsItsPriority) {
+    Turns turns(7, kCpus);
+    turns.add(1);
+    turns.add(2);
+    const bool before = turns.goes_before(1, 2);
+    for (int i = 0; i < 10; ++i) turns.add(1);
+    EXPECT_EQ(turns.goes_before(1, 2), before);
+    EXPECT_EQ(turns.threads().size(), 2u);
+}
+
+}  // namespace
+}  // namespace kmes::conformance
