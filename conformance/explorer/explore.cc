@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -19,10 +18,8 @@
 #include <thread>
 #include <utility>
 
+#include "conformance/explorer/play_once.h"
 #include "conformance/explorer/points.h"
-#include "conformance/explorer/scenarios.h"
-#include "conformance/failure/run_record.h"
-#include "conformance/failure/shrink.h"
 
 namespace kmes::conformance {
 
@@ -40,58 +37,9 @@ constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
 constexpr std::size_t kBranchesKept = 400;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
-// Of several moves that fail, which are needed: `shrink` has more.
-constexpr std::uint32_t kPlaysToShrink = 120;
 // Whatever the clock says: the verdict of a slow machine is one too.
 constexpr std::uint64_t kPlaysAtLeast = 24;
 constexpr int kHeapBytesKept = 16 << 20;
-// Of a failing run's accesses, for its file.
-constexpr std::size_t kPointsRecorded = 4096;
-
-struct Played {
-    CaseOutcome outcome;
-    PlayTrace trace;
-};
-
-// What is one access earlier or later: for `shrink`.
-std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
-                                             const std::vector<TraceEntry>& trace) {
-    auto made = std::make_shared<RunRecord>(record);
-    for (const TraceEntry& entry : trace) {
-        if (made->points.size() >= kPointsRecorded) break;
-        made->points.push_back(entry.point);
-    }
-    return made;
-}
-
-Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
-                 const Schedule& schedule) {
-    Played played;
-    StageSettings own = settings;
-    own.schedule = schedule;
-    own.cpus = scenario.cpus;
-    own.capacity_bytes = scenario.capacity_bytes;
-    Case play = the_case;
-    play.run = [&](Stage& stage) {
-        Player player(stage, scenario, schedule, played.trace);
-        return player.play();
-    };
-    played.outcome = run_on_stage(play, own);
-    if (played.outcome.record)
-        played.outcome.record = with_points(*played.outcome.record, played.trace.entries);
-    return played;
-}
-
-std::string describe(const Schedule& schedule) {
-    std::string text;
-    for (const Move& move : schedule.moves)
-        text += (text.empty() ? "" : "; then ") + describe(move);
-    if (!text.empty()) return text;
-    const Scenario* scenario = find_scenario(schedule.scenario);
-    if (scenario != nullptr && scenario->by_turns && schedule.seed != 0)
-        return fmt::format("by turns, drawn from seed {}", schedule.seed);
-    return "the play as it is, without a move";
-}
 
 bool has_several_threads(const std::vector<TraceEntry>& trace) {
     return std::any_of(trace.begin(), trace.end(),
@@ -143,6 +91,7 @@ class Search {
         : case_(the_case),
           settings_(settings),
           scenario_(scenario),
+          is_drawn_(scenario.turning != Turning::none),
           begin_(SearchClock::now()),
           random_(settings.seed) {
         settings_.record_accesses = false;
@@ -154,12 +103,11 @@ class Search {
     }
 
     CaseOutcome run() {
-        // Where moves are drawn by turns: the play without any.
-        Schedule plain{std::string(scenario_.name), scenario_.by_turns ? 0 : settings_.seed, {}};
+        const Schedule plain{std::string(scenario_.name), settings_.seed, {}};
         const Played baseline = play_once(case_, settings_, scenario_, plain);
         if (baseline.outcome.verdict == Verdict::fail) {
             failure_ = Failure{plain, plain, baseline.outcome};
-            return confirm();
+            return tell_failure();
         }
         if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
         has_several_threads_ = has_several_threads(baseline.trace.entries);
@@ -176,8 +124,7 @@ class Search {
                 points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
             first_of_pairs_.insert(thinned.begin(), thinned.end());
         }
-        if (!scenario_.by_turns)
-            singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        if (!is_drawn_) singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
         begin_ = SearchClock::now();
         run_workers();
         return conclude(baseline.trace.entries.size());
@@ -229,10 +176,10 @@ class Search {
             return schedule;
         }
         if (scenario_.tears || scenario_.holds_with_bytes > 0) return std::nullopt;
-        if (scenario_.by_turns) {
+        if (is_drawn_) {
             if (several_ >= several_at_most_) return std::nullopt;
-            // 0 is the play without turns.
-            schedule.seed = std::max<std::uint64_t>(settings_.seed + several_++, 1);
+            schedule.seed += several_++;
+            schedule.drawn = true;
             return schedule;
         }
         schedule.moves = next_pair();
@@ -278,7 +225,7 @@ class Search {
             case Verdict::fail:
                 ++played_;
                 if (!failure_)
-                    failure_ = Failure{schedule, with_moves(schedule, played.trace),
+                    failure_ = Failure{schedule, in_moves(schedule, played.trace),
                                        std::move(played.outcome)};
                 return;
             case Verdict::suite_error:
@@ -294,12 +241,6 @@ class Search {
                 return;
         }
         if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace.entries);
-    }
-
-    // What was drawn from a seed, move by move: to be made smaller.
-    static Schedule with_moves(const Schedule& schedule, const PlayTrace& trace) {
-        if (trace.moves_by_turns.empty()) return schedule;
-        return {schedule.scenario, 0, trace.moves_by_turns};
     }
 
     void keep_branch(const Move& move, const std::vector<TraceEntry>& trace) {
@@ -326,11 +267,11 @@ class Search {
     }
 
     CaseOutcome conclude(std::size_t accesses) {
-        if (failure_) return confirm();
+        if (failure_) return tell_failure();
         if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
             return suite_error_;
         std::string text =
-            scenario_.by_turns
+            is_drawn_
                 ? fmt::format("{} schedules by turns in {:.1f} s", played_, seconds_since_begin())
                 : fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
                               points_.size(), accesses, seconds_since_begin());
@@ -343,48 +284,28 @@ class Search {
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
         // The play as it is has passed; one thread cannot be held against others.
-        const bool has_nothing_to_move = singles_.empty() && !scenario_.by_turns;
+        const bool has_nothing_to_move = singles_.empty() && !is_drawn_;
         if (has_nothing_to_move) text = "one thread looks at all buffers: nothing to hold";
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};
-        outcome.explored = Explored{played_, seconds_since_begin(),
-                                    !scenario_.by_turns && next_single_ >= singles_.size()};
+        outcome.explored =
+            Explored{played_, seconds_since_begin(), !is_drawn_ && next_single_ >= singles_.size()};
         return outcome;
     }
 
-    // The schedule that fails in a few plays, with moves that it does not need left out. What was
-    // drawn from a seed may fail by its moves alone, or else stays as it is.
-    Schedule fewer_moves(const Schedule& schedule, const Schedule& in_moves,
-                         const std::string& clause) const {
-        const auto play = [&](const Schedule& candidate) {
-            const CaseOutcome outcome = play_once(case_, settings_, scenario_, candidate).outcome;
-            if (outcome.verdict == Verdict::pass) return Trial::passes;
-            const bool is_same = outcome.verdict == Verdict::fail && outcome.clause == clause;
-            return is_same ? Trial::fails : Trial::other;
+    CaseOutcome tell_failure() {
+        const auto play = [this](const StageSettings& settings, const Schedule& schedule) {
+            return play_once(case_, settings, scenario_, schedule);
         };
-        ShrinkLimits limits;
-        limits.runs = kPlaysToShrink;
-        const Shrunk shrunk = shrink(in_moves, play, {}, limits);
-        return shrunk.fails ? shrunk.smallest : schedule;
-    }
-
-    // Plays the failing schedule again, with everything told. Once is a failure all the same: the
-    // oracle has judged what happened.
-    CaseOutcome confirm() {
-        auto [schedule, in_moves, outcome] = *failure_;
-        StageSettings told = settings_;
-        told.record_accesses = true;
-        told.record_timeline = true;
-        if (in_moves.moves.size() > 1) schedule = fewer_moves(schedule, in_moves, outcome.clause);
-        const Played again = play_once(case_, told, scenario_, schedule);
-        const bool is_same = again.outcome.verdict == Verdict::fail;
-        if (is_same) outcome = again.outcome;
-        if (!schedule.moves.empty()) outcome.message = describe(schedule) + ": " + outcome.message;
-        outcome.details = fmt::format("schedule: {}\nfound in play {} of this scenario: {}\n{}",
-                                      describe(schedule), played_, scenario_.description,
-                                      is_same ? "" : "played again, the same schedule passed\n") +
-                          outcome.details;
+        auto [schedule, outcome, fails_again] = confirm(*failure_, settings_, play);
+        if (schedule.drawn || !schedule.moves.empty())
+            outcome.message = describe(schedule) + ": " + outcome.message;
+        outcome.details =
+            fmt::format("schedule: {}\nfound in play {} of this scenario: {}\n{}",
+                        describe(schedule), played_, scenario_.description,
+                        fails_again ? "" : "played again, the same schedule passed\n") +
+            outcome.details;
         return outcome;
     }
 
@@ -392,15 +313,11 @@ class Search {
         Move move;
         std::vector<AccessPoint> points;
     };
-    struct Failure {
-        Schedule schedule;
-        Schedule in_moves;  // the same, where moves were drawn from a seed
-        CaseOutcome outcome;
-    };
 
     const Case& case_;
     StageSettings settings_;
     const Scenario& scenario_;
+    bool is_drawn_;
     SearchClock::time_point begin_;
     double seconds_ = 0;  // 0: no limit
     std::mutex mutex_;
@@ -445,7 +362,8 @@ CaseOutcome play_schedule(const Case& the_case, const StageSettings& settings,
                                        schedule.scenario, scenario.name),
                            ""};
     Played played = play_once(the_case, settings, scenario, schedule);
-    if (!schedule.moves.empty() && played.outcome.verdict == Verdict::fail)
+    const bool has_moves = schedule.drawn || !schedule.moves.empty();
+    if (has_moves && played.outcome.verdict == Verdict::fail)
         played.outcome.message = describe(schedule) + ": " + played.outcome.message;
     return played.outcome;
 }

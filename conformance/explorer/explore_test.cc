@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "conformance/explorer/scenarios.h"
+#include "conformance/explorer/soak.h"
 #include "conformance/failure/run_record.h"
 
 namespace kmes::conformance {
@@ -30,6 +32,14 @@ class Explore : public testing::Test {
     CaseOutcome search(const std::string& testee, std::string_view scenario) {
         settings_.testee = {kTestees + testee};
         return explore(case_, settings_, *find_scenario(scenario), 1.0);
+    }
+
+    static bool within_tries(const std::function<bool()>& condition) {
+        constexpr int kTries = 10;
+        for (int i = 0; i < kTries; ++i) {
+            if (condition()) return true;
+        }
+        return false;
     }
 
     std::atomic<bool> stop_{false};
@@ -70,6 +80,43 @@ TEST_F(Explore, ARightConsumerPasses) {
                                                   << outcome.details;
         EXPECT_NE(outcome.message.find("schedules at"), std::string::npos) << outcome.message;
     }
+}
+
+// What was drawn is moves in the end, few of them, that do the same when they are played alone.
+// Where two threads race it takes more than one try, now and then.
+TEST_F(Explore, TurnsEndInAFewMoves) {
+    settings_.explore.deep = true;
+    const auto plays_again = [this] {
+        const CaseOutcome outcome = search("broken_counter-after-the-recheck", "turns");
+        EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+        if (!outcome.record || !outcome.record->schedule) return false;
+        const Schedule& schedule = *outcome.record->schedule;
+        if (schedule.drawn || schedule.moves.size() > 3) return false;
+        return play_schedule(case_, settings_, *find_scenario("turns"), schedule).verdict ==
+               Verdict::fail;
+    };
+    EXPECT_TRUE(within_tries(plays_again));
+}
+
+TEST_F(Explore, ASoakFindsItAndPlaysItAgain) {
+    settings_.testee = {std::string(kTestees) + "broken_counter-after-the-recheck"};
+    settings_.soak_seconds = 120;
+    const auto plays_again = [this] {
+        settings_.schedule.reset();
+        const CaseOutcome outcome = soak(case_, settings_);
+        EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+        if (!outcome.record || !outcome.record->schedule) return false;
+        settings_.schedule = outcome.record->schedule;
+        return !settings_.schedule->drawn && soak(case_, settings_).verdict == Verdict::fail;
+    };
+    EXPECT_TRUE(within_tries(plays_again));
+}
+
+TEST_F(Explore, ASoakOfARightConsumerPasses) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    settings_.soak_seconds = 5;
+    const CaseOutcome outcome = soak(case_, settings_);
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message << "\n" << outcome.details;
 }
 
 TEST_F(Explore, AScheduleOfAnotherScenarioIsRefused) {

@@ -164,9 +164,13 @@ std::string describe(const AccessPoint& point) {
 
 std::string describe(const Move& move) {
     std::string text = describe(move.point) + " " + describe(move.action);
-    const bool is_elsewhere = move.action == Action::emit || move.action == Action::lap_part;
-    if (is_elsewhere && move.parameter > 0)
-        text += fmt::format(" (on the CPU {} further)", move.parameter);
+    if (move.further > 0) text += fmt::format(" (on the CPU {} further)", move.further);
+    if (move.action == Action::emit && move.parameter > 0)
+        text += move.parameter == kLargestEvent ? " (as large as can be)"
+                                                : fmt::format(" ({} bytes)", move.parameter);
+    if (swaps_buffers(move.action) && move.parameter > 0)
+        text += move.parameter == kPositionsHigher ? " (the positions are higher by 1000)"
+                                                   : " (the positions begin at 0)";
     if (move.action == Action::reserve || move.action == Action::write_over ||
         move.action == Action::yield)
         text += fmt::format(" ({} accesses)", move.parameter);

@@ -15,6 +15,11 @@ namespace kmes::conformance {
 
 bool swaps_buffers(Action action);
 
+// Parameters: of Action::emit, half of the capacity; of those that swap buffers (see Action).
+inline constexpr std::uint64_t kLargestEvent = UINT64_MAX;
+inline constexpr std::uint64_t kPositionsHigher = 1;
+inline constexpr std::uint64_t kPositionsFromZero = 2;
+
 void emit_batch(Rings& rings, std::uint32_t cpu);
 
 // The sizes of an event's header, as a torn read may find them (E7).

@@ -48,7 +48,7 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
       looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {
-    if (scenario.by_turns && schedule.seed != 0) turns_.emplace(schedule.seed, scenario.cpus);
+    if (schedule.drawn) turns_.emplace(schedule.seed, scenario.cpus, scenario.turning);
 }
 
 CaseOutcome Player::play() {
@@ -208,8 +208,7 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
 
 // Most accesses of a play are only noted, without the way through the stage.
 bool Player::is_plain(const GuardHit& hit) {
-    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || random_left_ > 0 || turns_)
-        return false;
+    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_) return false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
         if (!buffer) continue;
@@ -247,7 +246,6 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
             made_[i] = true;
             is_done = make_move(move, hit) || is_done;
         }
-        if (random_left_ > 0 && random_() % random_one_in_ == 0) move_at_random(point, hit);
         if (turns_) take_turns(point, hit.tid);
     }
     if (looks_at_data_ && has_made_a_move()) stop_looking_at_data();
@@ -280,23 +278,8 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
 void Player::act_told(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
     if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
-    act(move, move.point.cpu, thread);
+    act(move, thread);
     recorder.end_move();
-}
-
-void Player::act_at_random(std::uint64_t one_in, std::uint64_t seed) {
-    // What a move brings makes the testee look again: without an end it would never sleep.
-    constexpr std::uint64_t kRandomMoves = 30;
-    random_left_ = one_in > 0 ? kRandomMoves : 0;
-    random_one_in_ = one_in;
-    random_.seed(seed);
-}
-
-void Player::move_at_random(const AccessPoint& point, const GuardHit& hit) {
-    --random_left_;
-    const bool may_hold = scenario_.cpus > 1 && !is_holding_;
-    const Move move = random_move({point}, scenario_.cpus, may_hold, random_);
-    act(move, point.cpu, hit.tid);
 }
 
 void Player::publish_reserved(std::uint32_t cpu) {
@@ -305,9 +288,13 @@ void Player::publish_reserved(std::uint32_t cpu) {
     rings().commit(cpu);
 }
 
-void Player::resize_all(std::uint64_t capacity_bytes) {
+void Player::resize_all(std::uint64_t capacity_bytes, std::uint64_t positions) {
+    constexpr std::uint64_t kHigherBy = 1000;
+    const std::uint64_t bytes =
+        std::clamp(capacity_bytes, kLeastCapacityBytes, kGreatestCapacityBytes);
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
-    stage_.resize(std::clamp(capacity_bytes, kLeastCapacityBytes, kGreatestCapacityBytes));
+    if (positions == kPositionsHigher) return stage_.resize(bytes, PositionRule::shift, kHigherBy);
+    stage_.resize(bytes, positions == 0 ? PositionRule::keep : PositionRule::tail_at);
 }
 
 void Player::nudge_retired() {
@@ -319,18 +306,20 @@ void Player::nudge_retired() {
     }
 }
 
-void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
+void Player::act(const Move& move, pid_t thread) {
+    constexpr std::uint64_t kUsualBytes = 70;
     const std::uint64_t capacity = stage_.capacity_bytes();
+    const auto cpu = static_cast<std::uint32_t>((move.point.cpu + move.further) % scenario_.cpus);
     spin_watch_.look_again();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
-    const auto other = static_cast<std::uint32_t>((cpu + move.parameter) % scenario_.cpus);
-    if (move.action == Action::emit || move.action == Action::lap_part) publish_reserved(other);
     switch (move.action) {
         case Action::nothing:
             return;
         case Action::emit:
-            return emit(other, 70);
+            return emit(cpu, move.parameter == 0
+                                 ? kUsualBytes
+                                 : std::clamp(move.parameter, kLeastEventBytes, capacity / 2));
         case Action::burst:
             return rings().emit_many(cpu, capacity / 2 / 512, 512);
         case Action::batch:
@@ -338,22 +327,22 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
         case Action::drop:
             return rings().drop(cpu);
         case Action::lap_part:
-            return rings().emit_many(other, 10, capacity / 8);
+            return rings().emit_many(cpu, 10, capacity / 8);
         case Action::lap:
             return rings().emit_many(cpu, capacity / 8000 + 2, 8000);
         case Action::laps:
             return rings().emit_many(cpu, 7, capacity / 2);
         case Action::grow:
-            resize_all(2 * capacity);
+            resize_all(2 * capacity, move.parameter);
             return emit(cpu, 90);
         case Action::shrink:
-            resize_all(capacity / 2);
+            resize_all(capacity / 2, move.parameter);
             return emit(cpu, 90);
         case Action::swap:
-            return resize_all(capacity);
+            return resize_all(capacity, move.parameter);
         case Action::swap_twice:
-            resize_all(capacity);
-            return resize_all(capacity);
+            resize_all(capacity, move.parameter);
+            return resize_all(capacity, move.parameter);
         case Action::nudge:
             return nudge_retired();
         case Action::wake:
@@ -365,7 +354,7 @@ void Player::act(const Move& move, std::uint32_t cpu, pid_t thread) {
         case Action::tear:
             return tear(cpu, move);
         case Action::hold:
-            return hold(cpu, thread, move.parameter);
+            return hold(move.point.cpu, thread, move.parameter);
         case Action::overtake:
             return overtake(cpu, move.parameter);
         case Action::write_over:
@@ -426,14 +415,12 @@ void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
         emit(other, event_bytes > 0 ? event_bytes : 80);
     }
     const std::uint64_t end = accesses_ + kAccessesOfOthers;
-    is_holding_ = true;
     stage_.hold_while(thread, [this, cpu, end] {
         bool others_sleep = scenario_.cpus > 1;
         for (std::uint32_t other = 0; other < scenario_.cpus; ++other)
             others_sleep = others_sleep && (other == cpu || stage_.asleep(other));
         return !others_sleep && accesses_ < end;
     });
-    is_holding_ = false;
 }
 
 }  // namespace kmes::conformance

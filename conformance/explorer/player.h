@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,8 +33,8 @@ struct TraceEntry {
 
 struct PlayTrace {
     std::vector<TraceEntry> entries;
-    // What was done at them by turns: with seed 0 they make a schedule that does the same.
-    std::vector<Move> moves_by_turns;
+    // Of a schedule that is drawn: what was done at them. They make one that does the same.
+    std::vector<Move> drawn;
 };
 
 class Player;
@@ -57,8 +56,8 @@ struct Scenario {
     bool tears = false;
     // Nothing but threads held against each other, while events of so many bytes come. 0: not so.
     std::uint64_t holds_with_bytes = 0;
-    // Whose turn it is goes by priority, from the schedule's seed (turns.h).
-    bool by_turns = false;
+    // Of a schedule that is drawn: what is done, and whose turn it is (turns.h).
+    Turning turning = Turning::none;
     std::function<void(Player&)> run;
 };
 
@@ -77,17 +76,15 @@ class Player {
     void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
     // Starts the testee, under guards from its first mmap on.
     void start();
-    // From now on an action at random comes at about every `one_in`-th access. 0: none any more.
-    void act_at_random(std::uint64_t one_in, std::uint64_t seed);
     // Publishes what is reserved on this CPU: before anything else is done there.
     void publish_reserved(std::uint32_t cpu);
-    // The same for all CPUs; within the bounds that a play keeps to.
-    void resize_all(std::uint64_t capacity_bytes);
+    // The same for all CPUs; within the bounds that a play keeps to. `positions`: see Action.
+    void resize_all(std::uint64_t capacity_bytes, std::uint64_t positions = 0);
     void nudge_retired();
     // Until it has delivered what it owes and sleeps; then the next phase begins.
     void settle();
-    // By turns, while it sleeps: the next deed; of a schedule with seed 0, whether it has moves
-    // that are still to come. False: it is over.
+    // Of a schedule that is drawn, while it sleeps: the next deed; of another one, whether it has
+    // moves that are still to come. False: it is over.
     bool go_on();
 
   private:
@@ -102,7 +99,7 @@ class Player {
     void make_moves_asleep();
     // With the words for the picture.
     void act_told(const Move& move, pid_t thread);
-    void act(const Move& move, std::uint32_t cpu, pid_t thread);
+    void act(const Move& move, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
     void overtake(std::uint32_t cpu, std::uint64_t further);
@@ -113,7 +110,7 @@ class Player {
     std::optional<pid_t> first_at_turn() const;
     bool must_yield(pid_t thread) const;
     void yield_turn(const AccessPoint& point, pid_t thread);
-    void move_at_random(const AccessPoint& point, const GuardHit& hit);
+    bool is_blocked(pid_t thread) const;
     bool must_nudge() const;
     bool has_made_a_move() const;
     void stop_looking_at_data();
@@ -133,10 +130,6 @@ class Player {
     std::vector<std::uint64_t>
         commit_after_;  // by CPU: accesses until the reservation is published
     std::vector<pid_t> threads_;
-    std::mt19937_64 random_;
-    std::uint64_t random_one_in_ = 0;
-    std::uint64_t random_left_ = 0;
-    bool is_holding_ = false;
     std::optional<Turns> turns_;
     std::vector<pid_t> held_;  // for others whose turn it is
     std::set<pid_t> stuck_;    // had their turn, and did nothing with it

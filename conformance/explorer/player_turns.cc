@@ -3,10 +3,22 @@
 // A player whose moves come by turns (turns.h): before each access of a thread, and while all
 // sleep, it asks who goes next. See player.h.
 #include <algorithm>
+#include <chrono>
 
 #include "conformance/explorer/player.h"
 
 namespace kmes::conformance {
+
+namespace {
+
+// One that has had its turn so often without doing anything with it makes all go on as they like.
+constexpr std::uint64_t kInVainAtMost = 5;
+// In a row, without an access between.
+constexpr int kBlockedLooks = 3;
+// No verdict hangs on it; a thread that runs, on a machine with much to do, gets there.
+constexpr std::chrono::milliseconds kLongestTurn{1000};
+
+}  // namespace
 
 bool Player::others_go_on(pid_t thread) const {
     return std::any_of(threads_.begin(), threads_.end(),
@@ -33,7 +45,7 @@ bool Player::go_on() {
     point.cpu = deed->cpu;
     point.kind = PointKind::sleep;
     const Move move{point, deed->action, deed->parameter};
-    trace_.moves_by_turns.push_back(move);
+    trace_.drawn.push_back(move);
     act_told(move, 0);
     return true;
 }
@@ -41,9 +53,9 @@ bool Player::go_on() {
 // The thread that goes before all others, of those that can go on.
 std::optional<pid_t> Player::first_at_turn() const {
     std::optional<pid_t> first;
-    for (const auto& [thread, priority] : turns_->threads()) {
-        if (stage_.is_waiting(thread) || stuck_.contains(thread)) continue;
-        if (!first || turns_->goes_before(thread, *first)) first = thread;
+    for (const Turns::Thread& each : turns_->threads()) {
+        if (stage_.is_waiting(each.tid) || stuck_.contains(each.tid)) continue;
+        if (!first || turns_->goes_before(each.tid, *first)) first = each.tid;
     }
     return first;
 }
@@ -58,30 +70,44 @@ bool Player::must_yield(pid_t thread) const {
 void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     const std::uint64_t before = accesses_;
     // What comes meanwhile is told behind it.
-    const std::size_t at = trace_.moves_by_turns.size();
-    trace_.moves_by_turns.push_back({point, Action::yield, 0});
+    const std::size_t at = trace_.drawn.size();
+    trace_.drawn.push_back({point, Action::yield, 0});
     held_.push_back(thread);
-    stage_.hold_while(thread, [this, thread] { return must_yield(thread); });
+    std::uint64_t seen = accesses_;
+    int blocked_looks = 0;
+    const auto goes_on = [&] {
+        if (!must_yield(thread)) return false;
+        const bool moves = accesses_ != seen || !is_blocked(*first_at_turn());
+        seen = accesses_;
+        blocked_looks = moves ? 0 : blocked_looks + 1;
+        return blocked_looks < kBlockedLooks;
+    };
+    stage_.hold_while(thread, goes_on, kLongestTurn);
     held_.pop_back();
-    trace_.moves_by_turns[at].parameter = accesses_ - before;
+    trace_.drawn[at].parameter = accesses_ - before;
     if (!must_yield(thread)) return;
     // It waits for something else, perhaps for the one that was held.
     stuck_.insert(*first_at_turn());
     ++turns_in_vain_;
 }
 
+// Asleep, but not on a ring word; or no more.
+bool Player::is_blocked(pid_t thread) const {
+    for (const ThreadState& each : stage_.tracer().inspect().threads) {
+        if (each.tid == thread)
+            return each.activity == Activity::kBlocked || each.activity == Activity::kEnded;
+    }
+    return true;
+}
+
 void Player::take_turns(const AccessPoint& point, pid_t thread) {
-    constexpr std::uint64_t kInVainAtMost = 3;
-    turns_->add(thread);
+    turns_->add(thread, point.cpu);
     stuck_.erase(thread);
     for (;;) {
         if (const std::optional<Turns::Deed> deed = turns_->next_before(thread)) {
-            Move move{point, deed->action, deed->parameter};
-            const bool is_elsewhere =
-                deed->action == Action::emit || deed->action == Action::lap_part;
-            if (is_elsewhere)
-                move.parameter = (deed->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
-            trace_.moves_by_turns.push_back(move);
+            const std::uint32_t further = (deed->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
+            const Move move{point, deed->action, deed->parameter, further};
+            trace_.drawn.push_back(move);
             act_told(move, thread);
         } else if (turns_in_vain_ < kInVainAtMost && must_yield(thread)) {
             yield_turn(point, thread);

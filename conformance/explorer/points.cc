@@ -55,13 +55,13 @@ struct Choice {
 };
 // The most telling first.
 constexpr Choice kChoices[] = {
-    {Action::emit, 0, false},      {Action::lap_part, 0, true}, {Action::swap, 0, false},
-    {Action::overtake, 0, true},   {Action::overtake, 1, true}, {Action::lap, 0, true},
-    {Action::write_over, 6, true}, {Action::reserve, 2, true},  {Action::shrink, 0, true},
-    {Action::batch, 0, false},     {Action::wake, 0, false},    {Action::swap_twice, 0, false},
-    {Action::reserve, 6, true},    {Action::grow, 0, false},    {Action::laps, 0, true},
-    {Action::burst, 0, false},     {Action::drop, 0, false},    {Action::nudge, 0, false},
-    {Action::reserve, 0, false},
+    {Action::emit, 0, false},       {Action::lap_part, 0, true},   {Action::swap, 0, false},
+    {Action::swap, 1, false},       {Action::overtake, 0, true},   {Action::overtake, 1, true},
+    {Action::lap, 0, true},         {Action::write_over, 6, true}, {Action::reserve, 2, true},
+    {Action::shrink, 0, true},      {Action::batch, 0, false},     {Action::wake, 0, false},
+    {Action::swap_twice, 0, false}, {Action::reserve, 6, true},    {Action::grow, 0, false},
+    {Action::laps, 0, true},        {Action::burst, 0, false},     {Action::drop, 0, false},
+    {Action::nudge, 0, false},      {Action::reserve, 0, false},   {Action::shrink, 2, false},
 };
 
 // Every 8-byte word of a read that is wider is a tearing point of its own.
@@ -116,16 +116,16 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
 }
 
 // With several CPUs: what comes for another one than the one that is being looked at.
-constexpr Choice kElsewhere[] = {{Action::emit, 1, true}, {Action::lap_part, 1, true}};
+constexpr Choice kElsewhere[] = {{Action::emit, 0, true}, {Action::lap_part, 0, true}};
 
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
                            bool has_several_threads, bool everywhere) {
     if (scenario.tears) return tears_at(points);
     std::vector<Move> moves;
-    const auto add = [&](const Choice& choice) {
+    const auto add = [&](const Choice& choice, std::uint32_t further) {
         for (const AccessPoint& point : points) {
             if (!is_data(point) || choice.at_data || everywhere)
-                moves.push_back({point, choice.action, choice.parameter});
+                moves.push_back({point, choice.action, choice.parameter, further});
         }
     };
     const auto hold_everywhere = [&] {
@@ -136,8 +136,10 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
     };
     if (has_several_threads && scenario.cpus > 1) hold_everywhere();
     if (scenario.holds_with_bytes > 0) return moves;
-    if (scenario.cpus > 1) std::for_each(std::begin(kElsewhere), std::end(kElsewhere), add);
-    std::for_each(std::begin(kChoices), std::end(kChoices), add);
+    if (scenario.cpus > 1) {
+        for (const Choice& choice : kElsewhere) add(choice, 1);
+    }
+    for (const Choice& choice : kChoices) add(choice, 0);
     if (has_several_threads && scenario.cpus == 1) hold_everywhere();
     return moves;
 }
@@ -153,7 +155,8 @@ Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
     const Choice& choice = kChoices[random() % std::size(kChoices)];
     move.action = choice.action;
     move.parameter = choice.action == Action::reserve ? random() % 12 : choice.parameter;
-    if (cpus > 1 && choice.action == Action::emit) move.parameter = random() % cpus;
+    if (cpus > 1 && choice.action == Action::emit)
+        move.further = static_cast<std::uint32_t>(random() % cpus);
     return move;
 }
 

@@ -126,12 +126,9 @@ void mixed(Player& player) {
     player.settle();
 }
 
-// As long as there are deeds: what comes when goes by priority.
-void by_turns(Player& player) {
+void turns(Player& player) {
     player.emit(0, 70);
-    player.start();
-    player.settle();
-    while (player.go_on()) player.settle();
+    by_turns(player);
 }
 
 std::vector<Scenario> make_scenarios() {
@@ -176,17 +173,23 @@ std::vector<Scenario> make_scenarios() {
     large_two.first_explored_phase = 1;
     large_two.looks_at_data = true;
     large_two.holds_with_bytes = 5100;
-    Scenario& turns = add("turns", "two CPUs, and deeds of the producer by priority", by_turns);
-    turns.cpus = 2;
-    turns.capacity_bytes = kSmall;
-    turns.by_turns = true;
+    Scenario& turned = add("turns", "two CPUs, and deeds of the producer by priority", turns);
+    turned.cpus = 2;
+    turned.capacity_bytes = kSmall;
+    turned.turning = Turning::by_priority;
     // So many that a retired buffer is always nudged.
-    turns.swaps = 2;
+    turned.swaps = 2;
     add("mixed", "events, a lap, a resize, an event", mixed).swaps = 1;
     return all;
 }
 
 }  // namespace
+
+void by_turns(Player& player) {
+    player.start();
+    player.settle();
+    while (player.go_on()) player.settle();
+}
 
 const std::vector<Scenario>& scenarios() {
     static const std::vector<Scenario> all = make_scenarios();

@@ -10,7 +10,8 @@
 namespace kmes::conformance {
 
 // Plays fresh testees until settings.soak_seconds are over or one fails. What each play is follows
-// from settings.seed and its number; how the testee's threads run beside it does not.
+// from settings.seed, its number and the accesses of the testee; how threads race between those
+// does not.
 CaseOutcome soak(const Case& the_case, const StageSettings& settings);
 
 }  // namespace kmes::conformance

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "conformance/explorer/moves.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -17,44 +19,103 @@ constexpr std::uint64_t kStepsLog2Kinds = 8;
 constexpr std::uint64_t kMostChanges = 5;
 constexpr std::uint64_t kMostSources = 3;
 constexpr std::uint64_t kMostDeeds = 12;
+constexpr std::uint64_t kMostDeedsAtRandom = 30;
 
 // One that stands here twice comes twice as often.
 constexpr Action kDeeds[] = {
-    Action::emit,  Action::emit,     Action::emit, Action::emit,   Action::lap_part,
-    Action::batch, Action::burst,    Action::drop, Action::wake,   Action::reserve,
-    Action::swap,  Action::overtake, Action::lap,  Action::shrink, Action::grow,
+    Action::emit,   Action::emit,       Action::emit,       Action::emit,  Action::emit,
+    Action::emit,   Action::lap_part,   Action::batch,      Action::burst, Action::drop,
+    Action::wake,   Action::reserve,    Action::swap,       Action::lap,   Action::overtake,
+    Action::shrink, Action::swap_twice, Action::write_over, Action::nudge, Action::grow,
 };
+
+// From 0 to 1.
+double part_of(std::mt19937_64& random) {
+    return static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+double initial_priority(std::mt19937_64& random) {
+    return 1 + part_of(random);
+}
 
 }  // namespace
 
-Turns::Turns(std::uint64_t seed, std::uint32_t cpus) : random_(seed) {
+Turns::Turns(std::uint64_t seed, std::uint32_t cpus, Turning turning)
+    : random_(seed), seed_(seed), cpus_(cpus), turning_(turning) {
+    const bool at_random = turning == Turning::at_random;
     const std::uint64_t steps = std::uint64_t{1} << (kLeastStepsLog2 + random_() % kStepsLog2Kinds);
     for (std::uint64_t i = random_() % (kMostChanges + 1); i > 0; --i)
         changes_.push_back(1 + random_() % steps);
+    one_in_ = 8 + random_() % 60;
     sources_.resize(1 + random_() % kMostSources);
     for (Source& source : sources_) {
-        source.priority = initial_priority();
-        for (std::uint64_t i = 1 + random_() % kMostDeeds; i > 0; --i)
-            source.deeds.push_back(random_deed(cpus));
+        source.priority = initial_priority(random_);
+        draw_deeds(source, at_random ? kMostDeedsAtRandom : kMostDeeds);
     }
 }
 
-Turns::Deed Turns::random_deed(std::uint32_t cpus) {
+void Turns::draw_deeds(Source& source, std::uint64_t most) {
+    for (std::uint64_t i = 1 + random_() % most; i > 0; --i) source.deeds.push_back(random_deed());
+}
+
+Turns::Deed Turns::random_deed() {
     constexpr std::uint64_t kMostAccesses = 12;
+    constexpr std::uint64_t kPositionsKinds = 6;  // half of them stay where they were
     Deed deed;
     deed.action = kDeeds[random_() % std::size(kDeeds)];
-    if (deed.action == Action::reserve) deed.parameter = random_() % kMostAccesses;
-    if (deed.action == Action::overtake) deed.parameter = random_() % 2;
-    deed.cpu = static_cast<std::uint32_t>(random_() % cpus);
+    deed.cpu = static_cast<std::uint32_t>(random_() % cpus_);
+    const std::uint64_t drawn = random_();
+    if (deed.action == Action::emit) deed.parameter = random_size();
+    if (deed.action == Action::reserve || deed.action == Action::write_over)
+        deed.parameter = drawn % kMostAccesses;
+    if (deed.action == Action::overtake) deed.parameter = drawn % 2;
+    if (swaps_buffers(deed.action)) {
+        const std::uint64_t positions = drawn % kPositionsKinds;
+        deed.parameter = positions > kPositionsFromZero ? 0 : positions;
+    }
     return deed;
 }
 
-void Turns::add(pid_t thread) {
-    if (!threads_.contains(thread)) threads_.emplace(thread, initial_priority());
+std::uint64_t Turns::random_size() {
+    constexpr std::uint64_t kLeast = 30;
+    switch (random_() % 12) {
+        case 0:
+            return kLeast;
+        case 1:
+            return kLargestEvent;
+        case 2:
+            return kLeast + random_() % 32768;
+        case 3:
+            return 4096;
+        default:
+            return kLeast + random_() % 700;
+    }
+}
+
+void Turns::add(pid_t thread, std::uint32_t cpu) {
+    const auto same = [&](const Thread& each) { return each.tid == thread; };
+    if (std::any_of(threads_.begin(), threads_.end(), same)) return;
+    const auto of_cpu = [&](const Thread& each) { return each.cpu == cpu; };
+    const auto before =
+        static_cast<std::uint64_t>(std::count_if(threads_.begin(), threads_.end(), of_cpu));
+    std::mt19937_64 own(seed_ + 1 + cpu + (before << 32));
+    const auto behind = [&](const Thread& each) { return each.cpu > cpu; };
+    threads_.insert(std::find_if(threads_.begin(), threads_.end(), behind),
+                    {thread, cpu, initial_priority(own)});
+}
+
+const Turns::Thread& Turns::find(pid_t thread) const {
+    return *std::find_if(threads_.begin(), threads_.end(),
+                         [&](const Thread& each) { return each.tid == thread; });
+}
+
+Turns::Thread& Turns::find(pid_t thread) {
+    return *std::find_if(threads_.begin(), threads_.end(),
+                         [&](const Thread& each) { return each.tid == thread; });
 }
 
 bool Turns::goes_before(pid_t thread, pid_t other) const {
-    return threads_.at(thread) > threads_.at(other);
+    return find(thread).priority > find(other).priority;
 }
 
 Turns::Source* Turns::highest_source() {
@@ -68,7 +129,7 @@ Turns::Source* Turns::highest_source() {
 
 std::optional<Turns::Deed> Turns::next_before(pid_t thread) {
     Source* source = highest_source();
-    if (source == nullptr || source->priority < threads_.at(thread)) return std::nullopt;
+    if (source == nullptr || source->priority < find(thread).priority) return std::nullopt;
     return take_from(*source);
 }
 
@@ -81,19 +142,39 @@ std::optional<Turns::Deed> Turns::next() {
 Turns::Deed Turns::take_from(Source& source) {
     const Deed deed = source.deeds.back();
     source.deeds.pop_back();
-    if (is_change()) source.priority = lowest_ -= 1;
+    const bool falls_behind = turning_ == Turning::at_random ? random_() % 2 == 0 : is_change();
+    if (falls_behind) source.priority = lowest_ -= 1;
     return deed;
 }
 
 bool Turns::step(pid_t thread) {
+    if (turning_ == Turning::at_random) {
+        if (random_() % one_in_ != 0) return false;
+        move_somebody();
+        return true;
+    }
     if (!is_change()) return false;
-    threads_.at(thread) = lowest_ -= 1;
+    find(thread).priority = lowest_ -= 1;
     return true;
 }
 
 bool Turns::is_change() {
     ++steps_;
     return std::find(changes_.begin(), changes_.end(), steps_) != changes_.end();
+}
+
+// A source comes first; or a thread does, or falls behind all others.
+void Turns::move_somebody() {
+    const std::uint64_t which = random_() % (sources_.size() + threads_.size());
+    if (which < sources_.size()) {
+        sources_[which].priority = highest_ += 1;
+        return;
+    }
+    Thread& thread = threads_[which - sources_.size()];
+    if (random_() % 2 == 0)
+        thread.priority = highest_ += 1;
+    else
+        thread.priority = lowest_ -= 1;
 }
 
 }  // namespace kmes::conformance

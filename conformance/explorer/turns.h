@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Probabilistic concurrency testing (PCT): whose turn it is, by priority. The actors are sources,
-// each a list of what the producer does one after the other, and the threads of the testee. All get
-// a priority at random, and the highest that can go on goes on; at a few steps that are drawn
-// beforehand the one that has just gone falls behind all others. A mistake that needs n such
-// changes is met with a probability that falls with the number of steps to the power of n, and not
-// with the number of interleavings. Everything follows from the seed. Knows no stage and no ring.
+// Whose turn it is. The actors are sources, each a list of what the producer does one after the
+// other, and the threads of the testee. Each has a priority, and the highest that can go on goes
+// on. By priority: at a few steps that are drawn beforehand the one that has just gone falls behind
+// all others (probabilistic concurrency testing: a mistake that needs n such changes is met with a
+// probability that falls with the number of steps to the power of n, and not with the number of
+// interleavings). At random: somebody comes first, or falls behind, at any time. Everything
+// follows from the seed, and from the order of the steps. Knows no stage and no ring.
 #ifndef KMES_CONFORMANCE_EXPLORER_TURNS_H_
 #define KMES_CONFORMANCE_EXPLORER_TURNS_H_
 
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <random>
 #include <vector>
@@ -20,6 +20,8 @@
 #include "conformance/failure/schedule.h"
 
 namespace kmes::conformance {
+
+enum class Turning { none, by_priority, at_random };
 
 class Turns {
   public:
@@ -29,18 +31,24 @@ class Turns {
         std::uint64_t parameter = 0;
         std::uint32_t cpu = 0;
     };
+    struct Thread {
+        pid_t tid = 0;
+        std::uint32_t cpu = 0;  // of its first access
+        double priority = 0;
+    };
 
-    Turns(std::uint64_t seed, std::uint32_t cpus);
+    Turns(std::uint64_t seed, std::uint32_t cpus, Turning turning);
 
-    // A thread of the testee; one that is known keeps its priority.
-    void add(pid_t thread);
+    // A thread of the testee, at an access to this CPU's buffer; one that is known keeps its
+    // priority. It does not hang on which thread was seen first.
+    void add(pid_t thread, std::uint32_t cpu);
     bool goes_before(pid_t thread, pid_t other) const;
-    const std::map<pid_t, double>& threads() const { return threads_; }
+    const std::vector<Thread>& threads() const { return threads_; }
     // The next deed of a source that goes before this thread; nothing: there is none. It is a step.
     std::optional<Deed> next_before(pid_t thread);
     // The same where no thread can go on; nothing: all sources are empty.
     std::optional<Deed> next();
-    // The thread makes a step. True: it has fallen behind all others with it.
+    // The thread makes a step. True: somebody else's turn may have come with it.
     bool step(pid_t thread);
 
   private:
@@ -49,22 +57,29 @@ class Turns {
         std::vector<Deed> deeds;  // the next one last
     };
 
-    Deed random_deed(std::uint32_t cpus);
+    void draw_deeds(Source& source, std::uint64_t most);
+    Deed random_deed();
+    std::uint64_t random_size();
+    Thread& find(pid_t thread);
+    const Thread& find(pid_t thread) const;
     // The highest one that is not empty; nullptr: all are.
     Source* highest_source();
     Deed take_from(Source& source);
-    double initial_priority() { return 1 + part(); }
-    // From 0 to 1.
-    double part() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
-    // Whether this step, which is counted, is one at which somebody falls behind.
+    // Whether this step, which is counted, is one of those that were drawn beforehand.
     bool is_change();
+    void move_somebody();
 
     std::mt19937_64 random_;
+    std::uint64_t seed_;
+    std::uint32_t cpus_;
+    Turning turning_;
     std::vector<Source> sources_;
-    std::map<pid_t, double> threads_;     // their priorities
+    std::vector<Thread> threads_;         // by CPU
     std::vector<std::uint64_t> changes_;  // steps
+    std::uint64_t one_in_ = 1;            // at random: of the steps
     std::uint64_t steps_ = 0;
     double lowest_ = 0;
+    double highest_ = 2;
 };
 
 }  // namespace kmes::conformance

@@ -52,7 +52,10 @@ std::string in_words(const FailureTools& tools, const Move& move) {
 }
 
 void print_schedule(const FailureTools& tools, const Schedule& schedule) {
-    if (schedule.moves.empty()) tools.out << "  no moves: the scenario alone\n";
+    if (schedule.drawn)
+        tools.out << fmt::format("  moves as drawn from seed {}\n", schedule.seed);
+    else if (schedule.moves.empty())
+        tools.out << "  no moves: the scenario alone\n";
     for (std::size_t i = 0; i < schedule.moves.size(); ++i)
         tools.out << fmt::format("  {}. {}\n", i + 1, in_words(tools, schedule.moves[i]));
 }
@@ -332,6 +335,12 @@ int shrink_command(const std::string& path, const ShrinkOptions& options,
                                cases.empty() ? "`replay` runs it again"
                                              : "cases that explore its clause: " + cases));
     }
+    if (loaded.settings.schedule->drawn)
+        return say(tools, kExitUsage,
+                   fmt::format("{}: its moves were drawn from seed {}, and did not fail again when "
+                               "they were played one by one, so that none can be left out; "
+                               "`replay --times N` plays it again",
+                               printable(path), loaded.settings.schedule->seed));
     print_head(tools, loaded.file);
     tools.out.flush();
     Player player(loaded, tools);

@@ -163,7 +163,7 @@ TEST_F(CommandsTest, JudgeRefusesWhatIsNoFile) {
     std::ofstream(path) << "{\"kmes_failure\":9}";
     EXPECT_EQ(judge_command(path, tools()), kExitUsage);
     EXPECT_EQ(error_.str(), "kmes-conformance: " + path +
-                                ": kmes_failure is 9; 1, the only format that this suite knows, "
+                                ": kmes_failure is 9; 2, the only format that this suite knows, "
                                 "is right\n");
     EXPECT_EQ(out_.str(), "");
 }
@@ -262,6 +262,16 @@ TEST_F(CommandsTest, ShrinkOfACaseWithoutAScheduleNamesWhatExploresItsClause) {
                                 "no schedule to make smaller; cases that explore its clause: "
                                 "5.1.8.2/explored-sleep\n");
     EXPECT_EQ(runs_, 0);
+}
+
+TEST_F(CommandsTest, ShrinkOfWhatWasDrawnSaysThatNothingCanBeLeftOut) {
+    const std::string path = save(cases_[1], Schedule{"sleep", 3, {}, true});
+    EXPECT_EQ(shrink_command(path, {}, tools()), kExitUsage);
+    EXPECT_THAT(error_.str(), HasSubstr(": its moves were drawn from seed 3, and did not fail "));
+    EXPECT_EQ(runs_, 0);
+    EXPECT_EQ(replay_command(path, {}, tools()), kExitClean);
+    EXPECT_TRUE(settings_.schedule->drawn);
+    EXPECT_THAT(out_.str(), HasSubstr("  moves as drawn from seed 3\n"));
 }
 
 TEST_F(CommandsTest, AnInterruptEndsEachWithoutAFile) {

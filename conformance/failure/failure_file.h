@@ -18,7 +18,7 @@
 
 namespace kmes::conformance {
 
-inline constexpr std::uint32_t kFailureFormat = 1;
+inline constexpr std::uint32_t kFailureFormat = 2;
 // A longer file is not read, and none is written: what is too long is left out of it.
 inline constexpr std::size_t kMaximumFailureFileBytes = std::size_t{128} << 20;
 

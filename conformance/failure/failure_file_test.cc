@@ -53,7 +53,10 @@ Schedule some_schedule() {
     return {"sleep",
             9,
             {{{1, 0, 64, 8, false, 2, 0}, Action::emit, 0},
-             {{2, 1, 4100, 64, true, 1, 8}, Action::tear, 13}}};
+             {{2, 1, 4100, 64, true, 1, 8}, Action::tear, 13},
+             {{2, 1, 128, 4, false, 3, 0, PointKind::wait}, Action::emit, 30, 1},
+             {{3, 0, 0, 0, false, 1, 0, PointKind::sleep}, Action::swap, 1}},
+            true};
 }
 
 // A run of the simulated consumer, as the stage would record it.
@@ -123,7 +126,7 @@ TEST(FailureFile, SaysTheSameWhenItIsReadAgain) {
 // Written by hand: whoever reads these files with another program relies on the names.
 TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     const auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
-    EXPECT_EQ(json["kmes_failure"], 1);
+    EXPECT_EQ(json["kmes_failure"], 2);
     EXPECT_EQ(json["case"], "contract/tail-again");
     EXPECT_EQ(json["level"], "erratum");
     EXPECT_EQ(json["run"]["testee"][2]["hex"], "ff002078");
@@ -132,6 +135,10 @@ TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     EXPECT_EQ(json["schedule"]["moves"][1]["action"], "tear");
     EXPECT_EQ(json["schedule"]["moves"][1]["parameter"], 13);
     EXPECT_EQ(json["schedule"]["moves"][1]["split_bytes"], 8);
+    EXPECT_FALSE(json["schedule"]["moves"][1].contains("kind"));
+    EXPECT_EQ(json["schedule"]["moves"][2]["kind"], "wait");
+    EXPECT_EQ(json["schedule"]["moves"][2]["further"], 1);
+    EXPECT_EQ(json["schedule"]["drawn"], true);
     EXPECT_EQ(json["findings"].back()["by"], "driver");
     EXPECT_EQ(json["findings"].back()["code"], "wrong-exit-status");
     EXPECT_EQ(json["findings"][0]["by"], "oracle");
@@ -226,8 +233,8 @@ std::string error_after(const std::function<void(nlohmann::json&)>& change) {
 
 TEST(FailureFile, NamesTheFieldAndWhatIsRight) {
     using Json = nlohmann::json;
-    EXPECT_EQ(error_after([](Json& json) { json["kmes_failure"] = 2; }),
-              "kmes_failure is 2; 1, the only format that this suite knows, is right");
+    EXPECT_EQ(error_after([](Json& json) { json["kmes_failure"] = 3; }),
+              "kmes_failure is 3; 2, the only format that this suite knows, is right");
     EXPECT_EQ(error_after([](Json& json) { json.erase("case"); }), "case is missing");
     EXPECT_EQ(error_after([](Json& json) { json["run"].erase("cpus"); }), "run.cpus is missing");
     EXPECT_EQ(error_after([](Json& json) { json["run"]["cpus"] = "4"; }),
@@ -258,7 +265,7 @@ TEST(FailureFile, NamesTheFieldAndWhatIsRight) {
 TEST(FailureFile, SaysWhereItIsNoJson) {
     EXPECT_EQ(failure_from_json("").error,
               "it is no JSON from line 1 on (byte 0 of 0); a file as --save writes it is right");
-    EXPECT_EQ(failure_from_json("{\n\"kmes_failure\": 1,\n!}").error,
+    EXPECT_EQ(failure_from_json("{\n\"kmes_failure\": 2,\n!}").error,
               "it is no JSON from line 3 on (byte 22 of 23); a file as --save writes it is right");
     EXPECT_EQ(failure_from_json("[]").error, "the file is a list of 0 items; an object is right");
 }

@@ -61,16 +61,17 @@ AccessPoint read_point(const JsonReader& json) {
 }
 
 Schedule read_schedule(const JsonReader& json) {
-    json.expect_names({"scenario", "seed", "moves"});
+    json.expect_names({"scenario", "seed", "moves", "drawn"});
     Schedule schedule;
     schedule.scenario = json.at("scenario").bytes(kMaximumTextFieldBytes);
     schedule.seed = json.at("seed").number(0, kAny64);
+    schedule.drawn = json.has("drawn") && json.at("drawn").truth();
     const JsonReader moves = json.at("moves");
     const std::size_t count = moves.count(kMaximumMoves);
     for (std::size_t i = 0; i < count; ++i) {
         const JsonReader item = moves.item(i);
         item.expect_names({"phase", "cpu", "offset_bytes", "size_bytes", "is_write", "occurrence",
-                           "split_bytes", "kind", "action", "parameter"});
+                           "split_bytes", "kind", "action", "parameter", "further"});
         Move move;
         move.point = read_point(item);
         const JsonReader name = item.at("action");
@@ -78,6 +79,7 @@ Schedule read_schedule(const JsonReader& json) {
         if (!action) name.fail("one of " + action_names());
         move.action = *action;
         move.parameter = number_or_zero(item, "parameter", kAny64);
+        move.further = static_cast<std::uint32_t>(number_or_zero(item, "further", kMaximumCpus));
         schedule.moves.push_back(move);
     }
     return schedule;

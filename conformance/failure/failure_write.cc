@@ -115,11 +115,13 @@ void write_schedule(Writer& out, std::string_view name, const std::optional<Sche
     out.open(name);
     out.member("scenario", text_to_json(schedule->scenario));
     out.member("seed", schedule->seed);
+    if (schedule->drawn) out.member("drawn", true);
     out.list("moves", std::min(schedule->moves.size(), kMaximumMoves), [&](std::size_t i) {
         const Move& move = schedule->moves[i];
         Json value = point_to_json(move.point);
         value["action"] = action_name(move.action);
         if (move.parameter != 0) value["parameter"] = move.parameter;
+        if (move.further != 0) value["further"] = move.further;
         return value;
     });
     out.close();

@@ -39,17 +39,18 @@ struct AccessPoint {
 // What the producer, or the scheduler, does at an access point.
 enum class Action {
     nothing,
-    emit,        // one event, on the CPU that is `parameter` behind the point's
+    emit,        // one event, of `parameter` bytes (0: 70)
     burst,       // as many small events as half of the capacity holds
     batch,       // three events, published at once
     drop,        // a sequence number without an event
-    lap_part,    // the older part of the buffer is overwritten, on that CPU
+    lap_part,    // the older part of the buffer is overwritten
     lap,         // all of it, once
     laps,        // all of it, several times
     grow,        // a resize to twice the capacity, and an event
     shrink,      // a resize to half of it (never below 64 KiB), and an event
     swap,        // a resize to the same capacity, without an event
-    swap_twice,  // two of them, without an event between
+    swap_twice,  // two of them, without an event between; of all four, `parameter` says where the
+                 // positions of the new buffers are: 0 where they were, 1 higher by 1000, 2 from 0
     nudge,       // of a retired buffer, where there is one (E19)
     wake,        // a wake without an event
     reserve,     // the tail makes room for an event, which is published `parameter` accesses later
@@ -67,6 +68,7 @@ struct Move {
     AccessPoint point;
     Action action = Action::nothing;
     std::uint64_t parameter = 0;
+    std::uint32_t further = 0;  // on the CPU that is so many behind the point's
 
     auto operator<=>(const Move&) const = default;
 };
@@ -77,6 +79,7 @@ struct Schedule {
     std::string scenario;
     std::uint64_t seed = 0;
     std::vector<Move> moves;  // in the order in which their points come
+    bool drawn = false;
 
     bool operator==(const Schedule&) const = default;
 };

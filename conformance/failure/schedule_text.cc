@@ -59,6 +59,7 @@ std::string figures_of(const Move& move) {
     std::string text = "phase " + std::to_string(point.phase) + ", CPU " +
                        std::to_string(point.cpu) + ": " + place_in_figures(point) + ": " +
                        std::string(action_name(move.action));
+    if (move.further != 0) text += ", on the CPU " + std::to_string(move.further) + " further";
     if (move.parameter != 0) text += " (parameter " + std::to_string(move.parameter) + ")";
     return text;
 }

@@ -100,6 +100,7 @@ class Search {
         for (std::size_t i = 0; i < best_.moves.size(); ++i) {
             smaller = simpler_action(i) || smaller;
             smaller = smaller_parameter(i) || smaller;
+            smaller = same_cpu(i) || smaller;
             smaller = earlier_point(i) || smaller;
         }
         return smaller;
@@ -138,9 +139,16 @@ class Search {
         const Move now = best_.moves[index];
         for (int action = 0; action < static_cast<int>(now.action); ++action) {
             // What a parameter says belongs to its action.
-            if (take(with(index, {now.point, static_cast<Action>(action), 0}))) return true;
+            if (take(with(index, {now.point, static_cast<Action>(action), 0, now.further})))
+                return true;
         }
         return false;
+    }
+
+    bool same_cpu(std::size_t index) {
+        Move move = best_.moves[index];
+        move.further = 0;
+        return take(with(index, move));
     }
 
     // Zero, one, and then by halves: from the largest that did not fail towards what fails.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// See play_once.h.
+#include "conformance/explorer/play_once.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "conformance/failure/run_record.h"
+#include "conformance/failure/shrink.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Of a failing run's accesses, for its file.
+constexpr std::size_t kPointsRecorded = 4096;
+// Of several moves that fail, which are needed: `shrink` has more.
+constexpr std::uint32_t kPlaysToShrink = 120;
+constexpr int kFailuresInARow = 2;
+// Until one fails: where threads race, not each does.
+constexpr int kPlaysToTell = 4;
+
+// What is one access earlier or later: for `shrink`.
+std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
+                                             const std::vector<TraceEntry>& trace) {
+    auto made = std::make_shared<RunRecord>(record);
+    for (const TraceEntry& entry : trace) {
+        if (made->points.size() >= kPointsRecorded) break;
+        made->points.push_back(entry.point);
+    }
+    return made;
+}
+
+}  // namespace
+
+Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
+                 const Schedule& schedule) {
+    Played played;
+    StageSettings own = settings;
+    own.schedule = schedule;
+    own.cpus = scenario.cpus;
+    own.capacity_bytes = scenario.capacity_bytes;
+    Case play = the_case;
+    play.run = [&](Stage& stage) {
+        Player player(stage, scenario, schedule, played.trace);
+        return player.play();
+    };
+    played.outcome = run_on_stage(play, own);
+    if (played.outcome.record)
+        played.outcome.record = with_points(*played.outcome.record, played.trace.entries);
+    return played;
+}
+
+Schedule in_moves(const Schedule& schedule, const PlayTrace& trace) {
+    if (!schedule.drawn) return schedule;
+    return {schedule.scenario, schedule.seed, trace.drawn, false};
+}
+
+std::string describe(const Schedule& schedule) {
+    if (schedule.drawn) return fmt::format("as drawn from seed {}", schedule.seed);
+    std::string text;
+    for (const Move& move : schedule.moves)
+        text += (text.empty() ? "" : "; then ") + describe(move);
+    return text.empty() ? "the play as it is, without a move" : text;
+}
+
+Confirmed confirm(const Failure& failure, const StageSettings& settings,
+                  const std::function<Played(const StageSettings&, const Schedule&)>& play) {
+    Confirmed confirmed{failure.schedule, failure.outcome};
+    const auto trial = [&](const Schedule& schedule) {
+        // What fails only now and then is not what is looked for.
+        for (int i = 0; i < kFailuresInARow; ++i) {
+            const CaseOutcome outcome = play(settings, schedule).outcome;
+            if (outcome.verdict == Verdict::pass) return Trial::passes;
+            const bool is_same =
+                outcome.verdict == Verdict::fail && outcome.clause == failure.outcome.clause;
+            if (!is_same) return Trial::other;
+        }
+        return Trial::fails;
+    };
+    if (failure.schedule.drawn || failure.schedule.moves.size() > 1) {
+        ShrinkLimits limits;
+        limits.runs = kPlaysToShrink;
+        const Shrunk shrunk = shrink(failure.in_moves, trial, {}, limits);
+        if (shrunk.fails) confirmed.schedule = shrunk.smallest;
+    }
+    StageSettings told = settings;
+    told.record_accesses = true;
+    told.record_timeline = true;
+    for (int i = 0; i < kPlaysToTell; ++i) {
+        Played again = play(told, confirmed.schedule);
+        if (again.outcome.verdict != Verdict::fail) continue;
+        confirmed.outcome = std::move(again.outcome);
+        confirmed.fails_again = true;
+        return confirmed;
+    }
+    // What is said is of the play that failed.
+    confirmed.schedule = failure.schedule;
+    return confirmed;
+}
+
+}  // namespace kmes::conformance
