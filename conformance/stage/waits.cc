@@ -56,6 +56,11 @@ std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
     return std::nullopt;
 }
 
+// It uses no processor: asleep, or no more (a first thread stays for as long as others live).
+bool is_out_of_the_way(const ThreadState& thread) {
+    return thread.activity == Activity::kBlocked || thread.activity == Activity::kEnded;
+}
+
 }  // namespace
 
 // -- Sleep -----------------------------------------------------------------------------------
@@ -178,7 +183,7 @@ Stage::Quiet Stage::look_for_quiet(bool must_be_sure) {
     read_report();
     // Of one whose waits are short the runner sees little else than their stops.
     const auto rests = [this](const ThreadState& thread) {
-        return thread.activity == Activity::kBlocked ||
+        return is_out_of_the_way(thread) ||
                (thread.activity == Activity::kHeld && thread.tid == between_timed_waits_);
     };
     const bool nothing_runs =
@@ -223,8 +228,7 @@ bool Stage::idles() {
     const Inspection inspection = tracer_->inspect();
     const auto is_calm = [&](const ThreadState& thread) {
         const auto nap = last_nap_.find(thread.tid);
-        return thread.activity == Activity::kBlocked ||
-               (nap != last_nap_.end() && now - nap->second <= recent);
+        return is_out_of_the_way(thread) || (nap != last_nap_.end() && now - nap->second <= recent);
     };
     const bool all_calm =
         !inspection.threads.empty() &&

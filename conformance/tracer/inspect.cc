@@ -253,6 +253,11 @@ ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& s
         case 'X':
             state.activity = Activity::kEnded;
             return state;
+        case 'D':
+            // In the kernel's hands: a disk, membarrier. Whoever spins is not seen so.
+            state.activity = Activity::kBlocked;
+            state.is_up_to_kernel = true;
+            return state;
         case 'S':
             break;
         default:
