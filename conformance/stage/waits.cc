@@ -43,6 +43,8 @@ constexpr milliseconds kLongDoze{2000};
 // A thread whose last wait with a limit began no longer ago comes and goes between such waits.
 constexpr milliseconds kNap{1000};
 constexpr unsigned kNudgesOfOneBuffer = 10;
+// Accesses that are stopped at, in one wait, without a record and without a deed of the producer.
+constexpr std::uint64_t kHitsOfAStandstill = 400'000;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -261,6 +263,9 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
                        const std::string& what) {
     Patience patience(settings_.debug ? limit() : time_to_hang(Quiet::no));
     std::uint64_t hits = guard_hits_;
+    std::uint64_t hits_in_vain = 0;
+    std::size_t records_seen = parser_.records().size();
+    std::uint64_t operations_seen = rings_->history().operations();
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
@@ -269,8 +274,16 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         if (!pending()) break;
         if (owing()) stop_at_malformed();
         // It is stopped at every access: the time counts from the last one on. (Who guards pages
-        // lets go of one that spins.)
-        if (std::exchange(hits, guard_hits_) != guard_hits_) patience.restart();
+        // lets go of one that only looks; one that goes round and stores to need_wake each time,
+        // and nothing comes of it, is let go of by nobody.)
+        const std::uint64_t new_hits = guard_hits_ - std::exchange(hits, guard_hits_);
+        const std::size_t records = parser_.records().size();
+        const std::uint64_t operations = rings_->history().operations();
+        if (std::exchange(records_seen, records) != records ||
+            std::exchange(operations_seen, operations) != operations)
+            hits_in_vain = 0;
+        hits_in_vain += new_hits;
+        if (new_hits > 0 && hits_in_vain < kHitsOfAStandstill) patience.restart();
         if (on_round_ && on_round_(false)) continue;
         const Quiet quiet = look_for_quiet(true);
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
