@@ -310,12 +310,8 @@ CaseOutcome large_event_torn(Stage& stage) {
 
 // When it has looked at tail_pos for the k-th time, and before it does anything else. Behind its
 // last look it has read all that it needs.
-CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
-    constexpr std::uint64_t kPagesOfIt = 300;
+void lap_behind_looks(Stage& stage, const EventSpec& spec) {
     constexpr std::uint64_t kLooks = 24;
-    constexpr std::uint64_t kEventBytes = kPagesOfIt * kPageBytes - 64;
-    set_up_one_cpu(stage, 4 << 20);
-    stage.start();
     WalkLimit limit(stage);
     for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
         if (!go_to_the_begin(stage)) break;
@@ -335,11 +331,28 @@ CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
                     });
                 }
             });
-        stage.rings().emit(0, large_event(stage, kEventBytes, true));
+        stage.rings().emit(0, spec);
         stage.wait_asleep(0);
         stage.release_guards();
         if (looks < k) break;
     }
+}
+
+// More than a byte can count, many pages, and nearly as much as a type may have.
+CaseOutcome long_type_lapped_behind_looks(Stage& stage) {
+    set_up_one_cpu(stage, 1 << 20);
+    stage.start();
+    for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
+        lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 50,
+                                                   std::string(type_bytes, 'l')));
+    return stage.finish();
+}
+
+CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
+    constexpr std::uint64_t kPagesOfIt = 300;
+    set_up_one_cpu(stage, 4 << 20);
+    stage.start();
+    lap_behind_looks(stage, large_event(stage, kPagesOfIt * kPageBytes - 64, true));
     return stage.finish();
 }
 
@@ -438,6 +451,42 @@ CaseOutcome torn_again(Stage& stage) {
     return stage.finish();
 }
 
+void add_by_size_and_number(const AddCase& add) {
+    add("5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
+        "an event of up to two MiB is overwritten while it is read",
+        "Events of 80 KiB to 2 MiB in a ring of 4 MiB; the testee is stopped at its first access "
+        "to "
+        "the first page of one, to a page in the middle, to the last, and at its last access to "
+        "that, and one of the same size is written over it.",
+        "However large an event is, it looks at tail_pos when it has read all of it, and discards "
+        "it.",
+        large_event_torn);
+    add("5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+        "a large event is overwritten behind each look at tail_pos",
+        "Events of 1.2 MiB; when the testee has looked at tail_pos for the first time, the second, "
+        "and so on, the ring is lapped.",
+        "Nothing of an event is read behind the last look at tail_pos.",
+        large_event_lapped_behind_looks);
+    add("5.1.8.1-5/long-type-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+        "a long type lapped behind every look",
+        "When the testee has looked at tail_pos for the first time, the second, and so on, of an "
+        "event whose type has 300 bytes, then 5,000, then 60,000, the ring is lapped.",
+        "Nothing of an event is read behind the last look at tail_pos, its type as little as the "
+        "rest.",
+        long_type_lapped_behind_looks);
+    add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
+        "overtaken eleven hundred times in a row",
+        "The ring is full of unread events. All of them are overwritten when the testee has looked "
+        "at tail_pos and comes to read, three times, then when it has read and comes to look, "
+        "eleven hundred times in all.",
+        "It goes on at tail_pos each time, however often that is, and delivers what is left.",
+        overtaken_again);
+    add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "torn twelve times in a row",
+        "The ring is full of unread events of 20,000 bytes. All are overwritten when the testee "
+        "has read a part of one, and again at the next that it reads.",
+        "It discards each of them, however often that is, and delivers what is left.", torn_again);
+}
+
 }  // namespace
 
 void add_overtaken_cases(std::vector<Case>& cases) {
@@ -482,32 +531,7 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
         "the first of a later page, the first 5 to 700 are overwritten.",
         "It goes on at tail_pos: the others are delivered.", backlog_torn);
-    add("5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
-        "an event of up to two MiB is overwritten while it is read",
-        "Events of 80 KiB to 2 MiB in a ring of 4 MiB; the testee is stopped at its first access "
-        "to "
-        "the first page of one, to a page in the middle, to the last, and at its last access to "
-        "that, and one of the same size is written over it.",
-        "However large an event is, it looks at tail_pos when it has read all of it, and discards "
-        "it.",
-        large_event_torn);
-    add("5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
-        "a large event is overwritten behind each look at tail_pos",
-        "Events of 1.2 MiB; when the testee has looked at tail_pos for the first time, the second, "
-        "and so on, the ring is lapped.",
-        "Nothing of an event is read behind the last look at tail_pos.",
-        large_event_lapped_behind_looks);
-    add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
-        "overtaken eleven hundred times in a row",
-        "The ring is full of unread events. All of them are overwritten when the testee has looked "
-        "at tail_pos and comes to read, three times, then when it has read and comes to look, "
-        "eleven hundred times in all.",
-        "It goes on at tail_pos each time, however often that is, and delivers what is left.",
-        overtaken_again);
-    add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "torn twelve times in a row",
-        "The ring is full of unread events of 20,000 bytes. All are overwritten when the testee "
-        "has read a part of one, and again at the next that it reads.",
-        "It discards each of them, however often that is, and delivers what is left.", torn_again);
+    add_by_size_and_number(add);
 }
 
 }  // namespace kmes::conformance

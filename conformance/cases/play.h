@@ -28,6 +28,7 @@ void add_event_cases(std::vector<Case>& cases);
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
 void add_overtaken_cases(std::vector<Case>& cases);
+void add_one_by_one_cases(std::vector<Case>& cases);
 void add_pending_cases(std::vector<Case>& cases);
 void add_backlog_cases(std::vector<Case>& cases);
 void add_sleep_cases(std::vector<Case>& cases);

@@ -19,6 +19,7 @@ const std::vector<Case>& all_cases() {
         add_next_buffer_cases(made);
         add_lap_cases(made);
         add_overtaken_cases(made);
+        add_one_by_one_cases(made);
         add_pending_cases(made);
         add_backlog_cases(made);
         add_sleep_cases(made);

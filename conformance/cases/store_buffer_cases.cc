@@ -282,32 +282,54 @@ void hold_its_stores_after(Stage& stage, Unusual unusual) {
 CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     set_up_for_unusual_rounds(stage);
     stage.start();
-    for (const Unusual unusual :
-         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::timed_out})
+    for (const Unusual unusual : {Unusual::given_up, Unusual::lapped, Unusual::torn,
+                                  Unusual::torn_whole, Unusual::timed_out})
         play_after(unusual, [&stage, unusual] { hold_its_stores_after(stage, unusual); });
     return stage.finish();
 }
 
+// How it comes to a buffer on which it has not slept.
+enum class First {
+    at_the_start,
+    empty,      // the next one, with nothing in it
+    survivors,  // with events that it has delivered
+    meanwhile,  // the next one is replaced itself, when kmes_attach has handed it out
+};
+
+void come_to_a_buffer(Stage& stage, First first) {
+    if (first == First::at_the_start) return stage.start();
+    if (first == First::meanwhile) replace_at_the_next_attach(stage);
+    stage.resize(stage.capacity_bytes());
+}
+
 // Guarded from the moment at which it has mapped the buffer.
 CaseOutcome full_barrier_at_first(Stage& stage) {
-    constexpr int kBuffers = 4;
+    struct Sleep {
+        First first;
+        int looks;  // most look once
+    };
+    constexpr Sleep kSleeps[] = {
+        {First::at_the_start, 1}, {First::empty, 1},     {First::empty, 1},
+        {First::empty, 2},        {First::empty, 3},     {First::survivors, 1},
+        {First::survivors, 1},    {First::meanwhile, 1}, {First::meanwhile, 1},
+    };
     set_up_one_cpu(stage);
     StoreBuffer buffer(stage, 0);
-    stage.set_on_mapped([&](const Mapped& mapped) {
+    const auto guard_present = [&](const Mapped& mapped) {
         if (stage.is_present(mapped, 0)) guard_for(stage, 0, buffer);
-    });
-    for (int i = 0; i < kBuffers && !stage.has_ended(0); ++i) {
-        // The first sleep of all has one chance; most look once.
-        buffer.hold_for(std::max(i, 1));
-        see_it_asleep(stage, buffer, [&stage, i] {
-            if (i == 0)
-                stage.start();
-            else
-                stage.resize(stage.capacity_bytes());
-        });
+    };
+    for (const auto& [first, looks] : kSleeps) {
+        if (first == First::survivors) {
+            emit_some(stage, 0, 3, 100);
+            stage.wait_asleep();
+        }
+        if (stage.has_ended(0)) break;
+        buffer.hold_for(looks);
+        stage.set_on_mapped(guard_present);
+        see_it_asleep(stage, buffer, [&stage, first = first] { come_to_a_buffer(stage, first); });
+        stage.set_on_mapped(nullptr);
         stage.release_guards();
     }
-    stage.set_on_mapped(nullptr);
     return stage.finish();
 }
 
@@ -348,8 +370,9 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
     cases.push_back({"E1/full-barrier-at-first", Level::erratum, "E1",
                      "a full barrier before the first sleep",
                      "As in E1/full-barrier, a store of 1 to need_wake is held back; here before "
-                     "the first sleep of all, and before the first one on each of three more "
-                     "buffers.",
+                     "the first sleep of all, and before the first one on each of some more "
+                     "buffers: empty, or with events that it has delivered, or replaced "
+                     "themselves between kmes_attach and its first look.",
                      "A full barrier orders the store there, too.", full_barrier_at_first});
     cases.push_back({"E1/full-barrier-after-unusual-rounds", Level::erratum, "E1",
                      "a full barrier after an unusual round",

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/explorer/moves.h"
 #include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
@@ -20,6 +22,15 @@ constexpr std::uint64_t kCapacity = 65536;
 // Two events are left to read: few accesses until it sets need_wake.
 void lap_to_few(Stage& stage) {
     lap(stage, 0, kCapacity / 2);
+}
+
+// The same; where an event stood at this position there are sizes that fit now.
+void lap_with_whole_headers(Stage& stage, std::uint64_t position) {
+    constexpr TornSizes kWhole{90, 30, 1};
+    overwrite_all(stage, [&](std::string& payload, std::uint64_t over) {
+        const std::uint64_t begin = over + kHeaderBytesBeforeType + 1;  // of a type of one byte
+        put_sizes(payload, (position - begin) & (kCapacity - 1), kWhole);
+    });
 }
 
 bool touches(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes, bool writes) {
@@ -38,12 +49,25 @@ std::string_view describe(Unusual unusual) {
             return "after a lap";
         case Unusual::torn:
             return "after a torn read";
+        case Unusual::torn_whole:
+            return "after a read of an event with a whole header that was overwritten";
         case Unusual::new_buffer:
             return "before its first sleep on a new buffer";
+        case Unusual::empty_buffer:
+            return "before its first sleep on an empty buffer";
+        case Unusual::replaced_meanwhile:
+            return "after its next buffer was replaced, too, before it had looked at it";
         case Unusual::timed_out:
             return "after a wait that timed out";
     }
     return "";
+}
+
+void replace_at_the_next_attach(Stage& stage) {
+    stage.set_on_attached([&stage, is_done = false](const Attached& attached) mutable {
+        if (attached.error != 0 || std::exchange(is_done, true)) return;
+        stage.resize(stage.capacity_bytes());
+    });
 }
 
 void set_up_for_unusual_rounds(Stage& stage) {
@@ -52,6 +76,10 @@ void set_up_for_unusual_rounds(Stage& stage) {
 
 void UnusualRound::begin() {
     switch (unusual_) {
+        case Unusual::torn_whole:
+            torn_at_ = write_pos(stage_, 0);
+            emit_some(stage_, 0, 1, 100);
+            return;
         case Unusual::given_up:
         case Unusual::torn:
             emit_some(stage_, 0, 1, 100);
@@ -68,6 +96,13 @@ void UnusualRound::begin() {
             stage_.resize(stage_.capacity_bytes());
             emit_some(stage_, 0, 1, 100);
             return;
+        case Unusual::replaced_meanwhile:
+            replace_at_the_next_attach(stage_);
+            stage_.resize(stage_.capacity_bytes());
+            return;
+        case Unusual::empty_buffer:
+            stage_.resize(stage_.capacity_bytes());
+            return;
         case Unusual::timed_out:
             is_made_ = true;
             stage_.set_wake_result(-ETIMEDOUT);
@@ -78,8 +113,11 @@ void UnusualRound::begin() {
 }
 
 bool UnusualRound::is_made(const GuardHit& hit) {
-    if (is_made_ || unusual_ != Unusual::new_buffer) return is_made_;
+    const bool is_at_another =
+        unusual_ == Unusual::empty_buffer || unusual_ == Unusual::replaced_meanwhile;
+    if (is_made_ || !(is_at_another || unusual_ == Unusual::new_buffer)) return is_made_;
     if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
+    if (is_at_another) return is_made_ = true;
     stage_.read_report();
     is_made_ = buffers_told() > told_before_ && is_delivered(stage_, 0);
     return is_made_;
@@ -93,6 +131,9 @@ bool UnusualRound::make_behind(const GuardHit& hit) {
         is_made_ = true;
     } else if (unusual_ == Unusual::torn && touches(hit, kTailPosOffset, 8, false)) {
         lap_to_few(stage_);
+        is_made_ = true;
+    } else if (unusual_ == Unusual::torn_whole && touches(hit, kTailPosOffset, 8, false)) {
+        lap_with_whole_headers(stage_, torn_at_);
         is_made_ = true;
     }
     return is_made_;

@@ -16,15 +16,22 @@
 namespace kmes::conformance {
 
 enum class Unusual {
-    given_up,    // an event came just after it had set need_wake: its second look found that
-    lapped,      // all that was unread had been overwritten
-    torn,        // the same while it read an event: between its two looks at tail_pos
-    new_buffer,  // it has just moved to the next buffer, and delivered what was new there
-    timed_out,   // its wait returned ETIMEDOUT; one without a limit was woken for nothing
+    given_up,      // an event came just after it had set need_wake: its second look found that
+    lapped,        // all that was unread had been overwritten
+    torn,          // the same while it read an event: between its two looks at tail_pos
+    torn_whole,    // the same, where what it read has the sizes of a whole event
+    new_buffer,    // it has just moved to the next buffer, and delivered what was new there
+    empty_buffer,  // it has just moved to the next buffer, in which there is nothing
+    replaced_meanwhile,  // the same, and that one was replaced before it could look at it
+    timed_out,           // its wait returned ETIMEDOUT; one without a limit was woken for nothing
 };
 
 // "after a lap", for a message.
 std::string_view describe(Unusual unusual);
+
+// All buffers are replaced when the next kmes_attach has handed them out, before the testee sees
+// it.
+void replace_at_the_next_attach(Stage& stage);
 
 // Rings of one CPU, large and small enough for the rounds. Before anything else.
 void set_up_for_unusual_rounds(Stage& stage);
@@ -52,6 +59,7 @@ class UnusualRound {
     Unusual unusual_;
     bool is_made_ = false;
     std::size_t told_before_ = 0;  // buffers
+    std::uint64_t torn_at_ = 0;
 };
 
 // Says in the finding of what ends `play` what came before.

@@ -3236,6 +3236,23 @@ static bool drain(struct consumer* c) {
         ],
     ),
     dict(
+        name = "three-torn-are-too-many",
+        wrong = "Goes on at write_pos when three events in a row were overwritten under its read.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-one-by-one",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+        static _Thread_local unsigned in_a_row;
+        in_a_row = tail_pos > c->read_pos && !lapped ? in_a_row + 1 : 0;
+        if (tail_pos > c->read_pos) {
+            c->read_pos = in_a_row < 3 ? tail_pos : write_pos;
+"""),
+        ],
+    ),
+    dict(
         name = "capacity-of-the-last-attach",
         wrong = "Keeps one capacity for all CPUs: the one that came with the last attach.",
         clause = "5.1.8.3",
@@ -3368,6 +3385,23 @@ static bool drain(struct consumer* c) {
 """, """
     const uint8_t* type = (const uint8_t*)(event + 1);
     if (event->event_size > 1 << 20)
+        type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
+               (c->read_pos & (c->capacity - 1));
+"""),
+        ],
+    ),
+    dict(
+        name = "long-type-read-again",
+        wrong = "Reads a type of more than 255 bytes in the ring, when the event is known to " +
+                "be whole.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/long-type-lapped-behind-every-look",
+        edits = [
+            ("""
+    const uint8_t* type = (const uint8_t*)(event + 1);
+""", """
+    const uint8_t* type = (const uint8_t*)(event + 1);
+    if (event->type_len > 255)
         type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
                (c->read_pos & (c->capacity - 1));
 """),

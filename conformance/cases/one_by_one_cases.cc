@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// A producer that is just as fast as the consumer: tail_pos moves past the event that is being
+// read, and no further, and the next one is whole.
+#include "conformance/cases/play.h"
+#include "conformance/explorer/moves.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kCapacity = 65536;
+constexpr std::uint64_t kEventBytes = 1000;
+constexpr std::uint64_t kEvents = kCapacity / kEventBytes;
+// Before every such event a sequence number is used without an event.
+constexpr std::uint64_t kGapEvery = 3;
+
+// Every event, or the one that follows the first behind a gap.
+enum class Torn { each, second_behind_a_gap };
+
+// At its first access to the event, at its second, or when it has read all of the header.
+enum class When { first, second, behind_the_header };
+
+class OneByOne {
+  public:
+    OneByOne(Stage& stage, Torn torn, When when, int times)
+        : stage_(stage), torn_(torn), when_(when), left_(times) {
+        stage.guard(0, 1, 2 * kCapacity / kPageBytes, [this](const GuardHit& hit) {
+            return at(hit.place.offset_bytes - kMetadataBytes);
+        });
+    }
+
+  private:
+    Stage::AtGuard at(std::uint64_t offset) {
+        const History& history = stage_.rings().history();
+        const Buffer& buffer = history.buffer(history.present_buffer(0));
+        const Placement* event = placement_at(buffer, offset, 0);
+        if (event == nullptr) return Stage::AtGuard::step;
+        if (!has_begun_ || event->position != position_) {
+            has_begun_ = true;
+            position_ = event->position;
+            accesses_ = 0;
+            is_due_ = true;
+            ++number_;
+        }
+        ++accesses_;
+        const bool is_meant = torn_ == Torn::each || number_ % kGapEvery == 2;
+        // Who has passed others over reads one that is further on: those are to survive.
+        const bool is_next = event == &buffer.placements[buffer.tail_index] || torn_ != Torn::each;
+        const std::uint64_t begun = (offset - event->position) & (kCapacity - 1);
+        const bool is_now = when_ == When::first    ? accesses_ == 1
+                            : when_ == When::second ? accesses_ == 2
+                                                    : begun > kHeaderBytesBeforeType;
+        if (!is_due_ || !is_now || !is_meant || !is_next) return Stage::AtGuard::step;
+        is_due_ = false;
+        stage_.rings().emit_bytes(
+            0, event->position + event->bytes + buffer.capacity - buffer.write_pos);
+        return --left_ == 0 ? Stage::AtGuard::release : Stage::AtGuard::step;
+    }
+
+    Stage& stage_;
+    Torn torn_;
+    When when_;
+    int left_;
+    bool has_begun_ = false;
+    std::uint64_t position_ = 0;
+    std::uint64_t number_ = 0;  // of the event under the read, from 1 on
+    unsigned accesses_ = 0;     // to that event
+    bool is_due_ = false;       // it has not been torn
+};
+
+CaseOutcome torn_one_by_one(Stage& stage) {
+    struct Round {
+        Torn torn;
+        When when;
+        int times;
+    };
+    constexpr Round kRounds[] = {{Torn::each, When::behind_the_header, 40},
+                                 {Torn::each, When::second, 40},
+                                 {Torn::each, When::first, 40},
+                                 {Torn::second_behind_a_gap, When::behind_the_header, 12},
+                                 {Torn::second_behind_a_gap, When::second, 12},
+                                 {Torn::second_behind_a_gap, When::first, 12}};
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    for (const Round& round : kRounds) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        const OneByOne producer(stage, round.torn, round.when, round.times);
+        stage.freeze();
+        for (std::uint64_t i = 0; i < kEvents; ++i) {
+            if (i % kGapEvery == 0) stage.rings().drop(0);
+            emit_some(stage, 0, 1, kEventBytes);
+        }
+        stage.thaw();
+        stage.wait_asleep(0);
+        stage.release_guards();
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_one_by_one_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5", "each event torn, and none besides",
+        "The ring is full of unread events, with gaps in their sequence numbers. When the testee "
+        "has begun to read one, tail_pos moves past that one, and no further: forty times in a "
+        "row; then only at those that are second behind a gap.",
+        "It discards what was torn, goes on at tail_pos, and delivers every other event.",
+        torn_one_by_one);
+}
+
+}  // namespace kmes::conformance
