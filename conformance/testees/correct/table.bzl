@@ -498,6 +498,20 @@ CORRECT = [
         ["contract-5"],
         ["RELAY=1"],
     ),
+    _c(
+        "without-its-first-thread",
+        "The first thread has ended, the others sleep with a limit.",
+        "own_ways",
+        ["contract-2"],
+        ["BESIDE=1"],
+    ),
+    _c(
+        "beside-barriers",
+        "A thread that touches no ring waits for the kernel most of the time.",
+        "own_ways",
+        ["contract-2"],
+        ["BESIDE=2"],
+    ),
 
     # Started by others.
     _c(

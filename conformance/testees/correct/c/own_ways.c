@@ -8,6 +8,8 @@
 //   COPY   0: memcpy; 1: process_vm_readv, by the thread's own id
 //   HALVES 1: mmap and futex are called with something above the 32 bits that the kernel looks at
 //   RELAY  1: each thread ends in a sleep by a signal, and another one goes on in its place
+//   BESIDE 1: the first thread has ended, and each sleep has a limit; 2: a thread that touches no
+//          ring is in the kernel's hands for most of the time, and each sleep has a limit
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -30,6 +32,9 @@
 #endif
 #ifndef RELAY
 #define RELAY 0
+#endif
+#ifndef BESIDE
+#define BESIDE 0
 #endif
 
 enum { FENCE_BYTES = 4096 };
@@ -217,11 +222,12 @@ static void be_relieved(int signal) {
 // A thread may end in its wait and nowhere else. (pthread_cancel would not do: the handler of glibc
 // 2.36 asks for no cancel state, and ends a thread that has left the wait.)
 static void sleep_on(uint32_t* counter, uint32_t seen) {
+    const struct timespec limit = {0, 50000000};
     if (RELAY) mask_relief(SIG_UNBLOCK);
     if (HALVES)
         raw_call(ABOVE(SYS_futex), (long)counter, ABOVE(FUTEX_WAIT), ABOVE(seen), 0, 0, ABOVE(0));
     else
-        syscall(SYS_futex, counter, FUTEX_WAIT, seen, NULL, NULL, 0);
+        syscall(SYS_futex, counter, FUTEX_WAIT, seen, BESIDE ? &limit : NULL, NULL, 0);
     if (RELAY) mask_relief(SIG_BLOCK);
 }
 
@@ -262,6 +268,16 @@ static void begin(struct source* source) {
     if (pthread_create(&source->thread, NULL, run, source) != 0) errx(1, "pthread_create");
 }
 
+// MEMBARRIER_CMD_GLOBAL: the kernel waits until all processors have been elsewhere.
+static void* barriers(void* nothing) {
+    const struct timespec pause = {0, 3000000};
+    for (;;) {
+        syscall(SYS_membarrier, 1, 0, 0);
+        nanosleep(&pause, NULL);
+    }
+    return nothing;
+}
+
 int main(void) {
     int count = count_cpus();
     struct source* sources = calloc((size_t)count, sizeof *sources);
@@ -273,6 +289,9 @@ int main(void) {
         sources[i].count = count;
         begin(&sources[i]);
     }
+    pthread_t beside;
+    if (BESIDE == 1) pthread_exit(NULL);  // the last one to end ends the process
+    if (BESIDE == 2 && pthread_create(&beside, NULL, barriers, NULL) != 0) errx(1, "no thread");
     wait_a_moment();
     for (int i = 0; RELAY && i < count; i++) {
         pthread_kill(sources[i].thread, SIGUSR1);
