@@ -145,6 +145,29 @@ CaseOutcome event_behind_swaps(Stage& stage) {
     return stage.finish();
 }
 
+// The newest event does not fit into the smaller buffer, so that nothing is copied: a buffer that
+// is empty, of a CPU of which events were delivered.
+CaseOutcome nothing_survives(Stage& stage) {
+    constexpr std::uint64_t kSmall = 65536;
+    constexpr std::uint64_t kLarge = 4 * kSmall;
+    set_up_one_cpu(stage, kLarge);
+    emit_some(stage, 0, 1, 100);
+    stage.rings().drop(0);
+    emit_some(stage, 0, 1, 100);
+    stage.start();
+    for (int round = 0; round < 3; ++round) {
+        if (stage.capacity_bytes() != kLarge) stage.resize(kLarge);
+        emit_some(stage, 0, 1, kLarge / 2);
+        stage.wait_asleep();
+        stage.resize(kSmall);
+        stage.wait_asleep();
+        for (int lost = 0; lost <= round; ++lost) stage.rings().drop(0);
+        emit_some(stage, 0, 2, 100);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
 // Only the sequence number tells what is new: a clock may be set back, and a batch has one time.
 CaseOutcome clock_over_a_swap(Stage& stage) {
     constexpr std::uint64_t kHourNs = 3'600'000'000'000;
@@ -359,6 +382,12 @@ void add_swap_cases(const AddCase& add) {
         "without.",
         "It begins at tail_pos of each new buffer: nothing is lost, nothing comes again.",
         event_behind_swaps);
+    add("E21/nothing-survives", Level::erratum, "E21", "a smaller buffer into which nothing fits",
+        "What is newest is too large for the next buffer, so that this one is empty; then sequence "
+        "numbers are used without an event, and events come. Three times.",
+        "The last sequence number is one of the CPU: an L record, where there is one, counts what "
+        "is missing since the buffer before.",
+        nothing_survives);
     add("E21/torn-while-it-finds-its-place", Level::erratum, "E21",
         "overwritten while it looks for what is new",
         "The new buffer holds what was delivered from the old one; when the testee first looks at "

@@ -125,8 +125,9 @@ void add_swap_errata(std::vector<Clause>& clauses) {
         {"E21",
          "One last sequence number for a CPU, over all its buffers.",
          {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
-          "E21/event-behind-swaps-without-events", "E21/torn-while-it-finds-its-place",
-          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice"}});
+          "E21/event-behind-swaps-without-events", "E21/nothing-survives",
+          "E21/torn-while-it-finds-its-place", "E21/torn-to-a-plausible-header-while-it-scans",
+          "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step"}});

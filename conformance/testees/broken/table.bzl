@@ -1236,6 +1236,21 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "forgets-the-last-number-if-empty",
+        wrong = "Forgets the last sequence number where the new buffer is empty: no L for the " +
+                "next gap.",
+        clause = "E21",
+        case = "E21/nothing-survives",
+        edits = [
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    if (c->read_pos == ACQUIRE(&meta->write_pos)) c->last_sequence = 0;
+"""),
+        ],
+    ),
+    dict(
         name = "numbers-generations-itself",
         wrong = "Counts its buffers from 0 instead of reading generation.",
         clause = "contract-records",
