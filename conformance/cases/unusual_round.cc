@@ -98,10 +98,16 @@ void UnusualRound::begin() {
             return;
         case Unusual::replaced_meanwhile:
             replace_at_the_next_attach(stage_);
-            stage_.resize(stage_.capacity_bytes());
+            is_ready_ = true;
+            stage_.resize(kCapacity);
             return;
         case Unusual::empty_buffer:
-            stage_.resize(stage_.capacity_bytes());
+            // The newest event is too large for the smaller buffer: nothing is copied.
+            stage_.resize(4 * kCapacity);
+            emit_some(stage_, 0, 1, 2 * kCapacity);
+            stage_.wait_asleep();
+            is_ready_ = true;
+            stage_.resize(kCapacity);
             return;
         case Unusual::timed_out:
             is_made_ = true;
@@ -117,7 +123,7 @@ bool UnusualRound::is_made(const GuardHit& hit) {
         unusual_ == Unusual::empty_buffer || unusual_ == Unusual::replaced_meanwhile;
     if (is_made_ || !(is_at_another || unusual_ == Unusual::new_buffer)) return is_made_;
     if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
-    if (is_at_another) return is_made_ = true;
+    if (is_at_another) return is_made_ = is_ready_;
     stage_.read_report();
     is_made_ = buffers_told() > told_before_ && is_delivered(stage_, 0);
     return is_made_;

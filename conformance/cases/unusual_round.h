@@ -58,6 +58,7 @@ class UnusualRound {
     Stage& stage_;
     Unusual unusual_;
     bool is_made_ = false;
+    bool is_ready_ = false;        // the buffer that is meant is the present one
     std::size_t told_before_ = 0;  // buffers
     std::uint64_t torn_at_ = 0;
 };
