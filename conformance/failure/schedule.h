@@ -73,8 +73,8 @@ struct Move {
     auto operator<=>(const Move&) const = default;
 };
 
-// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h). In one
-// that draws its moves itself `seed` says which; with seed 0 it makes those that stand here.
+// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h). A
+// schedule that is drawn makes moves that follow from the seed, and not those that stand here.
 struct Schedule {
     std::string scenario;
     std::uint64_t seed = 0;
