@@ -53,8 +53,7 @@ class OneByOne {
                                                     : begun > kHeaderBytesBeforeType;
         if (!is_due_ || !is_now || !is_meant || !is_next) return Stage::AtGuard::step;
         is_due_ = false;
-        stage_.rings().emit_bytes(
-            0, event->position + event->bytes + buffer.capacity - buffer.write_pos);
+        stage_.rings().emit_bytes(0, bytes_that_give_up(buffer, *event));
         return --left_ == 0 ? Stage::AtGuard::release : Stage::AtGuard::step;
     }
 

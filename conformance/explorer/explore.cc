@@ -91,7 +91,6 @@ class Search {
         : case_(the_case),
           settings_(settings),
           scenario_(scenario),
-          is_drawn_(scenario.turning != Turning::none),
           begin_(SearchClock::now()),
           random_(settings.seed) {
         settings_.record_accesses = false;
@@ -124,13 +123,15 @@ class Search {
                 points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
             first_of_pairs_.insert(thinned.begin(), thinned.end());
         }
-        if (!is_drawn_) singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        if (!is_drawn()) singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
         begin_ = SearchClock::now();
         run_workers();
         return conclude(baseline.trace.entries.size());
     }
 
   private:
+    bool is_drawn() const { return scenario_.turning != Turning::none; }
+
     void run_workers() {
         // A play makes and drops buffers of histories by the megabyte: without this every one of
         // them would be given back to the kernel, which has to tell all workers.
@@ -176,17 +177,15 @@ class Search {
             return schedule;
         }
         if (scenario_.tears || scenario_.holds_with_bytes > 0) return std::nullopt;
-        if (is_drawn_) {
-            if (several_ >= several_at_most_) return std::nullopt;
-            schedule.seed += several_++;
-            schedule.drawn = true;
-            return schedule;
-        }
         schedule.moves = next_pair();
         if (!schedule.moves.empty()) return schedule;
         if (several_ >= several_at_most_) return std::nullopt;
+        schedule.drawn = is_drawn();
+        if (schedule.drawn)
+            schedule.seed += several_;
+        else
+            schedule.moves = several_moves();
         ++several_;
-        schedule.moves = several_moves();
         return schedule;
     }
 
@@ -206,7 +205,7 @@ class Search {
 
     std::vector<Move> several_moves() {
         // Two moves of which the second comes in the course that the first has changed; or some
-        // at random, as probabilistic concurrency testing does, bursts and few preemptions.
+        // anywhere.
         if (!branches_.empty() && random_() % 3 != 0) {
             const Branch& branch = branches_[random_() % branches_.size()];
             return {branch.move,
@@ -271,7 +270,7 @@ class Search {
         if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
             return suite_error_;
         std::string text =
-            is_drawn_
+            is_drawn()
                 ? fmt::format("{} schedules by turns in {:.1f} s", played_, seconds_since_begin())
                 : fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
                               points_.size(), accesses, seconds_since_begin());
@@ -284,13 +283,13 @@ class Search {
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
         // The play as it is has passed; one thread cannot be held against others.
-        const bool has_nothing_to_move = singles_.empty() && !is_drawn_;
+        const bool has_nothing_to_move = singles_.empty() && !is_drawn();
         if (has_nothing_to_move) text = "one thread looks at all buffers: nothing to hold";
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};
-        outcome.explored =
-            Explored{played_, seconds_since_begin(), !is_drawn_ && next_single_ >= singles_.size()};
+        outcome.explored = Explored{played_, seconds_since_begin(),
+                                    !is_drawn() && next_single_ >= singles_.size()};
         return outcome;
     }
 
@@ -317,7 +316,6 @@ class Search {
     const Case& case_;
     StageSettings settings_;
     const Scenario& scenario_;
-    bool is_drawn_;
     SearchClock::time_point begin_;
     double seconds_ = 0;  // 0: no limit
     std::mutex mutex_;

@@ -90,6 +90,10 @@ const Placement* placement_at(const Buffer& buffer, std::uint64_t region_offset,
     return nullptr;
 }
 
+std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event) {
+    return event.position + event.bytes + buffer.capacity - buffer.write_pos;
+}
+
 std::string describe(Action action) {
     using Pair = std::pair<Action, std::string_view>;
     static constexpr Pair kTexts[] = {

@@ -43,6 +43,9 @@ std::uint64_t over_header_bytes(const EventSpec& spec);
 const Placement* placement_at(const Buffer& buffer, std::uint64_t region_offset,
                               std::uint64_t further);
 
+// So much, emitted, gives up everything up to the end of that event, and no more.
+std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event);
+
 // The offset in the region of the event that covers `region_offset`, among those that survive in
 // this buffer; `region_offset` itself if there is none.
 std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offset);

@@ -31,11 +31,6 @@ bool same_access(const AccessPoint& a, const AccessPoint& b) {
     return a == whole;
 }
 
-// So much gives up everything up to the end of that event, and no more.
-std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event) {
-    return event.position + event.bytes + buffer.capacity - buffer.write_pos;
-}
-
 }  // namespace
 
 Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace)

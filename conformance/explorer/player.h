@@ -108,7 +108,7 @@ class Player {
     void yield(pid_t thread, std::uint64_t accesses);
     void take_turns(const AccessPoint& point, pid_t thread);
     std::optional<pid_t> first_at_turn() const;
-    bool must_yield(pid_t thread) const;
+    std::optional<pid_t> must_yield_to(pid_t thread) const;
     void yield_turn(const AccessPoint& point, pid_t thread);
     bool is_blocked(pid_t thread) const;
     bool must_nudge() const;

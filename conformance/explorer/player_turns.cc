@@ -60,11 +60,13 @@ std::optional<pid_t> Player::first_at_turn() const {
     return first;
 }
 
-// One that is held further out cannot go on before this one has made its access.
-bool Player::must_yield(pid_t thread) const {
+// Nobody, if it is the turn of one that is held further out: that one cannot go on before this one
+// has made its access.
+std::optional<pid_t> Player::must_yield_to(pid_t thread) const {
     const std::optional<pid_t> first = first_at_turn();
-    return first && *first != thread && turns_->goes_before(*first, thread) &&
-           std::find(held_.begin(), held_.end(), *first) == held_.end();
+    const bool is_before = first && *first != thread && turns_->goes_before(*first, thread);
+    if (!is_before || std::ranges::find(held_, *first) != held_.end()) return std::nullopt;
+    return first;
 }
 
 void Player::yield_turn(const AccessPoint& point, pid_t thread) {
@@ -76,8 +78,9 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     std::uint64_t seen = accesses_;
     int blocked_looks = 0;
     const auto goes_on = [&] {
-        if (!must_yield(thread)) return false;
-        const bool moves = accesses_ != seen || !is_blocked(*first_at_turn());
+        const std::optional<pid_t> first = must_yield_to(thread);
+        if (!first) return false;
+        const bool moves = accesses_ != seen || !is_blocked(*first);
         seen = accesses_;
         blocked_looks = moves ? 0 : blocked_looks + 1;
         return blocked_looks < kBlockedLooks;
@@ -85,17 +88,17 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     stage_.hold_while(thread, goes_on, kLongestTurn);
     held_.pop_back();
     trace_.drawn[at].parameter = accesses_ - before;
-    if (!must_yield(thread)) return;
+    const std::optional<pid_t> first = must_yield_to(thread);
+    if (!first) return;
     // It waits for something else, perhaps for the one that was held.
-    stuck_.insert(*first_at_turn());
+    stuck_.insert(*first);
     ++turns_in_vain_;
 }
 
 // Asleep, but not on a ring word; or no more.
 bool Player::is_blocked(pid_t thread) const {
     for (const ThreadState& each : stage_.tracer().inspect().threads) {
-        if (each.tid == thread)
-            return each.activity == Activity::kBlocked || each.activity == Activity::kEnded;
+        if (each.tid == thread) return is_out_of_the_way(each);
     }
     return true;
 }
@@ -109,7 +112,7 @@ void Player::take_turns(const AccessPoint& point, pid_t thread) {
             const Move move{point, deed->action, deed->parameter, further};
             trace_.drawn.push_back(move);
             act_told(move, thread);
-        } else if (turns_in_vain_ < kInVainAtMost && must_yield(thread)) {
+        } else if (turns_in_vain_ < kInVainAtMost && must_yield_to(thread)) {
             yield_turn(point, thread);
         } else if (!turns_->step(thread)) {
             return;

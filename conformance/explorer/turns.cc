@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "conformance/explorer/moves.h"
+#include "conformance/oracle/event.h"
 
 namespace kmes::conformance {
 
@@ -77,24 +78,22 @@ Turns::Deed Turns::random_deed() {
 }
 
 std::uint64_t Turns::random_size() {
-    constexpr std::uint64_t kLeast = 30;
     switch (random_() % 12) {
         case 0:
-            return kLeast;
+            return kLeastEventBytes;
         case 1:
             return kLargestEvent;
         case 2:
-            return kLeast + random_() % 32768;
+            return kLeastEventBytes + random_() % 32768;
         case 3:
             return 4096;
         default:
-            return kLeast + random_() % 700;
+            return kLeastEventBytes + random_() % 700;
     }
 }
 
 void Turns::add(pid_t thread, std::uint32_t cpu) {
-    const auto same = [&](const Thread& each) { return each.tid == thread; };
-    if (std::any_of(threads_.begin(), threads_.end(), same)) return;
+    if (index_of(thread) < threads_.size()) return;
     const auto of_cpu = [&](const Thread& each) { return each.cpu == cpu; };
     const auto before =
         static_cast<std::uint64_t>(std::count_if(threads_.begin(), threads_.end(), of_cpu));
@@ -104,18 +103,14 @@ void Turns::add(pid_t thread, std::uint32_t cpu) {
                     {thread, cpu, initial_priority(own)});
 }
 
-const Turns::Thread& Turns::find(pid_t thread) const {
-    return *std::find_if(threads_.begin(), threads_.end(),
-                         [&](const Thread& each) { return each.tid == thread; });
-}
-
-Turns::Thread& Turns::find(pid_t thread) {
-    return *std::find_if(threads_.begin(), threads_.end(),
-                         [&](const Thread& each) { return each.tid == thread; });
+std::size_t Turns::index_of(pid_t thread) const {
+    const auto found = std::find_if(threads_.begin(), threads_.end(),
+                                    [&](const Thread& each) { return each.tid == thread; });
+    return static_cast<std::size_t>(found - threads_.begin());
 }
 
 bool Turns::goes_before(pid_t thread, pid_t other) const {
-    return find(thread).priority > find(other).priority;
+    return threads_[index_of(thread)].priority > threads_[index_of(other)].priority;
 }
 
 Turns::Source* Turns::highest_source() {
@@ -129,7 +124,8 @@ Turns::Source* Turns::highest_source() {
 
 std::optional<Turns::Deed> Turns::next_before(pid_t thread) {
     Source* source = highest_source();
-    if (source == nullptr || source->priority < find(thread).priority) return std::nullopt;
+    if (source == nullptr || source->priority < threads_[index_of(thread)].priority)
+        return std::nullopt;
     return take_from(*source);
 }
 
@@ -154,7 +150,7 @@ bool Turns::step(pid_t thread) {
         return true;
     }
     if (!is_change()) return false;
-    find(thread).priority = lowest_ -= 1;
+    threads_[index_of(thread)].priority = lowest_ -= 1;
     return true;
 }
 

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -60,8 +61,8 @@ class Turns {
     void draw_deeds(Source& source, std::uint64_t most);
     Deed random_deed();
     std::uint64_t random_size();
-    Thread& find(pid_t thread);
-    const Thread& find(pid_t thread) const;
+    // Of one that is known; else as many as there are.
+    std::size_t index_of(pid_t thread) const;
     // The highest one that is not empty; nullptr: all are.
     Source* highest_source();
     Deed take_from(Source& source);

@@ -19,11 +19,16 @@ Turns turns_of(std::uint64_t seed, Turning turning = Turning::by_priority) {
     return Turns(seed, kCpus, turning);
 }
 
-// What two threads and the sources do, for a while: thread numbers, and 0 for a deed.
-std::vector<pid_t> course(std::uint64_t seed, Turning turning) {
+Turns with_two_threads(std::uint64_t seed, Turning turning = Turning::by_priority) {
     Turns turns = turns_of(seed, turning);
     turns.add(1, 0);
     turns.add(2, 1);
+    return turns;
+}
+
+// What two threads and the sources do, for a while: thread numbers, and 0 for a deed.
+std::vector<pid_t> course(std::uint64_t seed, Turning turning) {
+    Turns turns = with_two_threads(seed, turning);
     std::vector<pid_t> steps;
     for (int i = 0; i < 200; ++i) {
         const pid_t first = turns.goes_before(1, 2) ? 1 : 2;
@@ -53,9 +58,7 @@ TEST(Turns, ASeedIsOneCourse) {
 TEST(Turns, PrioritiesDoNotHangOnWhoWasSeenFirst) {
     std::uint64_t first_goes_before = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-        Turns turns = turns_of(seed);
-        turns.add(1, 0);
-        turns.add(2, 1);
+        Turns turns = with_two_threads(seed);
         Turns other = turns_of(seed);
         other.add(2, 1);
         other.add(1, 0);
@@ -68,9 +71,7 @@ TEST(Turns, PrioritiesDoNotHangOnWhoWasSeenFirst) {
 
 TEST(Turns, AtRandomEverybodyComesFirstAtSomeTime) {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-        Turns turns = turns_of(seed, Turning::at_random);
-        turns.add(1, 0);
-        turns.add(2, 1);
+        Turns turns = with_two_threads(seed, Turning::at_random);
         std::set<bool> orders;
         for (int i = 0; i < 5000; ++i) {
             turns.step(1);
@@ -83,9 +84,7 @@ TEST(Turns, AtRandomEverybodyComesFirstAtSomeTime) {
 TEST(Turns, OnlyAChangeMovesAThread) {
     std::uint64_t changes = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-        Turns turns = turns_of(seed);
-        turns.add(1, 0);
-        turns.add(2, 1);
+        Turns turns = with_two_threads(seed);
         for (int i = 0; i < 100; ++i) {
             const bool was_before = turns.goes_before(1, 2);
             const pid_t first = was_before ? 1 : 2;
@@ -135,9 +134,7 @@ TEST(Turns, WhileNobodyCanGoOnEveryDeedComes) {
 }
 
 TEST(Turns, AKnownThreadKeepsItsPriority) {
-    Turns turns = turns_of(7);
-    turns.add(1, 0);
-    turns.add(2, 1);
+    Turns turns = with_two_threads(7);
     const bool before = turns.goes_before(1, 2);
     for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) turns.add(1, cpu);
     EXPECT_EQ(turns.goes_before(1, 2), before);

@@ -58,11 +58,6 @@ std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
     return std::nullopt;
 }
 
-// It uses no processor: asleep, or no more (a first thread stays for as long as others live).
-bool is_out_of_the_way(const ThreadState& thread) {
-    return thread.activity == Activity::kBlocked || thread.activity == Activity::kEnded;
-}
-
 }  // namespace
 
 // -- Sleep -----------------------------------------------------------------------------------

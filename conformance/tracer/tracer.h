@@ -142,6 +142,11 @@ struct ThreadState {
     bool is_up_to_others = false;
 };
 
+// It uses no processor: asleep, or no more (a first thread stays for as long as others live).
+inline bool is_out_of_the_way(const ThreadState& thread) {
+    return thread.activity == Activity::kBlocked || thread.activity == Activity::kEnded;
+}
+
 struct Inspection {
     std::vector<ThreadState> threads;  // of the testee's process
     // Two looks in a row saw every thread asleep, and none had run between: at one moment all were
