@@ -34,6 +34,19 @@ static _Atomic int ended_cpus;
 """),
 ]
 
+# What reads the type in the ring, behind the check, where that is so.
+def reads_type_again(condition):
+    return [
+        ("""
+    const uint8_t* type = (const uint8_t*)(event + 1);
+""", """
+    const uint8_t* type = (const uint8_t*)(event + 1);
+    if (%s)
+        type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
+               (c->read_pos & (c->capacity - 1));
+""" % condition),
+    ]
+
 # What keeps each type once, where IS_SAME (a FUNCTION) says which two are one.
 KEEPS_TYPES = [
     ("""
@@ -3394,16 +3407,7 @@ static bool drain(struct consumer* c) {
                 "known to be whole.",
         clause = "5.1.8.1-5",
         case = "5.1.8.1-5/large-event-lapped-behind-every-look",
-        edits = [
-            ("""
-    const uint8_t* type = (const uint8_t*)(event + 1);
-""", """
-    const uint8_t* type = (const uint8_t*)(event + 1);
-    if (event->event_size > 1 << 20)
-        type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
-               (c->read_pos & (c->capacity - 1));
-"""),
-        ],
+        edits = reads_type_again("event->event_size > 1 << 20"),
     ),
     dict(
         name = "long-type-read-again",
@@ -3411,16 +3415,7 @@ static bool drain(struct consumer* c) {
                 "be whole.",
         clause = "5.1.8.1-5",
         case = "5.1.8.1-5/long-type-lapped-behind-every-look",
-        edits = [
-            ("""
-    const uint8_t* type = (const uint8_t*)(event + 1);
-""", """
-    const uint8_t* type = (const uint8_t*)(event + 1);
-    if (event->type_len > 255)
-        type = (const uint8_t*)c->meta + kMetadataBytes + sizeof *event +
-               (c->read_pos & (c->capacity - 1));
-"""),
-        ],
+        edits = reads_type_again("event->type_len > 255"),
     ),
     dict(
         name = "known-events-by-their-sizes",
