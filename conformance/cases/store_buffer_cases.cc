@@ -282,8 +282,9 @@ void hold_its_stores_after(Stage& stage, Unusual unusual) {
 CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     set_up_for_unusual_rounds(stage);
     stage.start();
-    for (const Unusual unusual : {Unusual::given_up, Unusual::lapped, Unusual::torn,
-                                  Unusual::torn_whole, Unusual::timed_out})
+    for (const Unusual unusual :
+         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
+          Unusual::interrupted, Unusual::timed_out})
         play_after(unusual, [&stage, unusual] { hold_its_stores_after(stage, unusual); });
     return stage.finish();
 }
@@ -378,7 +379,8 @@ void add_store_buffer_cases(std::vector<Case>& cases) {
                      "a full barrier after an unusual round",
                      "As in E1/full-barrier, a store of 1 to need_wake is held back; here after a "
                      "sleep that was given up because the second look found an event, a lap, a "
-                     "torn read, and a wait that returned ETIMEDOUT, where it has a limit.",
+                     "torn read, and a wait that returned EAGAIN, EINTR or, where it has a limit, "
+                     "ETIMEDOUT.",
                      "A full barrier orders the store, whatever came before.",
                      full_barrier_after_unusual_rounds});
 }

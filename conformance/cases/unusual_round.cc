@@ -59,6 +59,10 @@ std::string_view describe(Unusual unusual) {
             return "after its next buffer was replaced, too, before it had looked at it";
         case Unusual::timed_out:
             return "after a wait that timed out";
+        case Unusual::refused:
+            return "after a wait that was refused (EAGAIN)";
+        case Unusual::interrupted:
+            return "after a wait that was interrupted (EINTR)";
     }
     return "";
 }
@@ -110,12 +114,26 @@ void UnusualRound::begin() {
             stage_.resize(kCapacity);
             return;
         case Unusual::timed_out:
+            wake_with(-ETIMEDOUT);
+            return;
+        case Unusual::interrupted:
+            wake_with(-EINTR);
+            return;
+        case Unusual::refused:
             is_made_ = true;
-            stage_.set_wake_result(-ETIMEDOUT);
-            wake_for_nothing(stage_, 0);
-            stage_.set_wake_result(0);
+            // The kernel begins a wait again behind a stop, and finds another value then.
+            stage_.freeze();
+            emit_some(stage_, 0, 1, 70);
+            stage_.thaw();
             return;
     }
+}
+
+void UnusualRound::wake_with(std::int64_t result) {
+    is_made_ = true;
+    stage_.set_wake_result(result);
+    wake_for_nothing(stage_, 0);
+    stage_.set_wake_result(0);
 }
 
 bool UnusualRound::is_made(const GuardHit& hit) {

@@ -24,6 +24,8 @@ enum class Unusual {
     empty_buffer,  // it has just moved to the next buffer, in which there is nothing
     replaced_meanwhile,  // the same, and that one was replaced before it could look at it
     timed_out,           // its wait returned ETIMEDOUT; one without a limit was woken for nothing
+    refused,             // its wait returned EAGAIN: an event came just before the kernel looked
+    interrupted,         // its wait returned EINTR
 };
 
 // "after a lap", for a message.
@@ -52,6 +54,7 @@ class UnusualRound {
     bool make_behind(const GuardHit& hit);
 
   private:
+    void wake_with(std::int64_t result);
     std::uint8_t need_wake() const;
     std::size_t buffers_told() const;  // G records of CPU 0
 

@@ -25,10 +25,11 @@ CaseOutcome at_every_step(Stage& stage, const std::vector<Unusual>& rounds,
 CaseOutcome event_at_every_step(Stage& stage) {
     // In the last two it may not have looked at generation yet when it is stopped first; an event
     // is owed all the same.
-    return at_every_step(stage,
-                         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
-                          Unusual::new_buffer, Unusual::empty_buffer, Unusual::replaced_meanwhile},
-                         [&stage] { emit_some(stage, 0, 1, 70); });
+    return at_every_step(
+        stage,
+        {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
+         Unusual::new_buffer, Unusual::empty_buffer, Unusual::replaced_meanwhile},
+        [&stage] { emit_some(stage, 0, 1, 70); });
 }
 
 // As in E3/swap-at-every-step, nobody needs to be nudged.
@@ -36,7 +37,7 @@ CaseOutcome swap_at_every_step(Stage& stage) {
     stage.set_nudging(false);
     return at_every_step(stage,
                          {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
-                          Unusual::new_buffer},
+                          Unusual::refused, Unusual::new_buffer},
                          [&stage] {
                              stage.resize(stage.capacity_bytes());
                              emit_some(stage, 0, 1, 70);
@@ -50,19 +51,21 @@ void add_unusual_round_cases(std::vector<Case>& cases) {
     add("E2/event-at-every-step-after-unusual-rounds", Level::erratum, "E2",
         "an event at every step to sleep, after an unusual round",
         "The consumer has given up a sleep because its second look found an event; was lapped; has "
-        "discarded a torn read, with sizes that fit and with others; has moved to a new buffer, "
-        "to an empty one, and to one that was replaced before it had looked at it. After each of "
+        "discarded a torn read, with sizes that fit and with others; had its wait refused "
+        "(EAGAIN); "
+        "has moved to a new buffer, to an empty one, and to one that was replaced before it had "
+        "looked at it. After each of "
         "these an event comes at every access to the metadata page in turn, until it sleeps.",
         "No event is slept on: it looks at write_pos again each time, whatever came before.",
         event_at_every_step);
     add("E3/swap-at-every-step-after-unusual-rounds", Level::erratum, "E3",
         "a resize at every step to sleep, after an unusual round",
         "The consumer has given up a sleep because its second look found an event; was lapped; has "
-        "discarded a torn read, with sizes that fit and with others; has moved to a new buffer, "
-        "and "
-        "delivered an event there. After each of these a resize, and an event in the new buffer, "
-        "come at every access to the "
-        "metadata page in turn, until it sleeps.",
+        "discarded a torn read, with sizes that fit and with others; had its wait refused "
+        "(EAGAIN); "
+        "has moved to a new buffer, and delivered an event there. After each of these a resize, "
+        "and an event in the new buffer, come at every access to the metadata page in turn, until "
+        "it sleeps.",
         "It does not sleep on the retired buffer: it looks at generation again each time, whatever "
         "came before.",
         swap_at_every_step);

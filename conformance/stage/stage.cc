@@ -71,6 +71,7 @@ void Stage::set_up(const RingsSetup& setup) {
     last_sleeper_.assign(setup.cpus, 0);
     round_begun_.assign(setup.cpus, 0);
     rings_->set_before_operation([this] {
+        let_fall_asleep_again();
         read_report();
         rings_->history().set_report_bytes(parser_.bytes_fed());
     });
@@ -196,6 +197,7 @@ void Stage::read_report() {
 
 void Stage::pump(TimePoint deadline) {
     if (settings_.stop->load()) throw SuiteError("interrupted");
+    const Raised in_pump(is_in_pump_);
     between_timed_waits_ = 0;
     const TracerEvent event = tracer_->wait(deadline);
     // Time that the runner did not get is none in which the testee did nothing.

@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/cases/registry.h"
@@ -240,6 +241,18 @@ class Stage {
         std::uint64_t begun_operation = 0;
     };
     enum class Quiet { no, settling, spinning, for_good };
+    // While it lives, `flag` is set: what goes on may come round to the same again.
+    class Raised {
+      public:
+        explicit Raised(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+        ~Raised() { flag_ = before_; }
+        Raised(const Raised&) = delete;
+        Raised& operator=(const Raised&) = delete;
+
+      private:
+        bool& flag_;
+        bool before_;
+    };
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
@@ -329,6 +342,8 @@ class Stage {
                                                  const std::vector<Finding>& by_driver,
                                                  const JudgeOptions& options);
     void wait_for_exit();
+    void let_fall_asleep(std::uint32_t cpu);
+    void let_fall_asleep_again();
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                     const std::string& what);
 
@@ -415,6 +430,9 @@ class Stage {
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;
+    std::uint64_t freezes_slept_through_ =
+        0;  // Tracer::freezes() that the sleepers are known behind
+    bool is_in_pump_ = false;
     bool frozen_ = false;
     bool ending_ = false;
 };

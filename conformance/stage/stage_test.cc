@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 namespace kmes::conformance {
@@ -76,6 +78,34 @@ TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
     const CaseOutcome outcome = run_on_stage(case_, settings_);
     EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
     EXPECT_NE(outcome.message.find("step by step"), std::string::npos) << outcome.message;
+}
+
+// Guards that are closed or opened interrupt its wait; what comes just behind that must find it in
+// the kernel again, and not be a wait that another value ended. (The told result shows which.)
+TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
+    constexpr std::uint64_t kRounds = 20;
+    std::uint64_t woken = 0;
+    case_.run = [&](Stage& stage) {
+        RingsSetup setup = stage.default_setup();
+        setup.cpus = 1;
+        stage.set_up(setup);
+        stage.start();
+        stage.set_wake_result(-EINTR);
+        for (std::uint64_t round = 0; round < kRounds; ++round) {
+            stage.wait_asleep();
+            stage.guard(0, 0, 1, [](const GuardHit&) { return Stage::AtGuard::step; });
+            stage.release_guards();
+            stage.rings().emit(0, stage.rings().make(100));
+        }
+        stage.wait_asleep();
+        woken = stage.wake_results_told();
+        stage.set_wake_result(0);
+        return stage.finish();
+    };
+    settings_.timeout_scale = 1;
+    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+    EXPECT_EQ(woken, kRounds);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ constexpr milliseconds kDoze{400};
 constexpr milliseconds kLongDoze{2000};
 // A thread whose last wait with a limit began no longer ago comes and goes between such waits.
 constexpr milliseconds kNap{1000};
+// How long a thread that has begun to sleep may take until it does.
+constexpr milliseconds kFallAsleep{100};
 constexpr unsigned kNudgesOfOneBuffer = 10;
 // Accesses that are stopped at, in one wait, without a record and without a deed of the producer.
 constexpr std::uint64_t kHitsOfAStandstill = 400'000;
@@ -110,6 +112,30 @@ bool Stage::dozes(BufferIndex buffer) const {
                wait.begun_operation >= rings_->history().operations() &&
                (long_enough || makers_.at(mapped_.at(buffer)) == entry.first);
     });
+}
+
+// A wait is told at its entry, and begins again behind each stop of all threads; the kernel has the
+// thread asleep a little later. What the producer does before that wakes nobody: the wait finds
+// another value then. For a short while: no verdict hangs on it.
+void Stage::let_fall_asleep(std::uint32_t cpu) {
+    constexpr std::chrono::microseconds kMoment{50};
+    const TimePoint end = Clock::now() + scaled(kFallAsleep, settings_.timeout_scale);
+    while (!ended_ && Clock::now() < end) {
+        const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
+        if (wait == nullptr) return;
+        const Activity activity = tracer_->activity(wait->wait.tid);
+        if (activity == Activity::kBlocked || activity == Activity::kEnded) return;
+        pump(Clock::now() + kMoment);
+    }
+}
+
+// Before the producer does anything. In the middle of what comes at an event of the tracer, threads
+// stand still for it.
+void Stage::let_fall_asleep_again() {
+    if (!tracer_ || is_in_pump_ || frozen_) return;
+    const std::uint64_t freezes = tracer_->freezes();
+    if (std::exchange(freezes_slept_through_, freezes) == freezes) return;
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) let_fall_asleep(cpu);
 }
 
 // What a sleeper without a limit cannot owe any more is owed in the report (see
@@ -359,13 +385,16 @@ void Stage::wait_asleep(std::uint32_t cpu) {
                fmt::format("CPU {} to be drained, and its consumer to sleep by futex on "
                            "futex_counter",
                            cpu));
-    if (!progress_->ended(cpu)) take_checkpoint(cpu);
+    if (progress_->ended(cpu)) return;
+    let_fall_asleep(cpu);
+    take_checkpoint(cpu);
 }
 
 void Stage::wait_asleep_or_stuck(std::uint32_t cpu) {
     const TimePoint end = Clock::now() + kStuck;
     while (!ended_ && !asleep(cpu) && Clock::now() < end) pump(std::min(end, Clock::now() + kPoll));
     if (ended_) stop_ended();
+    let_fall_asleep(cpu);
 }
 
 void Stage::wait_tolerated_at_rest() {

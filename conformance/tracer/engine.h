@@ -226,6 +226,7 @@ class Tracer::Engine {
     bool set_wait_result(pid_t tid, int64_t result);
     void thaw_all() { frozen_ = false; }
     Inspection inspect();
+    Activity activity(pid_t tid);
     std::vector<Mapping> mappings();
     std::vector<std::pair<int, BufferId>> open_fds();
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
@@ -252,6 +253,7 @@ class Tracer::Engine {
     bool checks_by_watchpoints_ = false;
     WatchCheck watch_check_;
     uint64_t lost_stops_ = 0;
+    uint64_t freezes_ = 0;
     uint64_t redirected_calls_ = 0;
     const char* call_refused_by_guards_ = nullptr;
     bool has_io_uring() const;

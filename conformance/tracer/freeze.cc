@@ -30,6 +30,7 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         if (is_testee(thread) && !thread.stopped) ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     }
     frozen_ = true;
+    ++freezes_;
     Patience patience(deadline - Clock::now());
     while (std::any_of(threads_.begin(), threads_.end(), runs)) {
         // A parent in vfork stops when its child goes on, whose stop may have been put off.

@@ -241,6 +241,24 @@ void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) 
     }
 }
 
+Activity Tracer::Engine::activity(pid_t tid) {
+    const auto status = read_status(tid);
+    if (!status) return Activity::kEnded;
+    switch (status->state) {
+        case 't':
+        case 'T':
+            return Activity::kHeld;
+        case 'Z':
+        case 'X':
+            return Activity::kEnded;
+        case 'S':
+        case 'D':
+            return Activity::kBlocked;
+        default:
+            return Activity::kRunning;
+    }
+}
+
 ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& status) {
     ThreadState state;
     state.tid = thread.tid;

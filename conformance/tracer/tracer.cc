@@ -44,8 +44,14 @@ bool Tracer::freeze_all(TimePoint deadline) {
 void Tracer::thaw_all() {
     engine_->thaw_all();
 }
+uint64_t Tracer::freezes() const {
+    return engine_->freezes_;
+}
 Inspection Tracer::inspect() {
     return engine_->inspect();
+}
+Activity Tracer::activity(pid_t tid) {
+    return engine_->activity(tid);
 }
 std::optional<NextInstruction> Tracer::next_instruction(pid_t tid) {
     return engine_->next_instruction(tid);

@@ -243,8 +243,14 @@ class Tracer {
     bool freeze_all(TimePoint deadline);
     void thaw_all();
 
+    // How often all threads were stopped so far, also for guards that were closed or opened: behind
+    // each of them the kernel begins the waits again that it came into.
+    uint64_t freezes() const;
+
     // What each thread of the testee does now. Stops nothing.
     Inspection inspect();
+    // The same of one thread, without what it is blocked in; kEnded for one that is not there.
+    Activity activity(pid_t tid);
 
     // After a FutexWaitEnd: what the call returns to the testee instead, as -EINTR for a wait that
     // a signal is said to have interrupted. False if the thread does not stand at that exit.

@@ -39,8 +39,14 @@ bool Tracer::freeze_all(TimePoint) {
     return false;
 }
 void Tracer::thaw_all() {}
+uint64_t Tracer::freezes() const {
+    return 0;
+}
 Inspection Tracer::inspect() {
     return {};
+}
+Activity Tracer::activity(pid_t) {
+    return Activity::kEnded;
 }
 std::optional<NextInstruction> Tracer::next_instruction(pid_t) {
     return std::nullopt;

@@ -3762,6 +3762,104 @@ static _Thread_local bool was_lapped;
         ],
     ),
     dict(
+        name = "no-fence-after-a-wake",
+        wrong = "Has no full barrier at the sleep after one that it was woken from.",
+        clause = "E1",
+        case = "E1/full-barrier",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local bool woken;
+    if (!woken) atomic_thread_fence(memory_order_seq_cst);
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const bool slept =
+        idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0;
+    if (idle && !slept && errno != EAGAIN && errno != EINTR) err(1, "futex");
+    woken = slept;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-after-a-wake",
+        wrong = "Has no second look at write_pos at the sleep after one that it was woken from.",
+        clause = "5.1.8.2-2",
+        case = "E2/event-at-every-step",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local bool woken;
+    const bool idle =
+        (woken || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);  // E3: both
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const bool slept =
+        idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0;
+    if (idle && !slept && errno != EAGAIN && errno != EINTR) err(1, "futex");
+    woken = slept;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-after-a-refused-wait",
+        wrong = "Has no second look at write_pos at the sleep after one that was refused (EAGAIN).",
+        clause = "5.1.8.2-2",
+        case = "E2/event-at-every-step-after-unusual-rounds",
+        edits = [
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    static _Thread_local bool refused;
+    const bool idle =
+        (refused || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);  // E3: both
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const bool slept =
+        idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0;
+    if (idle && !slept && errno != EAGAIN && errno != EINTR) err(1, "futex");
+    refused = idle && !slept && errno == EAGAIN;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-fence-after-an-interruption",
+        wrong = "Has no full barrier at the sleep after one that was interrupted (EINTR).",
+        clause = "E1",
+        case = "E1/full-barrier-after-unusual-rounds",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local bool interrupted;
+    if (!interrupted) atomic_thread_fence(memory_order_seq_cst);
+"""),
+            ("""
+    if (idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) != 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+    const bool slept =
+        idle && syscall(SYS_futex, &meta->futex_counter, FUTEX_WAIT, counter, NULL, NULL, 0) == 0;
+    if (idle && !slept && errno != EAGAIN && errno != EINTR) err(1, "futex");
+    interrupted = idle && !slept && errno == EINTR;
+"""),
+        ],
+    ),
+    dict(
         name = "one-second-look-at-write-pos",
         wrong = "Has no second look at write_pos at the sleep after one that it has given up.",
         clause = "5.1.8.2-2",
