@@ -21,10 +21,15 @@ BufferIndex present(Stage& stage, std::uint32_t cpu) {
 
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged) {
+    forge_header_in(stage, present(stage, cpu), position, forged);
+}
+
+void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
+                     const ForgedHeader& forged) {
     Rings& rings = stage.rings();
-    rings.write_data(present(stage, cpu), position, bytes_of(forged.event_size));
-    rings.write_data(present(stage, cpu), position + kHeaderSizeAt, bytes_of(forged.header_size));
-    rings.write_data(present(stage, cpu), position + kTypeLengthAt, bytes_of(forged.type_len));
+    rings.write_data(buffer, position, bytes_of(forged.event_size));
+    rings.write_data(buffer, position + kHeaderSizeAt, bytes_of(forged.header_size));
+    rings.write_data(buffer, position + kTypeLengthAt, bytes_of(forged.type_len));
 }
 
 void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
@@ -71,7 +76,12 @@ CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
     if (moment == Moment::before_the_attach) forge_all();
     stage.start();
     stage.wait_mapped();
-    if (moment == Moment::while_it_runs) {
+    if (moment == Moment::after_a_change) {
+        stage.wait_asleep();
+        stage.resize(stage.capacity_bytes());
+        emit_everywhere(stage, 1, 100);
+    }
+    if (moment != Moment::before_the_attach) {
         stage.wait_asleep();
         stage.freeze();
         forge_all();

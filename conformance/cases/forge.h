@@ -30,9 +30,11 @@ struct ForgedHeader {
     std::uint16_t type_len;
 };
 
-// At `position` of the present buffer of the CPU.
+// At `position` of the present buffer of the CPU, or of any buffer.
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged);
+void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
+                     const ForgedHeader& forged);
 void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                     std::uint64_t sequence);
 void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
@@ -49,7 +51,8 @@ void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
 
 enum class Moment {
     before_the_attach,
-    while_it_runs,  // it sleeps; what is forged is there when it moves again
+    while_it_runs,   // it sleeps; what is forged is there when it moves again
+    after_a_change,  // the same, on the buffer behind its first one
 };
 
 // Machines of many CPUs: `forge` is called for each of the first `forged_cpus`, two more are sound.

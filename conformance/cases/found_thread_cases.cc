@@ -3,6 +3,7 @@
 // What threads of one consumer do to each other: one of them is held in the middle of an event, or
 // of a change of buffers, while another does the same for another CPU. A consumer of one thread
 // goes on after a short while, and nothing is shown.
+#include <chrono>
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -87,6 +88,39 @@ CaseOutcome in_the_middle_of_large_events(Stage& stage) {
     stage.set_up(setup);
     return in_the_middle_of_an_event(stage, kMebibyte + kMebibyte / 2,
                                      {{1, 1, 1}, {200, 1, 1}, {383, 1, 1}});
+}
+
+// The same beside many others at once, for what only some of the CPUs share.
+CaseOutcome in_the_middle_beside_many(Stage& stage) {
+    constexpr std::uint32_t kMany = 18;
+    constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
+    constexpr std::chrono::milliseconds kForThemAll{300};
+    set_up_cpus(stage, kMany);
+    stage.start();
+    const auto others_are_busy = [&stage] {
+        for (std::uint32_t cpu = 1; cpu < kMany; ++cpu) {
+            if (!stage.has_ended(cpu) && !is_delivered(stage, cpu)) return true;
+        }
+        return false;
+    };
+    for (const Point& point : {Point{1, 1, 1}, Point{3, 1, 1}, Point{0, 1, 3}, Point{0, 1, 4}}) {
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        int left = point.access;
+        bool held = false;
+        stage.guard(0, point.first_page, point.pages, [&](const GuardHit& hit) {
+            if (held || --left > 0) return Stage::AtGuard::step;
+            held = true;
+            for (std::uint32_t cpu = 1; cpu < kMany; ++cpu) emit_some(stage, cpu, 2, kEventBytes);
+            stage.hold_while(hit.tid, others_are_busy, kForThemAll);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, kEventBytes);
+        stage.wait_asleep();
+        stage.release_guards();
+    }
+    return stage.finish();
 }
 
 std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
@@ -247,6 +281,12 @@ void add_found_thread_cases(std::vector<Case>& cases) {
          "at one in the middle and at the last, while such events of CPU 1 come.",
          "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
          in_the_middle_of_large_events});
+    cases.push_back({"5.1.1/many-cpus-in-the-middle", Level::must, "5.1.1",
+                     "events of eighteen CPUs at the same time",
+                     "The thread that reads an event of CPU 0 is held at an access to it, while "
+                     "events of seventeen other CPUs come; at the data and at the metadata.",
+                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
+                     in_the_middle_beside_many});
     cases.push_back({"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
                      "two CPUs with nothing to do at the same time",
                      "The thread of CPU 0 is held behind each of its accesses on the way to sleep, "

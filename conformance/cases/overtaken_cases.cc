@@ -348,6 +348,14 @@ CaseOutcome long_type_lapped_behind_looks(Stage& stage) {
     return stage.finish();
 }
 
+// Whoever reads the payload last, and has none to read, may read something else.
+CaseOutcome without_payload_lapped_behind_looks(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + 1));
+    return stage.finish();
+}
+
 CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
     constexpr std::uint64_t kPagesOfIt = 300;
     set_up_one_cpu(stage, 4 << 20);
@@ -474,6 +482,13 @@ void add_by_size_and_number(const AddCase& add) {
         "Nothing of an event is read behind the last look at tail_pos, its type as little as the "
         "rest.",
         long_type_lapped_behind_looks);
+    add("5.1.8.1-5/without-payload-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+        "an event without a payload lapped behind every look",
+        "When the testee has looked at tail_pos for the first time, the second, and so on, of an "
+        "event that has no payload, the ring is lapped.",
+        "Nothing of an event is read behind the last look at tail_pos, its header as little as the "
+        "rest.",
+        without_payload_lapped_behind_looks);
     add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
         "overtaken eleven hundred times in a row",
         "The ring is full of unread events. All of them are overwritten when the testee has looked "

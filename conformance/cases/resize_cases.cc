@@ -218,6 +218,42 @@ CaseOutcome torn_while_it_scans(Stage& stage) {
     return stage.finish();
 }
 
+// The new buffer is full of what was delivered from the old one. At the testee's k-th access to its
+// metadata page an event comes, over the oldest few of them. False: there was no k-th.
+bool lap_in_part_at(Stage& stage, int access) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return false;
+    lap(stage, 0, 4000);
+    stage.wait_asleep();
+    bool is_done = false;
+    int left = access;
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (is_done || !stage.is_present(mapped, 0)) return;
+        stage.guard(0, 0, 1, [&](const GuardHit&) {
+            if (is_done || --left > 0) return Stage::AtGuard::step;
+            is_done = true;
+            emit_some(stage, 0, 1, 8000);
+            return Stage::AtGuard::release;
+        });
+    });
+    stage.resize(stage.capacity_bytes());
+    stage.wait_asleep();
+    stage.set_on_mapped(nullptr);
+    stage.release_guards();
+    return is_done;
+}
+
+CaseOutcome lapped_in_part_while_it_scans(Stage& stage) {
+    constexpr int kAccesses = 24;
+    set_up_one_cpu(stage);
+    stage.start();
+    WalkLimit limit(stage);
+    for (int access = 1; access <= kAccesses && !limit.is_over(); ++access) {
+        if (!lap_in_part_at(stage, access)) break;
+    }
+    return stage.finish();
+}
+
 // E15: what differs is what has changed, however much of it is the same.
 CaseOutcome generation_jumps(Stage& stage) {
     set_up_one_cpu(stage);
@@ -393,6 +429,12 @@ void add_swap_cases(const AddCase& add) {
         "The new buffer holds what was delivered from the old one; when the testee first looks at "
         "that, all of it is overwritten, with headers to zeros, to ones and to sizes of 485 MiB.",
         "It looks for its place by the ordinary loop, with all its checks.", torn_while_it_scans);
+    add("E21/lapped-in-part-while-it-finds-its-place", Level::erratum, "E21",
+        "lapped in part while it looks for what is new",
+        "The new buffer is full of what was delivered from the old one. At the testee's first "
+        "access to its metadata page, the second, and so on, an event comes, over the oldest few.",
+        "It goes on at tail_pos, and still passes over what it knows: nothing is delivered again.",
+        lapped_in_part_while_it_scans);
     add("5.1.8.3-5/clock-set-back-over-a-swap", Level::must, "5.1.8.3-5",
         "the clock is set back, and a batch comes, over a swap",
         "Resizes, each with a batch of four events in the new buffer; before the second and third "

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <string>
 
 #include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
@@ -38,19 +39,59 @@ constexpr ForgedHeader kForged[] = {
 
 constexpr int kEvents = 5;
 
+std::string text_of(const ForgedHeader& forged) {
+    return fmt::format("event_size {}, header_size {}, type_len {}", forged.event_size,
+                       forged.header_size, forged.type_len);
+}
+
 // Five events, of which number `which` is forged.
 CaseOutcome forged_sizes(Stage& stage, int which, Moment moment) {
     const auto forge = [&stage, which](std::uint32_t cpu) {
         const ForgedHeader& forged = kForged[cpu];
-        tolerate(stage, cpu,
-                 fmt::format("event_size {}, header_size {}, type_len {}", forged.event_size,
-                             forged.header_size, forged.type_len));
+        tolerate(stage, cpu, text_of(forged));
         for (int i = 0; i < kEvents; ++i) {
             const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
             if (i == which) forge_header(stage, cpu, emitted.position, forged);
         }
     };
     return play_forged(stage, std::size(kForged), moment, forge);
+}
+
+// Where it looks for its place: the second of some events that were delivered from the buffer
+// before.
+CaseOutcome forged_survivor(Stage& stage) {
+    return play_forged(stage, std::size(kForged), Moment::while_it_runs, [&](std::uint32_t cpu) {
+        const std::uint64_t first = stage.rings().tail(stage.rings().history().present_buffer(cpu));
+        stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
+        tolerate(stage, cpu, text_of(kForged[cpu]));
+        forge_header(stage, cpu, first + 100, kForged[cpu]);
+        emit_some(stage, cpu, 1, 100);
+    });
+}
+
+// In a buffer that is replaced, before it has drained that.
+CaseOutcome forged_in_the_rest(Stage& stage) {
+    return play_forged(stage, std::size(kForged), Moment::while_it_runs, [&](std::uint32_t cpu) {
+        const BufferIndex old_buffer = stage.rings().history().present_buffer(cpu);
+        tolerate(stage, cpu, text_of(kForged[cpu]));
+        emit_some(stage, cpu, 1, 100);
+        const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+        emit_some(stage, cpu, 1, 100);
+        stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
+        forge_header_in(stage, old_buffer, emitted.position, kForged[cpu]);
+    });
+}
+
+// In an event whose header lies on both sides of the end of the data region, each field on one.
+CaseOutcome forged_across_the_end(Stage& stage) {
+    static constexpr std::uint64_t kBeforeTheEnd[] = {4, 8, 16, 26};
+    return play_forged(stage, std::size(kForged), Moment::while_it_runs, [&](std::uint32_t cpu) {
+        tolerate(stage, cpu, text_of(kForged[cpu]));
+        fill_up_to(stage, cpu, kBeforeTheEnd[cpu % std::size(kBeforeTheEnd)]);
+        const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+        forge_header(stage, cpu, emitted.position, kForged[cpu]);
+        emit_some(stage, cpu, 1, 100);
+    });
 }
 
 // Each alone would be refused by its own bound; a write_pos far ahead makes room for a size that
@@ -92,9 +133,7 @@ CaseOutcome forged_large(Stage& stage, Moment moment) {
         stage, std::size(kForgedLarge), moment,
         [&stage](std::uint32_t cpu) {
             const ForgedHeader& forged = kForgedLarge[cpu];
-            tolerate(stage, cpu,
-                     fmt::format("event_size {}, header_size {}, type_len {}", forged.event_size,
-                                 forged.header_size, forged.type_len));
+            tolerate(stage, cpu, text_of(forged));
             const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(kLarge));
             forge_header(stage, cpu, emitted.position, forged);
             emit_some(stage, cpu, 1, 100);
@@ -157,6 +196,20 @@ void add_robust_event_cases(std::vector<Case>& cases) {
     add("E7/last-event-forged-while-it-runs", "E7",
         "the last event's lengths are forged while it sleeps", kSizes,
         [](Stage& stage) { return forged_sizes(stage, kEvents - 1, Moment::while_it_runs); });
+    add("E7/event-forged-after-a-change", "E7", "an event's lengths are forged in the next buffer",
+        kSizes, [](Stage& stage) { return forged_sizes(stage, 2, Moment::after_a_change); });
+    add("E7/survivor-forged", "E7", "the lengths of what it knows are forged in the next buffer",
+        "A resize; lengths of an event that was delivered before are forged in the new buffer, in "
+        "eighteen ways on as many CPUs; two CPUs are sound.",
+        forged_survivor);
+    add("E7/forged-in-what-is-left-to-drain", "E7", "lengths are forged in a replaced buffer",
+        "Events, then a resize; lengths of the second event are forged in the old buffer, in "
+        "eighteen ways on as many CPUs; two CPUs are sound.",
+        forged_in_the_rest);
+    add("E7/forged-across-the-end", "E7", "lengths of a header that wraps are forged",
+        "Lengths of an event are forged whose header lies on both sides of the end of the data "
+        "region, in eighteen ways on as many CPUs; two CPUs are sound.",
+        forged_across_the_end);
     constexpr std::string_view kLargeSizes =
         "Lengths of an event of 300,000 bytes are forged, in fourteen ways on as many CPUs; two "
         "CPUs are sound.";

@@ -5,7 +5,9 @@
 // own, before the attach and while the testee runs.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "conformance/cases/forge.h"
@@ -83,6 +85,23 @@ CaseOutcome forged_positions(Stage& stage, std::span<const ForgedPositions> posi
                            forge_positions(stage, cpu, forged.write_pos(buffer),
                                            forged.tail_pos(buffer));
                        });
+}
+
+// E7 lists no bound that a write_pos far ahead breaks: of one that walks round the old events,
+// which are whole, nothing is said. Once it has used so much of a processor, or written so many
+// records, it is known to walk.
+CaseOutcome far_ahead(Stage& stage, Moment moment) {
+    static constexpr std::chrono::seconds kWalks{5};
+    static constexpr std::size_t kRecords = 50'000;
+    stage.set_on_round([&stage](bool) {
+        const std::optional<Clock::duration> used = stage.processor_time();
+        if ((used && *used > kWalks) || stage.records().records().size() > kRecords)
+            stop_unsupported(
+                "it walks round the old, whole events of a ring whose write_pos is more than a "
+                "capacity ahead; E7 lists no bound that this breaks (docs/errata.md has one)");
+        return false;
+    });
+    return forged_positions(stage, kFarAhead, moment);
 }
 
 struct ForgedField {
@@ -212,9 +231,9 @@ void add_robust_page_cases(std::vector<Case>& cases) {
     constexpr std::string_view kLapsAhead =
         "write_pos is forged to be 2^32 bytes ahead, 2^62, and 2^64 - 1, on three CPUs whose rings "
         "are full of whole old events: each of them is within the bounds that E7 lists, so a "
-        "consumer that has no bound on write_pos - tail_pos walks round and round; and E7 says: "
-        "never "
-        "loop.";
+        "consumer that has no bound on write_pos - tail_pos walks round and round, and is told to "
+        "be "
+        "unsupported here.";
     add("E7/positions-forged", "E7", "positions that contradict each other", kBoth, kNoHarm,
         [](Stage& stage) {
             return forged_positions(stage, kPositions, Moment::before_the_attach);
@@ -223,11 +242,10 @@ void add_robust_page_cases(std::vector<Case>& cases) {
         kNoHarm,
         [](Stage& stage) { return forged_positions(stage, kPositions, Moment::while_it_runs); });
     add("E7/write-pos-laps-ahead", "E7", "a write_pos that is thousands of laps ahead", kLapsAhead,
-        kNoHarm,
-        [](Stage& stage) { return forged_positions(stage, kFarAhead, Moment::before_the_attach); });
+        kNoHarm, [](Stage& stage) { return far_ahead(stage, Moment::before_the_attach); });
     add("E7/write-pos-laps-ahead-while-it-runs", "E7",
         "a write_pos that gets thousands of laps ahead while it sleeps", kLapsAhead, kNoHarm,
-        [](Stage& stage) { return forged_positions(stage, kFarAhead, Moment::while_it_runs); });
+        [](Stage& stage) { return far_ahead(stage, Moment::while_it_runs); });
     add("E15/generation-forged", "E15", "a generation that goes back, or anywhere",
         "generation changes while the buffer stays the CPU's, and stays so.", kNoHarm,
         forged_generations);

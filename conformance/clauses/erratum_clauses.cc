@@ -56,16 +56,31 @@ void add_read_errata(std::vector<Clause>& clauses) {
         {"E7 corrupt sizes",
          "Sizes that cannot be right end in a refusal or a move to write_pos: never a step back, "
          "never a loop, never a read outside of the mapping.",
-         {"E7/event-size-zero", "E7/event-size-one", "E7/event-size-29", "E7/event-size-huge",
-          "E7/event-size-beyond-write-pos", "E7/header-size-beyond-event", "E7/large-event-forged",
-          "E7/large-event-forged-while-it-runs", "E7/header-size-huge", "E7/type-beyond-header",
-          "E7/type-empty", "E7/first-event-forged", "E7/middle-event-forged",
-          "E7/last-event-forged", "E7/first-event-forged-while-it-runs",
-          "E7/middle-event-forged-while-it-runs", "E7/last-event-forged-while-it-runs"}});
+         {"E7/event-size-zero",
+          "E7/event-size-one",
+          "E7/event-size-29",
+          "E7/event-size-huge",
+          "E7/event-size-beyond-write-pos",
+          "E7/header-size-beyond-event",
+          "E7/large-event-forged",
+          "E7/large-event-forged-while-it-runs",
+          "E7/header-size-huge",
+          "E7/type-beyond-header",
+          "E7/type-empty",
+          "E7/first-event-forged",
+          "E7/middle-event-forged",
+          "E7/last-event-forged",
+          "E7/first-event-forged-while-it-runs",
+          "E7/middle-event-forged-while-it-runs",
+          "E7/last-event-forged-while-it-runs",
+          "E7/event-forged-after-a-change",
+          "E7/survivor-forged",
+          "E7/forged-in-what-is-left-to-drain",
+          "E7/forged-across-the-end"}});
     clauses.push_back(
         {"E7 corrupt positions",
-         "Positions that contradict each other end in the same: more published than "
-         "the capacity is corrupt.",
+         "Positions that contradict each other end in the same. (More published than the capacity "
+         "is within the bounds of E7: one that walks round there is told to be unsupported.)",
          {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/size-and-write-pos-forged",
           "E7/positions-forged", "E7/positions-forged-while-it-runs", "E7/write-pos-laps-ahead",
           "E7/write-pos-laps-ahead-while-it-runs"}});
@@ -126,8 +141,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "One last sequence number for a CPU, over all its buffers.",
          {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
           "E21/event-behind-swaps-without-events", "E21/nothing-survives",
-          "E21/torn-while-it-finds-its-place", "E21/torn-to-a-plausible-header-while-it-scans",
-          "5.1.8.3-5/nothing-twice"}});
+          "E21/torn-while-it-finds-its-place", "E21/lapped-in-part-while-it-finds-its-place",
+          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step"}});

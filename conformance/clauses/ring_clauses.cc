@@ -63,8 +63,8 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
          {"5.1.1/one-cpu", "5.1.1/four-cpus", "5.1.1/explored-two-cpus", "5.1.1/explored-two-large",
           "5.1.1/sixteen-cpus", "5.1.1/some-of-sixty-four", "5.1.8.3/change-of-twenty",
           "5.1.1/two-cpus-go-to-sleep", "5.1.1/two-cpus-in-the-middle-of-a-lap",
-          "5.1.1/two-cpus-in-the-middle", "5.1.1/two-cpus-in-the-middle-of-large-events",
-          "5.1.1/event-elsewhere-at-every-step"}});
+          "5.1.1/many-cpus-in-the-middle", "5.1.1/two-cpus-in-the-middle",
+          "5.1.1/two-cpus-in-the-middle-of-large-events", "5.1.1/event-elsewhere-at-every-step"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
                        {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",
@@ -133,6 +133,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
                         "5.1.8.1-5/torn-again-and-again",
                         "5.1.8.1-5/torn-one-by-one",
                         "5.1.8.1-5/long-type-lapped-behind-every-look",
+                        "5.1.8.1-5/without-payload-lapped-behind-every-look",
                         "5.1.8.1-5/torn-by-a-pending-batch"}});
     clauses.push_back(
         {"5.1.8.1 step 6",

@@ -137,7 +137,7 @@ class Checker {
 void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explore", raw.explore,
                    "how far interleavings are explored: not at all, for 30 s (quick, the default), "
-                   "to the end, or for so many seconds")
+                   "to the end, or for so many seconds (24 schedules of a case at least)")
         ->type_name("off|quick|deep|SECONDS");
     app.add_option("--stepper", raw.stepper,
                    "how single accesses are stopped at (default auto: the best that works)")
@@ -182,7 +182,7 @@ std::string footer(const std::vector<std::string>& commands) {
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_flag("--list", options.list, "list the cases and end");
     app.add_option("--filter", raw.filters,
-                   "run only the cases whose id matches GLOB (*, ?, [...]); repeatable")
+                   "run only the cases whose id matches GLOB (*, ?, [a-z]); repeatable")
         ->type_name("GLOB")
         ->take_all()
         ->allow_extra_args(false);

@@ -212,7 +212,9 @@ CaseOutcome Stage::finish_tolerant() {
     };
     wait_while(
         [&] {
-            if (!ended_ && sound_cpus_ended() && is_at_rest()) asleep_for_good = true;
+            // It is right to stay, and cannot be blamed for a rest that is told too soon.
+            may_stay_ = sound_cpus_ended();
+            if (!ended_ && may_stay_ && is_at_rest()) asleep_for_good = true;
             return !ended_ && !asleep_for_good;
         },
         [&] { return !sound_cpus_ended(); }, "the testee to exit or to sleep");

@@ -435,6 +435,7 @@ class Stage {
     bool is_in_pump_ = false;
     bool frozen_ = false;
     bool ending_ = false;
+    bool may_stay_ = false;  // after the end: a testee that rests is no worse than one that exits
 };
 
 }  // namespace kmes::conformance

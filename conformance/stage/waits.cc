@@ -161,7 +161,7 @@ void Stage::check_pages() {
 // -- Waits -----------------------------------------------------------------------------------
 
 milliseconds Stage::time_to_hang(Quiet quiet) const {
-    const bool has_no_buffer = mapped_.empty() || ending_;
+    const bool has_no_buffer = mapped_.empty() || (ending_ && !may_stay_);
     const milliseconds time = quiet == Quiet::settling && has_no_buffer ? kSettleElsewhere
                               : quiet == Quiet::settling ? kSettle + cpus() * kSettleOfACpu
                               : quiet == Quiet::spinning ? kSpin
@@ -197,9 +197,9 @@ Stage::Quiet Stage::look_for_quiet(bool must_be_sure) {
     if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
     // Each access that is only written down ends a wait of the runner: a look at all threads behind
     // each took ten times as long as the access.
-    if (std::exchange(accesses_seen_, accesses_recorded_) != accesses_recorded_ &&
-        Clock::now() - last_look_ < kLookEvery)
+    if (accesses_seen_ != accesses_recorded_ && Clock::now() - last_look_ < kLookEvery)
         return Quiet::no;
+    accesses_seen_ = accesses_recorded_;
     last_look_ = Clock::now();
     const Inspection inspection = tracer_->inspect();
     // What it wrote before it blocked is progress too.

@@ -1540,14 +1540,15 @@ BROKEN = [
         ],
     ),
     dict(
-        name = "walks-old-events",
-        wrong = "Believes a write_pos that is more than a capacity ahead: walks round and round.",
+        name = "asserts-no-more-than-the-capacity",
+        wrong = "Asserts that write_pos is not more than a capacity ahead.",
         clause = "E7",
         case = "E7/write-pos-laps-ahead",
         edits = [
             ("""
     if (readable < sizeof header || readable > c->capacity) return false;
 """, """
+    if (readable > c->capacity) abort();
     if (readable < sizeof header) return false;
 """),
         ],
@@ -3957,6 +3958,153 @@ static atomic_bool has_refused[4096];
 """, """
     has_refused[c->cpu] = true;
     PRINT(c, "R %d %s\\n", c->cpu, reason);
+"""),
+        ],
+    ),
+    dict(
+        name = "scans-no-more-after-a-lap",
+        wrong = "Looks for its place no longer once it was lapped on the way: all behind is new.",
+        clause = "E21",
+        case = "E21/lapped-in-part-while-it-finds-its-place",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool is_scanning;
+"""),
+            ("""
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+""", """
+    c->read_pos = ACQUIRE(&meta->tail_pos);
+    is_scanning = true;
+"""),
+            ("""
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+            c->read_pos = tail_pos;  // lapped, or torn
+            is_scanning = false;
+"""),
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (is_scanning && event->sequence <= c->last_sequence) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "origin-again-where-there-is-no-payload",
+        wrong = "Reads origin_class of an event without a payload in the ring, behind the check.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/without-payload-lapped-behind-every-look",
+        edits = [
+            ("""
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, event->timestamp, event->origin_class);
+""", """
+    const uint8_t* ring = (const uint8_t*)c->meta + kMetadataBytes;
+    const uint8_t origin =
+        length == 0 ? ring[(c->read_pos + 26) & (c->capacity - 1)] : event->origin_class;
+    PRINT(c, "E %d %lu %lu %u ", c->cpu, event->sequence, event->timestamp, origin);
+"""),
+        ],
+    ),
+    dict(
+        name = "one-copy-for-two-cpus",
+        wrong = "Has sixteen private copies, each for all CPUs with the same last four bits.",
+        clause = "5.1.1",
+        case = "5.1.1/many-cpus-in-the-middle",
+        edits = [
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+    static _Alignas(8) uint8_t copies[16][1 << 20];
+    c->event = capacity > 1 << 20 ? malloc(capacity) : (void*)copies[c->cpu % 16];
+    if (c->event == NULL) err(1, "malloc");
+"""),
+        ],
+    ),
+    dict(
+        name = "checks-sizes-in-the-first-buffer",
+        wrong = "Believes the sizes of events in all buffers but its first.",
+        clause = "E7",
+        case = "E7/event-forged-after-a-change",
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (!has_moved) {
+        if (header.type_len == 0 || header.header_size < sizeof header + header.type_len)
+            return false;
+        if (header.event_size < header.header_size || header.event_size > readable) return false;
+    }
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool has_moved;
+"""),
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    has_moved = c->meta != NULL;
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+        ],
+    ),
+    dict(
+        name = "checks-no-sizes-of-what-it-knows",
+        wrong = "Passes over an event that it knows by its size, whatever that is.",
+        clause = "E7",
+        case = "E7/survivor-forged",
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (header.sequence <= c->last_sequence && header.event_size > 0) {
+        copy_relaxed((uint8_t*)c->event, from, header.event_size);
+        return true;
+    }
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "checks-no-sizes-of-the-rest",
+        wrong = "Believes the sizes of what is left in a buffer that was replaced.",
+        clause = "E7",
+        case = "E7/forged-in-what-is-left-to-drain",
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if (ACQUIRE(&c->meta->generation) == c->generation) {
+        if (header.type_len == 0 || header.header_size < sizeof header + header.type_len)
+            return false;
+        if (header.event_size < header.header_size || header.event_size > readable) return false;
+    }
+"""),
+        ],
+    ),
+    dict(
+        name = "checks-no-sizes-across-the-end",
+        wrong = "Believes a header that lies across the end of the data region.",
+        clause = "E7",
+        case = "E7/forged-across-the-end",
+        edits = [
+            ("""
+    if (header.type_len == 0 || header.header_size < sizeof header + header.type_len) return false;
+    if (header.event_size < header.header_size || header.event_size > readable) return false;
+""", """
+    if ((c->read_pos & (c->capacity - 1)) + sizeof header <= c->capacity) {
+        if (header.type_len == 0 || header.header_size < sizeof header + header.type_len)
+            return false;
+        if (header.event_size < header.header_size || header.event_size > readable) return false;
+    }
 """),
         ],
     ),
