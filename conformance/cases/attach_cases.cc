@@ -106,6 +106,19 @@ CaseOutcome longer_files(Stage& stage) {
     return stage.finish();
 }
 
+// As in a process that has many files open already.
+CaseOutcome high_fds(Stage& stage) {
+    constexpr int kBeyondAByte = 300;
+    stage.set_least_fd(kBeyondAByte);
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    stage.resize(2 * stage.capacity_bytes());
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_attach_cases(std::vector<Case>& cases) {
@@ -120,6 +133,10 @@ void add_attach_cases(std::vector<Case>& cases) {
                      "then, after a resize to a quarter of the capacity, some four times as long.",
                      "The capacity is what kmes_attach says, not what the length of a file gives.",
                      longer_files});
+    cases.push_back({"5.1.5/fds-from-300-on", Level::must, "5.1.5", "fds that are larger than 255",
+                     "The fds that kmes_attach gives are 300 and more, as where many files are "
+                     "open; then a resize.",
+                     "It maps them as any other.", high_fds});
     cases.push_back({"5.1.1/one-cpu", Level::must, "5.1.1", "a machine of one CPU",
                      "Serves one buffer, with events before and after the attach.",
                      "Everything is delivered.", [](Stage& stage) { return life_on(stage, 1); }});

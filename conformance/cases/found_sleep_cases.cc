@@ -131,6 +131,11 @@ CaseOutcome some_of_sixty_four(Stage& stage) {
         emit_some(stage, cpu, 1, 100);
         stage.wait_delivered(cpu);
     }
+    // And all of them at once.
+    stage.wait_asleep();
+    stage.freeze();
+    emit_everywhere(stage, 1, 100);
+    stage.thaw();
     stage.wait_asleep();
     return stage.finish();
 }
@@ -324,8 +329,8 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
         "The buffers are replaced before each access to the last CPU's metadata page in turn.",
         kFollows, swap_on_the_last_cpu);
     add("5.1.1/some-of-sixty-four", Level::must, "5.1.1", "events on some of 64 sleeping CPUs",
-        "64 CPUs, all asleep; single events on some of them.", "Each is delivered when it comes.",
-        some_of_sixty_four);
+        "64 CPUs, all asleep; single events on some of them, then one on each at the same time.",
+        "Each is delivered when it comes.", some_of_sixty_four);
     add("5.1.8.2-2/event-at-every-step-of-thirty-six", Level::must, "5.1.8.2-2",
         "an event at every step, on one of 36 CPUs",
         "An event comes on CPU 33 before each access to its metadata page in turn.", kDelivers,

@@ -76,9 +76,10 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.4",
                        "An event that crosses the end of the ring is one run of bytes.",
                        {"5.1.4/wrap-at-every-byte", "5.1.4/wrap-at-an-event-boundary"}});
-    clauses.push_back({"5.1.5",
-                       "The mapping is one page of metadata and twice the capacity.",
-                       {"5.1.5/attach-and-map", "5.1.5/files-longer-than-the-mapping"}});
+    clauses.push_back(
+        {"5.1.5",
+         "The mapping is one page of metadata and twice the capacity.",
+         {"5.1.5/attach-and-map", "5.1.5/files-longer-than-the-mapping", "5.1.5/fds-from-300-on"}});
     add_metadata_clauses(clauses);
 }
 

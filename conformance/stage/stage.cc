@@ -92,6 +92,11 @@ void Stage::set_reported_capacity(std::uint64_t bytes) {
     reported_capacity_bytes_ = bytes;
 }
 
+void Stage::set_least_fd(int fd) {
+    if (!settings_.device.empty()) stop_unsupported("the module takes the lowest fd that is free");
+    least_fd_ = fd;
+}
+
 void Stage::set_on_mapped(std::function<void(const Mapped&)> function) {
     on_mapped_ = std::move(function);
 }
@@ -121,6 +126,7 @@ void Stage::start() {
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
+    tracer_->set_least_fd(least_fd_);
     rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
     if (on_plain_guard_) {
         tracer_->set_guard_handler([this](const GuardHit& hit) {

@@ -29,6 +29,7 @@
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 #include "conformance/stage/sleep_clock.h"
+#include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -66,6 +67,8 @@ class Stage {
     void answer_attach_with(std::vector<int> errors);
     // What *capacity says instead of the truth.
     void set_reported_capacity(std::uint64_t bytes);
+    // See Tracer::set_least_fd.
+    void set_least_fd(int fd);
     // Called at each successful mmap, while the testee stands still behind it.
     void set_on_mapped(std::function<void(const Mapped&)> function);
     // Called at each kmes_attach, a question for the number among them, before it is answered.
@@ -304,6 +307,7 @@ class Stage {
     bool dozes(BufferIndex buffer) const;
     bool dozes_elsewhere(std::uint32_t cpu) const;
     bool idles();
+    bool hardly_runs(pid_t tid, Clock::duration all) const;
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     void note_work();
@@ -371,6 +375,7 @@ class Stage {
     std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
     std::deque<int> attach_errors_;
     std::optional<std::uint64_t> reported_capacity_bytes_;
+    int least_fd_ = 0;
     std::function<void(const Mapped&)> on_mapped_;
     std::function<void()> on_attach_;
     std::function<void(const Attached&)> on_attached_;
@@ -414,7 +419,9 @@ class Stage {
     TimePoint change_at_look_;           // last_change_ at the last look
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    TimePoint idle_since_;  // last_work_ when the next two were set back
+    TimePoint idle_since_;  // last_work_ when the next four were set back
+    TimePoint idle_from_;   // when that was
+    std::map<pid_t, ProcessorTime> times_when_idle_;
     TimePoint looked_idle_at_;
     unsigned idle_looks_ = 0;
     unsigned calm_looks_ = 0;

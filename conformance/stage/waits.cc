@@ -244,14 +244,22 @@ bool Stage::is_at_rest() {
 // attach meanwhile, be woken by its own threads, write comments: that is its own affair.
 bool Stage::idles() {
     const TimePoint now = Clock::now();
-    if (std::exchange(idle_since_, last_work_) != last_work_) idle_looks_ = calm_looks_ = 0;
+    if (std::exchange(idle_since_, last_work_) != last_work_) {
+        idle_looks_ = calm_looks_ = 0;
+        idle_from_ = now;
+        times_when_idle_.clear();
+        for (const pid_t tid : tracer_->testee_threads())
+            times_when_idle_[tid] = processor_time_of(tid);
+    }
     if (now - looked_idle_at_ < kLookEvery) return false;
     looked_idle_at_ = now;
     const Clock::duration recent = scaled(kNap, settings_.timeout_scale);
     const Inspection inspection = tracer_->inspect();
     const auto is_calm = [&](const ThreadState& thread) {
         const auto nap = last_nap_.find(thread.tid);
-        return is_out_of_the_way(thread) || (nap != last_nap_.end() && now - nap->second <= recent);
+        return is_out_of_the_way(thread) ||
+               (nap != last_nap_.end() && now - nap->second <= recent) ||
+               hardly_runs(thread.tid, now - idle_from_);
     };
     const bool all_calm =
         !inspection.threads.empty() &&
@@ -260,6 +268,17 @@ bool Stage::idles() {
     calm_looks_ += all_calm ? 1 : 0;
     return all_calm && idle_looks_ > kIdleLooks && calm_looks_ * 10 > idle_looks_ * 8 &&
            now - last_work_ > time_to_hang(Quiet::settling);
+}
+
+// Since nothing has come of the testee any more. Who waits elsewhere than on a ring word, and is
+// interrupted there by timers, is never found blocked on a busy machine.
+bool Stage::hardly_runs(pid_t tid, Clock::duration all) const {
+    const auto before = times_when_idle_.find(tid);
+    if (before == times_when_idle_.end()) return false;
+    const ProcessorTime now = processor_time_of(tid);
+    const Clock::duration had = now.had - before->second.had;
+    const Clock::duration waited = now.waited_for - before->second.waited_for;
+    return now.had > Clock::duration{} && had * 20 < all && (had + waited) * 2 < all;
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.

@@ -81,11 +81,23 @@ int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const st
     return again;
 }
 
+// The same file under a number from least_fd_ on; the same number where that cannot be had.
+int64_t Tracer::Engine::move_fd_up(Injection& injection, int64_t fd) {
+    if (fd < 0 || fd >= least_fd_) return fd;
+    const auto from = static_cast<uint64_t>(fd);
+    const int64_t higher =
+        injection.call(SYS_fcntl, from, F_DUPFD_CLOEXEC, static_cast<uint64_t>(least_fd_));
+    if (higher < 0) return fd;
+    injection.call(SYS_close, from);
+    return higher;
+}
+
 int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
                              std::vector<int>& fds) {
     int64_t failed = 0;
     for (const BufferId id : answer.buffers) {
-        const int64_t fd = open_runner_fd(injection, thread, files_.at(id).metadata_fd, O_RDWR);
+        const int64_t fd = move_fd_up(
+            injection, open_runner_fd(injection, thread, files_.at(id).metadata_fd, O_RDWR));
         if (fd < 0) {
             failed = fd;
             break;

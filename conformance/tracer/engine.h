@@ -245,6 +245,7 @@ class Tracer::Engine {
 
     TracerOptions options_;
     AttachHandler attach_handler_;
+    int least_fd_ = 0;
     ReportWriteHandler report_write_handler_;
     CallHandler call_handler_;
     Interception interception_ = Interception::kAutomatic;
@@ -310,6 +311,7 @@ class Tracer::Engine {
     // --- attach_service.cc
     void serve_attach(Thread& thread, const user_regs_struct& registers);
     void finish_attach(Injection& injection, Thread& thread, Attached event);
+    int64_t move_fd_up(Injection& injection, int64_t fd);
     int give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
                  std::vector<int>& fds);
     bool ensure_scratch(Injection& injection, Thread& thread);

@@ -17,6 +17,9 @@ BufferId Tracer::add_buffer(const ServedBuffer& buffer) {
 void Tracer::set_attach_handler(AttachHandler handler) {
     engine_->attach_handler_ = std::move(handler);
 }
+void Tracer::set_least_fd(int fd) {
+    engine_->least_fd_ = fd;
+}
 void Tracer::set_call_handler(CallHandler handler) {
     engine_->call_handler_ = std::move(handler);
 }

@@ -215,6 +215,9 @@ class Tracer {
     // std::system_error if a descriptor cannot be had.
     BufferId add_buffer(const ServedBuffer& buffer);
     void set_attach_handler(AttachHandler handler);
+    // The fds that kmes_attach gives are this one and higher ones, where the testee's limit allows
+    // it: so they are in a process that has many files open. Not those of a device.
+    void set_least_fd(int fd);
     // Is told of each write to the report file, before start() or never: every system call of the
     // testee then stops (kEveryCall).
     void set_report_write_handler(ReportWriteHandler handler);

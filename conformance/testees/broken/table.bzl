@@ -4108,6 +4108,19 @@ static _Thread_local bool has_moved;
 """),
         ],
     ),
+    dict(
+        name = "an-fd-in-a-byte",
+        wrong = "Keeps the fd of a buffer in eight bits.",
+        clause = "5.1.5",
+        case = "5.1.5/fds-from-300-on",
+        edits = [
+            ("""
+    return fds[cpu];
+""", """
+    return (uint8_t)fds[cpu];
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
