@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // What one access costs: prints the median time of an access that is emulated, one that is
-// redirected, one that is done with the guards open, and of a single step, in nanoseconds. The
-// testee is the tests' own. A figure is a figure: nothing here fails because it is high.
+// redirected, one that is done with the guards open, and of a single step, in nanoseconds, each
+// also as a ratio to what this machine's kernel takes for a bare stop (stop_floor.h), measured in
+// the same run. The testee is the tests' own. A figure is a figure: nothing here fails because it
+// is high.
 //
 //   stepper_benchmark [folder of the testee]
 
@@ -15,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/tracer/stop_floor.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -134,19 +137,31 @@ class LoopRun {
     MappingId mapping_ = 0;
 };
 
+void print_line(const std::string& what, double ns, double floor_ns) {
+    fmt::print("{:20}{:10.0f}{:8.2f}\n", what, ns, ns / floor_ns);
+}
+
 int run(const std::string& folder) {
     const std::string testee = folder + "/testee";
     using Way = GuardStep::Way;
+    const double fault_floor = bare_stop_ns(BareStop::fault, 20000);
+    const double step_floor = bare_stop_ns(BareStop::step, 20000);
     const double emulated = LoopRun(testee, "mov").access_ns(20000, Way::kEmulated);
     const double redirected = LoopRun(testee, "sse").access_ns(5000, Way::kRedirected);
     const double opened = LoopRun(testee, "twice").access_ns(1000, Way::kProtected);
     const double stepped = LoopRun(testee, "register").step_ns(5000);
-    fmt::print("stepper, medians in ns (testee and runner on one processor)\n");
-    fmt::print("emulated access     {:10.0f}\n", emulated);
-    fmt::print("redirected access   {:10.0f}\n", redirected);
-    fmt::print("with guards opened  {:10.0f}\n", opened);
-    fmt::print("single step         {:10.0f}\n", stepped);
-    return emulated > 0 && redirected > 0 && opened > 0 && stepped > 0 ? 0 : 1;
+    if (std::min({fault_floor, step_floor, emulated, redirected, opened, stepped}) < 0) {
+        fmt::print(stderr, "a figure could not be measured: nothing is printed\n");
+        return 1;
+    }
+    fmt::print("stepper, medians in ns (testee and runner on one processor), and over the floor\n");
+    print_line("floor: a bare fault", fault_floor, fault_floor);
+    print_line("emulated access", emulated, fault_floor);
+    print_line("redirected access", redirected, fault_floor);
+    print_line("with guards opened", opened, fault_floor);
+    print_line("floor: a bare step", step_floor, step_floor);
+    print_line("single step", stepped, step_floor);
+    return 0;
 }
 
 }  // namespace
