@@ -3,7 +3,9 @@
 // See pictures.h.
 #include "conformance/main/pictures.h"
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "conformance/failure/run_record.h"
 
@@ -27,36 +29,88 @@ bool is_same(const RunRecord& one, const RunRecord& other) {
     return first.code == second.code && first.cpu == second.cpu;
 }
 
+std::uint64_t steps_of(const CaseOutcome& outcome) {
+    if (!outcome.record) return 0;
+    return outcome.record->timeline.steps().size() + outcome.record->timeline.left_out();
+}
+
 }  // namespace
 
-CaseOutcome Pictures::run_again(const Case& the_case, const StageSettings& settings,
-                                const RunRecord& record) const {
-    StageSettings again = settings;
-    again.record_timeline = true;
-    again.record_accesses = true;
-    again.schedule = record.schedule;
-    try {
-        return around_.run_on_stage(the_case, again);
-    } catch (const std::exception&) {
-        return CaseOutcome{};  // the picture of the first run then
+void Pictures::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
+                   CaseResult& result, std::size_t index) {
+    if (outcome.verdict != Verdict::fail) return;
+    failures_.push_back({std::string(the_case.clause), result.clause, steps_of(outcome)});
+    results_.push_back(index);
+    if (!outcome.record || outcome.record->timeline.empty()) return;
+    Kept kept{failures_.size() - 1, &the_case, settings, outcome};
+    if (all_) {
+        draw_into(kept, result);
+    } else {
+        result.picture = kNotDrawn;
+        keep(std::move(kept));
     }
 }
 
-Pictures::Picture Pictures::of(const Case& the_case, const StageSettings& settings,
-                               const CaseOutcome& outcome, double seconds) {
-    if (outcome.verdict != Verdict::fail || !outcome.record || outcome.record->timeline.empty())
-        return {};
-    if (!all_ && drawn_ >= kPicturesWithoutBeingAsked)
-        return {std::string(kNotDrawn), std::nullopt};
-    ++drawn_;
-    const RunRecord& first = *outcome.record;
-    // A schedule that failed was played once more with everything told already.
-    if (!first.schedule && !settings.record_accesses && seconds < kWorthASecondRunSeconds) {
-        CaseOutcome second = run_again(the_case, settings, first);
-        if (second.record && is_same(first, *second.record))
-            return {draw(second.record->timeline, options_), std::move(second)};
+// Only as many of a clause as could be drawn, if there were no other.
+void Pictures::keep(Kept kept) {
+    const std::string clause = failures_[kept.failure].finding_clause;
+    kept_.push_back(std::move(kept));
+    const auto is_of_it = [&](const Kept& each) {
+        return failures_[each.failure].finding_clause == clause;
+    };
+    if (std::count_if(kept_.begin(), kept_.end(), is_of_it) <=
+        static_cast<std::ptrdiff_t>(kPicturesWithoutBeingAsked))
+        return;
+    auto least = std::find_if(kept_.begin(), kept_.end(), is_of_it);
+    for (auto each = least; each != kept_.end(); ++each) {
+        if (is_of_it(*each) && !tells_more(failures_[each->failure], failures_[least->failure]))
+            least = each;
     }
-    return {draw(first.timeline, options_), std::nullopt};
+    kept_.erase(least);
+}
+
+void Pictures::finish(RunReport& report) {
+    report.telling.clear();
+    std::size_t drawn = 0;
+    for (const std::size_t failure : order_of_telling(failures_)) {
+        report.telling.push_back(results_[failure]);
+        const auto kept = std::find_if(kept_.begin(), kept_.end(), [failure](const Kept& each) {
+            return each.failure == failure;
+        });
+        if (kept == kept_.end() || drawn >= kPicturesWithoutBeingAsked) continue;
+        draw_into(*kept, report.results[results_[failure]]);
+        ++drawn;
+    }
+    kept_.clear();
+}
+
+void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
+    const RunRecord& first = *kept.outcome.record;
+    // A schedule that failed was played once more with everything told already.
+    if (!first.schedule && !kept.settings.record_accesses &&
+        result.seconds < kWorthASecondRunSeconds) {
+        const CaseOutcome second = run_again(kept);
+        if (second.record && is_same(first, *second.record)) {
+            result.clause = second.clause;
+            result.message = second.message;
+            result.details = second.details;
+            result.picture = draw(second.record->timeline, options_);
+            return;
+        }
+    }
+    result.picture = draw(first.timeline, options_);
+}
+
+CaseOutcome Pictures::run_again(const Kept& kept) const {
+    StageSettings again = kept.settings;
+    again.record_timeline = true;
+    again.record_accesses = true;
+    again.schedule = kept.outcome.record->schedule;
+    try {
+        return around_.run_on_stage(*kept.the_case, again);
+    } catch (const std::exception&) {
+        return CaseOutcome{};  // the picture of the first run then
+    }
 }
 
 }  // namespace kmes::conformance

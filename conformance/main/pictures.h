@@ -6,39 +6,49 @@
 #define KMES_CONFORMANCE_MAIN_PICTURES_H_
 
 #include <cstddef>
-#include <optional>
-#include <string>
+#include <vector>
 
 #include "conformance/failure/picture.h"
 #include "conformance/main/program.h"
+#include "conformance/main/telling.h"
+#include "conformance/report/run_report.h"
 
 namespace kmes::conformance {
 
 class Pictures {
   public:
-    // `all`: every failed case has one (-v); else only the first few.
+    // `all`: every failed case has one (-v); else only the few that tell most, at the end.
     Pictures(const Surroundings& around, const PictureOptions& options, bool all)
         : around_(around), options_(options), all_(all) {}
 
-    struct Picture {
-        std::string text;
-        // What the run that is drawn says of the failure: it has seen more, and may know the
-        // clause better. None: the first run is drawn.
-        std::optional<CaseOutcome> outcome;
-    };
-
-    // Empty: none, or it did not fail. Runs the case once more. `seconds`: what the first run took.
-    Picture of(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
-               double seconds);
+    // After each case, with what its first run took in `result`, which will stand at `index`. What
+    // may have to be drawn later is kept: little of it.
+    void add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
+             CaseResult& result, std::size_t index);
+    // When all have run: draws, and puts the failures into the order in which they are to be told.
+    void finish(RunReport& report);
 
   private:
-    CaseOutcome run_again(const Case& the_case, const StageSettings& settings,
-                          const RunRecord& record) const;
+    // What a case left behind that may be drawn.
+    struct Kept {
+        std::size_t failure = 0;  // index in failures_
+        const Case* the_case = nullptr;
+        StageSettings settings;
+        CaseOutcome outcome;
+    };
+
+    void keep(Kept kept);
+    // Runs the case once more. The text is to speak of the run that is drawn, which has seen more,
+    // and may know the clause better.
+    void draw_into(const Kept& kept, CaseResult& result) const;
+    CaseOutcome run_again(const Kept& kept) const;
 
     const Surroundings& around_;
     PictureOptions options_;
     bool all_;
-    std::size_t drawn_ = 0;
+    std::vector<Failed> failures_;
+    std::vector<std::size_t> results_;  // of each failure: its index among the results
+    std::vector<Kept> kept_;
 };
 
 }  // namespace kmes::conformance

@@ -189,8 +189,17 @@ class Run {
         for (std::size_t i = next; i < cases_.size(); ++i) {
             report_.not_run.emplace_back(cases_[i]->id);
         }
+        if (prints_console()) draw_pictures(progress);
         report_.seconds = seconds_since(begin);
         if (prints_console()) console.end(report_);
+    }
+
+    // Some cases are run once more for it. Of a run that was interrupted they are not: the stage
+    // ends each at once.
+    void draw_pictures(ProgressLine& progress) {
+        progress.show(cases_.size(), cases_.size(), "pictures of what failed");
+        pictures_.finish(report_);
+        progress.clear();
     }
 
     CaseResult run_case(const Case& the_case) {
@@ -226,18 +235,9 @@ class Run {
             save(the_case, outcome, result);
         }
         if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
-        if (prints_console()) draw(the_case, outcome, result);
+        if (prints_console())
+            pictures_.add(the_case, settings_, outcome, result, report_.results.size());
         return result;
-    }
-
-    void draw(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
-        Pictures::Picture picture = pictures_.of(the_case, settings_, outcome, result.seconds);
-        result.picture = std::move(picture.text);
-        if (!picture.outcome) return;
-        // The text is to speak of the run that is drawn: its numbers may be others.
-        result.clause = picture.outcome->clause;
-        result.message = picture.outcome->message;
-        result.details = picture.outcome->details;
     }
 
     // One that spins, or has the wrong limits, may hang in every case: the first few say so with

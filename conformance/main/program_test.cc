@@ -15,6 +15,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "conformance/failure/run_record.h"
 #include "conformance/main/interrupt.h"
 #include "conformance/main/selection.h"
 
@@ -340,6 +341,61 @@ TEST(Program, ReportsAFailureWithTheWayToRunItAgain) {
                           "    run again: tools/kmes conformance --filter E21/twice --cpus 4 "
                           "--capacity 65536 --seed 1 -- ./consumer 'an argument'\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail; "));
+}
+
+// A case that found this clause broken, after so many steps.
+CaseOutcome failure_after(int steps, const std::string& clause) {
+    auto record = std::make_shared<RunRecord>();
+    record->findings.emplace_back();
+    for (int i = 0; i < steps; ++i) {
+        TimelineStep step;
+        step.text = "step " + std::to_string(i) + " of " + clause;
+        record->timeline.add(std::move(step));
+    }
+    CaseOutcome outcome{Verdict::fail, clause, "wrong", ""};
+    outcome.record = std::move(record);
+    return outcome;
+}
+
+TEST(Program, DrawsTheFailuresThatTellMostWhateverRanFirst) {
+    Shell shell;
+    shell.cases = {case_of("E10/one", Level::erratum), case_of("E10/two", Level::erratum),
+                   case_of("E10/three", Level::erratum), case_of("E10/four", Level::erratum),
+                   case_of("E3/meant", Level::erratum)};
+    shell.act = [](const Case& the_case) {
+        return failure_after(the_case.id == "E10/one" ? 40 : 20, "E3");
+    };
+    EXPECT_EQ(shell.test(), 1);
+    // Each case, and then those again that are drawn, with every access told.
+    EXPECT_THAT(shell.ran, ElementsAre("E10/one", "E10/two", "E10/three", "E10/four", "E3/meant",
+                                       "E3/meant", "E10/two", "E10/three"));
+    EXPECT_TRUE(shell.last_settings.record_accesses);
+    const std::string text = shell.out.str();
+    const std::string not_drawn =
+        "(the picture of this failure: run it again as below, or with -v)";
+    EXPECT_LT(text.find("fail E3/meant"), text.find("fail E10/two"));
+    EXPECT_LT(text.find("fail E10/three"), text.find(not_drawn));
+    EXPECT_LT(text.find("fail E10/four"), text.find("fail E10/one"));
+    EXPECT_THAT(text, HasSubstr("    E3           5 cases  E3/meant\n"));
+}
+
+TEST(Program, DrawsEachFailureAtOnceWhereAllAreAskedFor) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum), case_of("E3/two", Level::erratum)};
+    shell.act = [](const Case&) { return failure_after(3, "E3"); };
+    EXPECT_EQ(shell.test({"-v"}), 1);
+    EXPECT_THAT(shell.ran, ElementsAre("E3/one", "E3/one", "E3/two", "E3/two"));
+}
+
+TEST(Program, SpeaksOfTheRunThatIsDrawn) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum)};
+    shell.act = [&shell](const Case&) {
+        return failure_after(3, shell.last_settings.record_accesses ? "E24" : "E3");
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/one (clause E24)"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E24"));
 }
 
 TEST(Program, RunsAReplayTheSameWay) {

@@ -49,6 +49,17 @@ std::string explored_text(const CaseResult& result) {
                        explored.whole ? ", every single move" : "");
 }
 
+// In the order in which they are to be read.
+std::vector<const CaseResult*> failures_of(const RunReport& report) {
+    std::vector<const CaseResult*> failures;
+    for (const std::size_t index : report.telling) failures.push_back(&report.results.at(index));
+    if (!failures.empty()) return failures;
+    for (const CaseResult& result : report.results) {
+        if (result.verdict == Verdict::fail) failures.push_back(&result);
+    }
+    return failures;
+}
+
 std::string count_text(std::uint64_t count, std::string_view name) {
     return count == 0 ? std::string() : fmt::format(", {} {}", count, name);
 }
@@ -86,13 +97,19 @@ void ConsoleReport::add(const CaseResult& result) {
 }
 
 void ConsoleReport::end(const RunReport& report) {
+    const std::vector<const CaseResult*> failures = failures_of(report);
     for (const Verdict verdict :
          {Verdict::suite_error, Verdict::fail, Verdict::inconclusive, Verdict::unsupported}) {
+        if (verdict == Verdict::fail) {
+            for (const CaseResult* result : failures) print_problem(*result);
+            continue;
+        }
         for (const CaseResult& result : report.results) {
             if (result.verdict == verdict) print_problem(result);
         }
     }
     print_not_run(report);
+    print_clauses(failures);
     print_sums(report);
     out_.flush();
 }
@@ -142,6 +159,28 @@ void ConsoleReport::print_not_run(const RunReport& report) {
     for (std::size_t i = 0; i < shown; ++i) out_ << "    " << printable(report.not_run[i]) << "\n";
     if (shown < report.not_run.size())
         out_ << fmt::format("    ({} more: -v names them)\n", report.not_run.size() - shown);
+}
+
+// What stands last on a terminal is read first: what is wrong, in a few lines, and where to look.
+void ConsoleReport::print_clauses(const std::vector<const CaseResult*>& failures) {
+    if (failures.size() < 2) return;
+    struct Clause {
+        const CaseResult* first = nullptr;
+        std::size_t cases = 0;
+    };
+    std::vector<Clause> clauses;
+    for (const CaseResult* result : failures) {
+        const auto same = [&](const Clause& each) { return each.first->clause == result->clause; };
+        auto clause = std::find_if(clauses.begin(), clauses.end(), same);
+        if (clause == clauses.end()) clause = clauses.insert(clause, Clause{result, 0});
+        ++clause->cases;
+    }
+    out_ << "\nbroken, and the case to read first (above, in this order):\n";
+    for (const Clause& clause : clauses) {
+        out_ << fmt::format("    {:<10} {:>3} case{}  {}\n", printable(clause.first->clause),
+                            clause.cases, clause.cases == 1 ? " " : "s",
+                            printable(clause.first->id));
+    }
 }
 
 void ConsoleReport::print_sums(const RunReport& report) {

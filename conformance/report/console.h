@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "conformance/report/run_report.h"
 
@@ -29,7 +30,8 @@ class ConsoleReport {
     void begin(const RunReport& report, std::size_t case_count);
     // A line of the table; with `verbose` its details too.
     void add(const CaseResult& result);
-    // Failures in full, cases that did not run, the sums.
+    // Failures in full, the most telling first; cases that did not run; of each clause that was
+    // found broken, how many cases failed and which to read; the sums.
     void end(const RunReport& report);
 
   private:
@@ -37,6 +39,7 @@ class ConsoleReport {
     void print_problem(const CaseResult& result);
     void print_details(const std::string& details, std::size_t maximum_lines);
     void print_not_run(const RunReport& report);
+    void print_clauses(const std::vector<const CaseResult*>& failures);
     void print_sums(const RunReport& report);
 
     std::ostream& out_;

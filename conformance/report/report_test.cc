@@ -195,6 +195,36 @@ fail E21/twice (clause E21)
 )");
 }
 
+TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
+    RunReport report = small_report();
+    for (const char* id : {"E3/by-accident", "E3/meant"}) {
+        report.results.push_back(result_of(id, Verdict::fail));
+        report.results.back().clause = "E3";
+    }
+    report.telling = {3, 1, 2};
+    std::ostringstream out;
+    ConsoleReport console(out, ConsoleOptions{});
+    console.end(report);
+    const std::string text = out.str();
+    const auto place = [&text](std::string_view what) { return text.find(what); };
+    EXPECT_LT(place("fail E3/meant (clause E3)"), place("fail E21/twice (clause E21)"));
+    EXPECT_LT(place("fail E21/twice (clause E21)"), place("fail E3/by-accident (clause E3)"));
+    EXPECT_THAT(text, HasSubstr("\n"
+                                "broken, and the case to read first (above, in this order):\n"
+                                "    E3           2 cases  E3/meant\n"
+                                "    E21          1 case   E21/twice\n"
+                                "\n"
+                                "4 cases: 1 pass, 3 fail; 1.2 s\n"));
+}
+
+TEST(Console, NamesNoFailureTwiceWhereThereIsOne) {
+    std::ostringstream out;
+    ConsoleReport console(out, ConsoleOptions{});
+    console.end(small_report());
+    EXPECT_THAT(out.str(), HasSubstr("fail E21/twice (clause E21)"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("to read first")));
+}
+
 TEST(Console, BoundsDetailsWithoutVerbose) {
     RunReport report = small_report();
     report.results[1].details.clear();

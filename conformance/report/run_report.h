@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 #define KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ struct RunReport {
     std::uint64_t seed = 0;
     std::string stepper;  // how single accesses are stopped at, and why; empty: not known
     std::vector<CaseResult> results;
+    // Of those that failed, the indexes in the order in which a person should read them; empty: as
+    // they ran.
+    std::vector<std::size_t> telling;
     std::vector<std::string> not_run;  // ids of the cases that the run did not come to
     bool interrupted = false;          // by a signal: the run is not whole
     double seconds = 0;
