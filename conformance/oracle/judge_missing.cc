@@ -10,29 +10,25 @@
 //
 // Owed:
 //   A. At an idle checkpoint: published, and not overwritten, in the buffer on which the consumer
-//   was
-//      seen asleep. It sleeps only on an empty buffer (5.1.8.1 step 1, 5.1.8.2 step 2), and all its
-//      records are written by then (contract 3). Delivered later is wrong too: it slept on the
+//      was seen asleep. It sleeps only on an empty buffer (5.1.8.1 step 1, 5.1.8.2 step 2), and all
+//      its records are written by then (contract 3). Delivered later is wrong too: it slept on the
 //      event.
 //   B. By a newer event f that was delivered: every buffer out of which f can have been read held
-//   the
-//      event, whole, until f's record was written. Events are read in order of position, from
+//      the event, whole, until f's record was written. Events are read in order of position, from
 //      tail_pos on (contract 2), and tail_pos was never beyond this one.
 //   C. In a buffer that was swapped out, and which the consumer is proven to have read (an event
-//   was
-//      delivered that no other buffer can have given, it was seen asleep on it, or the driver saw
-//      it): what survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer has
-//      gone on: a newer event was delivered, or it was seen asleep on a newer buffer.
+//      was delivered that no other buffer can have given, it was seen asleep on it, or the driver
+//      saw it): what survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer
+//      has gone on: a newer event was delivered, or it was seen asleep on a newer buffer.
 //
 // Excused, and why:
 //   - Overwritten before any of these moments: the consumer may have been slow, or stopped by the
-//   driver.
+//     driver.
 //   - Before its first look at a buffer, and in buffers that it never got: it did not exist for it.
 //   - Only in a retired buffer that it is not proven to have read: a consumer that finds by E19's
 //     identity check that the buffer is dead already may leave it unread.
 //   - Where f can have been read out of another buffer that did not hold the event (after a shrink,
-//   for
-//     instance), B says nothing.
+//     for instance), B says nothing.
 //   - After the end event or a refusal of this CPU: it consumes no further.
 //   - In a buffer whose content or static fields were made wrong: it may be refused.
 //   - Dropped, refused or never published: there is nothing to deliver.
