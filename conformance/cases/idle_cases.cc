@@ -62,27 +62,53 @@ class Burner {
     std::thread thread_;
 };
 
+// Of one thread, in seconds: processor time, and the time in which it could have used a processor,
+// and had none.
+struct ThreadTime {
+    double used = 0;
+    double ready = 0;
+};
+
 // What happened in one or more stretches of time, in seconds.
 struct Idle {
     double used = 0;   // processor time of all threads of the testee
-    double ready = 0;  // in which they could have used one, and had none
     double burnt = 0;  // of the burner
     double slept = 0;  // on ring words, as far as it asked for it
     double waits_ended = 0;
     double slept_in_ended = 0;
     double all = 0;
-    std::map<pid_t, double> by_thread;  // `used`, of each
+    std::map<pid_t, ThreadTime> by_thread;
 
     Idle& operator+=(const Idle& other) {
         used += other.used;
-        ready += other.ready;
         burnt += other.burnt;
         slept += other.slept;
         waits_ended += other.waits_ended;
         slept_in_ended += other.slept_in_ended;
         all += other.all;
-        for (const auto& [tid, used_by_it] : other.by_thread) by_thread[tid] += used_by_it;
+        for (const auto& [tid, time] : other.by_thread) {
+            by_thread[tid].used += time.used;
+            by_thread[tid].ready += time.ready;
+        }
         return *this;
+    }
+    // In which its threads had no processor, and wanted one.
+    double ready() const {
+        double sum = 0;
+        for (const auto& [tid, time] : by_thread) sum += time.ready;
+        return sum;
+    }
+    // How many processors its threads would use if each had one whenever it wants: of each the
+    // share of the time in which it was not waiting for one. A thread that spins wants a whole one
+    // on any machine; several that work a little, one after the other, do not want more of a busy
+    // one, however long each has to wait for it.
+    double processors_wanted() const {
+        double sum = 0;
+        for (const auto& [tid, time] : by_thread) {
+            const double its_own = std::max(all - time.ready, time.used);
+            if (its_own > 0) sum += time.used / its_own;
+        }
+        return sum;
     }
     // Of the time that was its own: what it waited for a processor, or for the tracer, is not in
     // it, so it says the same on any machine.
@@ -107,8 +133,7 @@ struct Idle {
 void look_at_threads(Stage& stage, Idle& idle) {
     for (const pid_t tid : stage.tracer().testee_threads()) {
         const ProcessorTime time = processor_time_of(tid);
-        idle.ready += seconds_of(time.waited_for);
-        idle.by_thread[tid] = seconds_of(time.had);
+        idle.by_thread[tid] = {seconds_of(time.had), seconds_of(time.waited_for)};
     }
 }
 
@@ -134,26 +159,26 @@ Idle watch_idle(Stage& stage) {
     const Idle after = look_at(stage, burner);
     Idle idle;
     idle.used = after.used - before.used;
-    idle.ready = std::max(after.ready - before.ready, 0.0);
     idle.burnt = after.burnt - before.burnt;
     // A wait that had begun before and was refused then was no sleep after all.
     idle.slept = std::max(after.slept - before.slept, 0.0);
     idle.waits_ended = after.waits_ended - before.waits_ended;
     idle.slept_in_ended = after.slept_in_ended - before.slept_in_ended;
     idle.all = after.all - before.all;
-    for (const auto& [tid, used] : after.by_thread) {
-        const auto then = before.by_thread.find(tid);
-        idle.by_thread[tid] = used - (then == before.by_thread.end() ? 0 : then->second);
+    for (const auto& [tid, time] : after.by_thread) {
+        const auto found = before.by_thread.find(tid);
+        const ThreadTime then = found == before.by_thread.end() ? ThreadTime{} : found->second;
+        idle.by_thread[tid] = {time.used - then.used, std::max(time.ready - then.ready, 0.0)};
     }
     return idle;
 }
 
 // ", most of it in thread 1234 (its name)"; nothing where no thread has used most of it.
 std::string text_of_busiest(const Idle& idle) {
-    const auto busiest =
-        std::max_element(idle.by_thread.begin(), idle.by_thread.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (busiest == idle.by_thread.end() || busiest->second * 2 < idle.used) return "";
+    const auto busiest = std::max_element(
+        idle.by_thread.begin(), idle.by_thread.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    if (busiest == idle.by_thread.end() || busiest->second.used * 2 < idle.used) return "";
     std::string name =
         tracing::read_small_file(fmt::format("/proc/{}/comm", busiest->first)).value_or("ended");
     if (name.ends_with('\n')) name.pop_back();
@@ -232,7 +257,7 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     // (a collector, a timer of its own) does not want all of it, however little the burner gets.
     const auto burns = [&all] {
         return all.used > kMost * all.burnt && all.used > kLeast * all.all &&
-               all.used + all.ready > kWantsAll * all.all;
+               all.processors_wanted() > kWantsAll;
     };
     const auto hardly_sleeps = [&all] {
         return all.used > kMost * (all.used + all.slept) && all.used > kLeastOfBurner * all.burnt;
@@ -250,7 +275,7 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
         }
         ++samples;
         // One that could have used a processor, and had none, has not shown that it sleeps.
-        const double wanted = one.used + one.ready;
+        const double wanted = one.used + one.ready();
         if (wanted <= kQuiet * one.burnt && one.used <= kQuiet * (one.used + one.slept)) ++quiet;
         all += one;
     }

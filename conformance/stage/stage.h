@@ -307,7 +307,7 @@ class Stage {
     bool dozes(BufferIndex buffer) const;
     bool dozes_elsewhere(std::uint32_t cpu) const;
     bool idles();
-    bool hardly_runs(pid_t tid, Clock::duration all) const;
+    bool hardly_runs(pid_t tid) const;
     bool all_mapped() const;
     bool all_ended() const { return progress_->all_ended(); }
     void note_work();
@@ -419,9 +419,13 @@ class Stage {
     TimePoint change_at_look_;           // last_change_ at the last look
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    TimePoint idle_since_;  // last_work_ when the next four were set back
-    TimePoint idle_from_;   // when that was
-    std::map<pid_t, ProcessorTime> times_when_idle_;
+    TimePoint idle_since_;  // last_work_ when the next three were set back
+    // Of each thread since then, or since it was seen first.
+    struct IdleFrom {
+        TimePoint at;
+        ProcessorTime time;
+    };
+    std::map<pid_t, IdleFrom> times_when_idle_;
     TimePoint looked_idle_at_;
     unsigned idle_looks_ = 0;
     unsigned calm_looks_ = 0;

@@ -246,20 +246,21 @@ bool Stage::idles() {
     const TimePoint now = Clock::now();
     if (std::exchange(idle_since_, last_work_) != last_work_) {
         idle_looks_ = calm_looks_ = 0;
-        idle_from_ = now;
         times_when_idle_.clear();
-        for (const pid_t tid : tracer_->testee_threads())
-            times_when_idle_[tid] = processor_time_of(tid);
     }
     if (now - looked_idle_at_ < kLookEvery) return false;
     looked_idle_at_ = now;
+    // A runtime begins threads at any time.
+    for (const pid_t tid : tracer_->testee_threads()) {
+        if (!times_when_idle_.contains(tid))
+            times_when_idle_.emplace(tid, IdleFrom{now, processor_time_of(tid)});
+    }
     const Clock::duration recent = scaled(kNap, settings_.timeout_scale);
     const Inspection inspection = tracer_->inspect();
     const auto is_calm = [&](const ThreadState& thread) {
         const auto nap = last_nap_.find(thread.tid);
         return is_out_of_the_way(thread) ||
-               (nap != last_nap_.end() && now - nap->second <= recent) ||
-               hardly_runs(thread.tid, now - idle_from_);
+               (nap != last_nap_.end() && now - nap->second <= recent) || hardly_runs(thread.tid);
     };
     const bool all_calm =
         !inspection.threads.empty() &&
@@ -271,14 +272,18 @@ bool Stage::idles() {
 }
 
 // Since nothing has come of the testee any more. Who waits elsewhere than on a ring word, and is
-// interrupted there by timers, is never found blocked on a busy machine.
-bool Stage::hardly_runs(pid_t tid, Clock::duration all) const {
-    const auto before = times_when_idle_.find(tid);
-    if (before == times_when_idle_.end()) return false;
+// interrupted there by timers, or works a little every few milliseconds (a collector of garbage),
+// is never found blocked on a busy machine. Of the time in which it had no processor to wait for,
+// it ran in a small part; one that goes round and round runs in all of it.
+bool Stage::hardly_runs(pid_t tid) const {
+    constexpr int kPart = 4;
+    const auto from = times_when_idle_.find(tid);
+    if (from == times_when_idle_.end()) return false;
+    const Clock::duration all = Clock::now() - from->second.at;
     const ProcessorTime now = processor_time_of(tid);
-    const Clock::duration had = now.had - before->second.had;
-    const Clock::duration waited = now.waited_for - before->second.waited_for;
-    return now.had > Clock::duration{} && had * 20 < all && (had + waited) * 2 < all;
+    const Clock::duration had = now.had - from->second.time.had;
+    const Clock::duration waited = now.waited_for - from->second.time.waited_for;
+    return now.had > Clock::duration{} && had * kPart < all - waited;
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.

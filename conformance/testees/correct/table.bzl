@@ -607,7 +607,7 @@ CORRECT = [
     ),
     _entry(
         "go-moving",
-        "Goroutines that move between threads; limits by the clock; the collector at work.",
+        "Goroutines that move between threads; limits by the clock; the collector always at work.",
         "go",
         "go/moving.go",
         ["go"],
