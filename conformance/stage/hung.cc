@@ -106,6 +106,9 @@ std::string Stage::text_of_waiting(Quiet quiet, std::uint64_t given_ms) {
             return fmt::format(
                 "it has used {} ms of processor time, and has neither written a record nor slept",
                 given_ms);
+        case Quiet::attaching:
+            return "it calls kmes_attach again and again, and has neither written a record nor "
+                   "slept";
         case Quiet::no:
             return fmt::format("{} ms were given, and the testee runs on", given_ms);
         case Quiet::for_good:

@@ -500,9 +500,9 @@ void Stage::on_other(const TracerEvent& event) {
         if (trouble->reason == TracerTrouble::Reason::its_rights)
             stop_inconclusive(
                 trouble->what +
-                "; the suite serves kmes_attach by openat in the testee: another user, a root "
-                "folder, a filter or a process namespace of its own may come behind that call, "
-                "not before it");
+                "; the suite serves kmes_attach, and the mmap of each buffer, by openat in the "
+                "testee: another user, a root folder, a filter or a process namespace of its own "
+                "may come behind the last of these calls, not before it");
         // One that is ending refuses all that is done in it.
         if (has_gone_or_stop()) return;
         throw SuiteError("tracer: " + trouble->what);

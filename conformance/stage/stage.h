@@ -243,7 +243,7 @@ class Stage {
         BufferIndex buffer = 0;
         std::uint64_t begun_operation = 0;
     };
-    enum class Quiet { no, settling, spinning, for_good };
+    enum class Quiet { no, settling, spinning, attaching, for_good };
     // While it lives, `flag` is set: what goes on may come round to the same again.
     class Raised {
       public:
@@ -372,7 +372,8 @@ class Stage {
     std::set<BufferIndex> ever_mapped_;
     std::map<MappingId, pid_t> makers_;  // of mappings
     std::map<pid_t, Wait> waiting_;
-    std::map<BufferIndex, std::uint64_t> nudged_;  // operations() at its last nudge
+    std::map<BufferIndex, std::uint64_t> nudged_;  // how often
+    std::uint64_t nudges_ = 0;                     // of all buffers
     std::deque<int> attach_errors_;
     std::optional<std::uint64_t> reported_capacity_bytes_;
     int least_fd_ = 0;

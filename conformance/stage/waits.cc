@@ -47,6 +47,9 @@ constexpr milliseconds kFallAsleep{100};
 constexpr unsigned kNudgesOfOneBuffer = 10;
 // Accesses that are stopped at, in one wait, without a record and without a deed of the producer.
 constexpr std::uint64_t kHitsOfAStandstill = 400'000;
+// Calls of kmes_attach while no buffer is replaced. A limit of time would take minutes: most of
+// what it spends so is the suite's own, which serves, maps and guards.
+constexpr std::uint64_t kAttachesOfAStandstill = 5000;
 
 milliseconds scaled(milliseconds time, double scale) {
     return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
@@ -298,6 +301,7 @@ bool Stage::nudge_retired() {
         if (rings_->is_reserved(cpu) || rings_->is_batch_pending(cpu)) continue;
         if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
         rings_->nudge(*index);
+        ++nudges_;
         nudged = true;
     }
     if (nudged) note_work();
@@ -310,7 +314,9 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
     std::uint64_t hits = guard_hits_;
     std::uint64_t hits_in_vain = 0;
     std::size_t records_seen = parser_.records().size();
-    std::uint64_t operations_seen = rings_->history().operations();
+    // A nudge is what the wait itself does.
+    const auto deeds = [this] { return rings_->history().operations() - nudges_; };
+    std::uint64_t deeds_seen = deeds();
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
@@ -323,12 +329,15 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         // and nothing comes of it, is let go of by nobody.)
         const std::uint64_t new_hits = guard_hits_ - std::exchange(hits, guard_hits_);
         const std::size_t records = parser_.records().size();
-        const std::uint64_t operations = rings_->history().operations();
+        const std::uint64_t deeds_now = deeds();
         if (std::exchange(records_seen, records) != records ||
-            std::exchange(operations_seen, operations) != operations)
+            std::exchange(deeds_seen, deeds_now) != deeds_now)
             hits_in_vain = 0;
         hits_in_vain += new_hits;
         if (new_hits > 0 && hits_in_vain < kHitsOfAStandstill) patience.restart();
+        if (owing() &&
+            attaches_again_.count(rings_->history().buffer_count()) > kAttachesOfAStandstill)
+            stop_hung(what, Quiet::attaching);
         if (on_round_ && on_round_(false)) continue;
         const Quiet quiet = look_for_quiet(true);
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {

@@ -196,8 +196,9 @@ struct LiveMapping {
     uint64_t mapped_bytes = 0;  // as much as was mapped
     bool live = true;
     uint32_t attach_call = 0;
-    uint64_t hidden =
-        0;  // address of the second, never guarded mapping of the same buffer; 0: none
+    // Address of the second, never guarded mapping of the same buffer; 0: none.
+    uint64_t hidden = 0;
+    uint64_t hidden_bytes = 0;
     bool reads_pass = false;  // a guarded metadata page stops writes alone
     std::vector<std::pair<uint64_t, uint64_t>>
         guards;  // offset in the mapping, length; whole pages
@@ -332,6 +333,7 @@ class Tracer::Engine {
     bool serve_map(Thread& thread, const user_regs_struct& registers);
     int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                          const MapRequest& request, uint64_t address);
+    void give_back_hidden(Injection& injection);
     void note_unmap(uint64_t address, uint64_t length_bytes);
     bool touches_mapping(uint64_t address, uint64_t length_bytes) const;
     static void cut_off_at(LiveMapping& live, uint64_t address);

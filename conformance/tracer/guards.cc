@@ -79,6 +79,7 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
     const ServedFile& file = files_[live.mapping.buffer];
     MapRequest request;
     request.length_bytes = live.mapping.length_bytes;
+    live.hidden_bytes = request.length_bytes;
     request.protection = live.mapping.protection;
     request.flags = live.mapping.shared ? MAP_SHARED : MAP_PRIVATE;
     request.offset_bytes = live.mapping.offset_bytes;

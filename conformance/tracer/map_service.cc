@@ -122,6 +122,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     event.request = request;
     event.deviation = deviation_of(request, *buffer);
     Injection injection(*this, thread);
+    give_back_hidden(injection);
     // Filling it in advance would allocate the part of the metadata's file that is only there to be
     // long.
     const bool is_kernel_buffer = file.data_fd < 0;
@@ -135,10 +136,14 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
             overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
         if (overlaid < 0) {
             injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
+            // (One that has been killed meanwhile has given nothing up.)
+            const auto reason = overlaid == -ESRCH ? TracerTrouble::Reason::none_known
+                                                   : TracerTrouble::Reason::its_rights;
             push(thread,
                  TracerTrouble{thread.tid,
                                std::string("the data pages could not be placed in the testee: ") +
-                                   strerror(static_cast<int>(-overlaid))});
+                                   strerror(static_cast<int>(-overlaid)),
+                               reason});
             address = overlaid;
         }
     }
@@ -163,6 +168,20 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     }
     push(thread, std::move(event));
     return true;
+}
+
+// The hidden mappings of what the testee has unmapped: one that maps again and again would have
+// thousands of them. Not while a system call may still be in one.
+void Tracer::Engine::give_back_hidden(Injection& injection) {
+    const bool is_led_there = std::any_of(threads_.begin(), threads_.end(), [](const auto& entry) {
+        return entry.second.redirect.has_value();
+    });
+    if (is_led_there) return;
+    for (LiveMapping& live : mappings_) {
+        if (live.live || live.hidden == 0) continue;
+        injection.call(SYS_munmap, live.hidden, live.hidden_bytes);
+        live.hidden = 0;
+    }
 }
 
 void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {

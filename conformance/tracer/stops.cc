@@ -285,6 +285,7 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     if (!is_testee(thread)) return;
     for (LiveMapping& mapping : mappings_) {
         mapping.live = false;
+        mapping.hidden = 0;  // gone with all that was mapped
         mapping.guards.clear();
     }
     push(thread, Executed{thread.process});
