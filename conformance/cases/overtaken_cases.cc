@@ -310,7 +310,8 @@ CaseOutcome large_event_torn(Stage& stage) {
 
 // When it has looked at tail_pos for the k-th time, and before it does anything else. Behind its
 // last look it has read all that it needs.
-void lap_behind_looks(Stage& stage, const EventSpec& spec) {
+void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
+                            const std::function<void()>& overwrite) {
     constexpr std::uint64_t kLooks = 24;
     WalkLimit limit(stage);
     for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
@@ -325,17 +326,22 @@ void lap_behind_looks(Stage& stage, const EventSpec& spec) {
                 return looks > k ? Stage::AtGuard::release : Stage::AtGuard::step;
             },
             [&](const GuardHit& hit, const GuardStep&) {
-                if (is_look(hit) && ++looks == k) {
-                    overwrite_all(stage, [](std::string& payload, std::uint64_t) {
-                        payload.assign(payload.size(), '\xff');
-                    });
-                }
+                if (is_look(hit) && ++looks == k) overwrite();
             });
         stage.rings().emit(0, spec);
         stage.wait_asleep(0);
         stage.release_guards();
         if (looks < k) break;
     }
+}
+
+// By bytes that are no event's.
+void lap_behind_looks(Stage& stage, const EventSpec& spec) {
+    overwrite_behind_looks(stage, spec, [&stage] {
+        overwrite_all(stage, [](std::string& payload, std::uint64_t) {
+            payload.assign(payload.size(), '\xff');
+        });
+    });
 }
 
 // More than a byte can count, many pages, and nearly as much as a type may have.
@@ -348,11 +354,15 @@ CaseOutcome long_type_lapped_behind_looks(Stage& stage) {
     return stage.finish();
 }
 
-// Whoever reads the payload last, and has none to read, may read something else.
+// Whoever reads the payload last, and has none to read, may read something else. What overwrites it
+// is another time such an event itself, whose header stands where the first one's stood, and fits.
 CaseOutcome without_payload_lapped_behind_looks(Stage& stage) {
+    constexpr std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
     set_up_one_cpu(stage);
     stage.start();
-    lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + 1));
+    lap_behind_looks(stage, stage.rings().make(kBytes));
+    overwrite_behind_looks(stage, stage.rings().make(kBytes),
+                           [&stage] { overwrite_newest(stage, kBytes, Published::at_once); });
     return stage.finish();
 }
 
@@ -485,7 +495,8 @@ void add_by_size_and_number(const AddCase& add) {
     add("5.1.8.1-5/without-payload-lapped-behind-every-look", Level::must, "5.1.8.1-5",
         "an event without a payload lapped behind every look",
         "When the testee has looked at tail_pos for the first time, the second, and so on, of an "
-        "event that has no payload, the ring is lapped.",
+        "event that has no payload, the ring is lapped: by large events, and another time so that "
+        "an event like it stands in its place.",
         "Nothing of an event is read behind the last look at tail_pos, its header as little as the "
         "rest.",
         without_payload_lapped_behind_looks);

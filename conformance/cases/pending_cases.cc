@@ -51,12 +51,16 @@ void tear(Stage& stage, std::uint64_t page, std::uint64_t behind) {
 }
 
 CaseOutcome torn_by_what_is_pending(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 1 << 20;
     constexpr std::uint64_t kSomeBytes = 1000;
-    set_up_one_cpu(stage);
+    set_up_one_cpu(stage, kCapacity);
     stage.start();
     for (const std::uint64_t page : {std::uint64_t{0}, kPages / 2, kPages - 1}) {
-        // The ring is full of unread events, or three quarters of it are free.
-        tear(stage, page, capacity(stage, 0) - kVictimBytes);
+        // The ring is full of unread events, or a half, a sixteenth or hardly more than the event
+        // itself, a sixty-fourth, is unread: nobody is far behind there.
+        tear(stage, page, kCapacity - kVictimBytes);
+        tear(stage, page, kCapacity / 2 - kVictimBytes);
+        tear(stage, page, kCapacity / 16 - kVictimBytes);
         tear(stage, page, kSomeBytes);
     }
     return stage.finish();
@@ -69,9 +73,9 @@ void add_pending_cases(std::vector<Case>& cases) {
     add("5.1.8.1-5/torn-by-a-pending-batch", Level::must, "5.1.8.1-5",
         "overwritten while write_pos stands still",
         "The testee is stopped in its copy of an event of four pages: the ring is full, and an "
-        "event is written over that one; or a quarter of the ring is unread, and a batch of more "
-        "than half of it comes. tail_pos moves over the event; what has come is published when "
-        "the testee sleeps.",
+        "event is written over that one; or a half, a sixteenth or a sixtieth of the ring is "
+        "unread, and a batch of nearly all the rest comes. tail_pos moves over the event; what has "
+        "come is published when the testee sleeps.",
         "It looks at tail_pos behind its copy even if write_pos is what it was, and however "
         "little is unread, and discards the event.",
         torn_by_what_is_pending);

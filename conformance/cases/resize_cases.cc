@@ -346,6 +346,20 @@ CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
     return stage.finish();
 }
 
+// The same where the round has found nothing by then: it was woken without an event.
+CaseOutcome swap_at_every_access_of_an_empty_round(Stage& stage) {
+    constexpr int kEvents = 5;
+    stage.start();
+    stage.wait_asleep();
+    stage.set_nudging(false);
+    act_at_every_access_after_nothing(stage, 0, [&stage] {
+        emit_some(stage, 0, kEvents, 120);
+        stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
+        lap(stage, 0, 9000);
+    });
+    return stage.finish();
+}
+
 // The end event is the last of a buffer that is replaced: on a CPU for each access at which that
 // may happen.
 CaseOutcome end_at_every_step(Stage& stage) {
@@ -493,6 +507,14 @@ void add_resize_cases(std::vector<Case>& cases) {
         "write_pos of the old buffer is looked at again after generation has changed: nothing is "
         "lost.",
         swap_at_every_access_while_draining);
+    add("E24/swap-at-every-step-of-an-empty-round", Level::erratum, "E24",
+        "a resize at every step of a round without events",
+        "The sleeping consumer of CPU 0 is woken without an event, and stopped before each of its "
+        "accesses to the metadata page; five events, a resize that shifts all positions, and a lap "
+        "of the new buffer come there.",
+        "write_pos of the old buffer is looked at again after generation has changed, though "
+        "nothing was there before.",
+        swap_at_every_access_of_an_empty_round);
     add("5.1.8.3-6/closes-what-it-leaves", Level::should, "5.1.8.3-6",
         "closes and unmaps old buffers", "Twenty resizes, one after the other, with an event each.",
         "Old fds are closed and old mappings unmapped.", closes_what_it_leaves);

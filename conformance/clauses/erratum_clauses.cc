@@ -145,7 +145,7 @@ void add_swap_errata(std::vector<Clause>& clauses) {
           "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
-                       {"E24/swap-at-every-step"}});
+                       {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round"}});
 }
 
 }  // namespace

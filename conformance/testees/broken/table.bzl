@@ -3564,6 +3564,54 @@ static bool drain(struct consumer* c) {
         ],
     ),
     dict(
+        name = "sure-while-little-is-unread",
+        wrong = "Does not look at tail_pos again where write_pos stands and an eighth is unread.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-by-a-pending-batch",
+        edits = [
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const bool is_near = write_pos - c->read_pos <= c->capacity / 8 &&
+                             ACQUIRE(&c->meta->write_pos) == write_pos;
+        const uint64_t tail_pos = sound && is_near ? 0 : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "least-events-unchecked",
+        wrong = "Does not look at tail_pos again behind an event of 30 bytes.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/without-payload-lapped-behind-every-look",
+        edits = [
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const bool is_least = sound && c->event->event_size <= sizeof *c->event + 1;
+        const uint64_t tail_pos = is_least ? 0 : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-last-drain-of-a-quiet-buffer",
+        wrong = "Drains a replaced buffer once more only if the round before has found something.",
+        clause = "E24",
+        case = "E24/swap-at-every-step-of-an-empty-round",
+        edits = [
+            ("""
+        const bool retired = is_retired(c);
+        more = drain(c);
+        flush(c);
+""", """
+        const uint64_t before = c->last_sequence;
+        more = drain(c);
+        flush(c);
+        const bool retired = is_retired(c);
+        if (more && retired && c->last_sequence != before) more = drain(c);
+"""),
+        ],
+    ),
+    dict(
         name = "sure-while-half-is-free",
         wrong = "Does not look at tail_pos again where no more than half of the ring is unread.",
         clause = "5.1.8.1-5",
