@@ -6,7 +6,9 @@
 // second look, and as a small part of much that is unread.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "conformance/cases/play.h"
@@ -140,17 +142,39 @@ std::string header_at(Stage& stage, std::uint64_t position) {
     return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
 }
 
-// The header of the oldest event is overwritten with its own bytes, but for event_size, which says
-// that the events behind it belong to it.
-void forge_oldest(Stage& stage, std::uint64_t position, std::uint32_t event_size) {
+// What the header of the oldest event is overwritten with, beside its own bytes.
+struct TornHeader {
+    std::uint64_t more = 0;  // so many bytes behind it belong to it, says event_size
+    std::optional<std::uint64_t> sequence = std::nullopt;
+};
+
+void forge_oldest(Stage& stage, std::uint64_t position, const TornHeader& torn) {
     const std::uint64_t left = position + capacity(stage, 0) - kBefore - write_pos(stage, 0);
     std::string header = header_at(stage, position);
     stage.rings().emit_bytes(0, left);
+    const auto event_size = static_cast<std::uint32_t>(kVictimBytes + torn.more);
     std::memcpy(header.data() + kEventSizeAt, &event_size, sizeof event_size);
+    if (torn.sequence)
+        std::memcpy(header.data() + kSequenceAt, &*torn.sequence, sizeof *torn.sequence);
     EventSpec over = stage.rings().make(kBefore + kVictimBytes);
     over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
                          header);
     stage.rings().emit(0, std::move(over));
+}
+
+// All of the ring is unread when the first header is read.
+void tear_oldest(Stage& stage, const TornHeader& torn) {
+    const std::uint64_t position = write_pos(stage, 0);
+    const std::uint64_t follower = follower_bytes(stage);
+    overwrite_under_read(
+        stage, 0, 1,
+        [&stage, follower] {
+            stage.freeze();
+            emit_some(stage, 0, 1, kVictimBytes);
+            emit_some(stage, 0, kFollowers, follower);
+            stage.thaw();
+        },
+        [&stage, position, torn] { forge_oldest(stage, position, torn); });
 }
 
 CaseOutcome plausible_header(Stage& stage) {
@@ -162,18 +186,22 @@ CaseOutcome plausible_header(Stage& stage) {
         fill_up_to(stage, 0, 0);
         stage.wait_asleep(0);
         if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
-        const std::uint64_t position = write_pos(stage, 0);
-        overwrite_under_read(
-            stage, 0, 1,
-            [&stage, follower] {
-                stage.freeze();
-                emit_some(stage, 0, 1, kVictimBytes);
-                emit_some(stage, 0, kFollowers, follower);
-                stage.thaw();
-            },
-            [&stage, position, more] {
-                forge_oldest(stage, position, static_cast<std::uint32_t>(kVictimBytes + more));
-            });
+        tear_oldest(stage, {more});
+    }
+    return stage.finish();
+}
+
+// Sizes that fit, and a number that would be wrong in an event which is whole: not assigned (0),
+// the one that was delivered last, and those before it.
+CaseOutcome old_number(Stage& stage) {
+    stage.start();
+    for (const std::uint64_t back : {0, 1, 2, 1'000'000}) {
+        stage.wait_asleep();
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep(0);
+        if (stage.has_ended(0)) break;
+        const std::uint64_t last = stage.rings().history().events_of(0).back().sequence;
+        tear_oldest(stage, {0, last - std::min(last, back)});
     }
     return stage.finish();
 }
@@ -195,7 +223,7 @@ CaseOutcome plausible_header_in_a_scan(Stage& stage) {
             if (is_done || !stage.is_present(mapped, 0)) return;
             stage.guard(0, 1, 1, [&](const GuardHit&) {
                 is_done = true;
-                forge_oldest(stage, position, static_cast<std::uint32_t>(kVictimBytes + more));
+                forge_oldest(stage, position, {more});
                 return Stage::AtGuard::release;
             });
         });
@@ -544,6 +572,14 @@ void add_overtaken_cases(std::vector<Case>& cases) {
         "Nothing of a torn header is used for the decision whether it was torn, or for where to go "
         "on: it goes on at tail_pos.",
         plausible_header);
+    add("E7/torn-to-an-old-number", Level::erratum, "E7",
+        "the header is torn to one with a number of before",
+        "The whole ring is unread. When the testee reads the first header, the first event is "
+        "overwritten: the bytes there are those of its header, with the sequence number of the "
+        "event that was delivered last, or of one before, or 0.",
+        "Only what has passed the second look at tail_pos is taken for corrupt, or for known: it "
+        "goes on at tail_pos.",
+        old_number);
     add("E21/torn-to-a-plausible-header-while-it-scans", Level::erratum, "E21",
         "a header is torn while it finds its place in the next buffer",
         "All that is in the ring was delivered, and survives a change of the buffer. When the "

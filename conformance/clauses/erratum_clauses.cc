@@ -48,7 +48,8 @@ void add_read_errata(std::vector<Clause>& clauses) {
          "Sizes are bounded before they are used; if they are wrong and tail_pos has passed, they "
          "were torn.",
          {"E7/torn-header-of-large-sizes", "E7/torn-header-of-zeros",
-          "E7/torn-header-of-mixed-sizes", "E7/torn-to-a-plausible-header"}});
+          "E7/torn-header-of-mixed-sizes", "E7/torn-to-a-plausible-header",
+          "E7/torn-to-an-old-number"}});
     clauses.push_back({"E7 bounds",
                        "The bound is what is published, not half of the capacity.",
                        {"E7/event-larger-than-half"}});

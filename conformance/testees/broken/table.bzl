@@ -3593,6 +3593,25 @@ static bool drain(struct consumer* c) {
         ],
     ),
     dict(
+        name = "old-numbers-are-corrupt",
+        wrong = "Refuses a number not above the last of this buffer, before the second look.",
+        clause = "E7",
+        case = "E7/torn-to-an-old-number",
+        edits = [
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        static _Thread_local const void* read_last_in;
+        static _Thread_local uint64_t read_last;
+        if (read_last_in != c->meta) read_last = 0;
+        if (sound && c->event->sequence <= read_last) return refuse(c, "old sequence number");
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+        read_last_in = c->meta;
+        if (sound && tail_pos <= c->read_pos) read_last = c->event->sequence;
+"""),
+        ],
+    ),
+    dict(
         name = "no-last-drain-of-a-quiet-buffer",
         wrong = "Drains a replaced buffer once more only if the round before has found something.",
         clause = "E24",
