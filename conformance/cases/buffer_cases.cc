@@ -73,6 +73,64 @@ CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset
     return stage.finish();
 }
 
+// Who looks only at the first buffer, or at a set of them in too few bits, sees none of these. Each
+// kind of fault on a CPU of its own, and one on the last.
+CaseOutcome malformed_further_on(Stage& stage) {
+    constexpr std::uint32_t kSound = 2;
+    struct Fault {
+        BufferFault fault;
+        std::uint64_t offset;
+        std::vector<std::uint8_t> bytes;
+        std::string detail;
+    };
+    const std::uint64_t bytes = stage.default_setup().capacity_bytes;
+    const std::vector<Fault> faults{
+        {BufferFault::magic, 7, {'H'}, "magic KMESRINH"},
+        {BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2"},
+        {BufferFault::capacity, 16, bytes_of(bytes / 2), fmt::format("capacity {}", bytes / 2)},
+        {BufferFault::capacity, 16, bytes_of(2 * bytes), fmt::format("capacity {}", 2 * bytes)},
+    };
+    const auto cpus = static_cast<std::uint32_t>(kSound + faults.size());
+    set_up_cpus(stage, cpus);
+    emit_everywhere(stage, 3, 100);
+    for (std::uint32_t cpu = kSound; cpu < cpus; ++cpu) {
+        const Fault& each = faults[cpu - kSound];
+        break_field(stage, cpu, each.fault, each.offset, each.bytes, each.detail);
+    }
+    stage.start();
+    for (std::uint32_t cpu = kSound; cpu < cpus; ++cpu)
+        stage.wait_until(
+            [&stage, cpu] { return stage.has_refused(cpu); },
+            fmt::format("CPU {} to be refused ({})", cpu, faults[cpu - kSound].detail));
+    for (std::uint32_t cpu = 0; cpu < kSound; ++cpu) {
+        emit_some(stage, cpu, 3, 100);
+        stage.wait_delivered(cpu);
+    }
+    return stage.finish();
+}
+
+// Two refused CPUs, and those whose numbers are 32 more and 32 less.
+CaseOutcome refused_among_forty(Stage& stage) {
+    constexpr std::uint32_t kCpus = 40;
+    const auto is_refused = [](std::uint32_t cpu) { return cpu == 0 || cpu == 33; };
+    set_up_cpus(stage, kCpus);
+    emit_everywhere(stage, 2, 100);
+    for (const std::uint32_t cpu : {0u, 33u}) give_version_2(stage, cpu);
+    stage.start();
+    stage.wait_until([&stage] { return stage.has_refused(0) && stage.has_refused(33); },
+                     "CPUs 0 and 33 to be refused (version 2)");
+    for (const bool is_changed : {false, true}) {
+        if (is_changed) stage.resize(2 * stage.capacity_bytes());
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            if (!is_refused(cpu)) emit_some(stage, cpu, 2, 100);
+        }
+        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+            if (!is_refused(cpu)) stage.wait_delivered(cpu);
+        }
+    }
+    return stage.finish();
+}
+
 // Every CPU's buffer has this capacity, and kmes_attach says so.
 CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint64_t attach_says) {
     emit_everywhere(stage, 2, 100);
@@ -105,6 +163,16 @@ void add_other_cases(std::vector<Case>& cases) {
                      "data_offset other than 4096",
                      "CPU 0's data_offset is 8192, the last CPU's 2^32 + 4096.",
                      "It refuses these buffers, and drains the other CPUs.", other_data_offsets});
+    cases.push_back({"5.1.6.1/faults-on-later-cpus", Level::must, "5.1.6.1",
+                     "malformed buffers behind sound ones",
+                     "Of six CPUs the first two are sound; the others have another magic, version "
+                     "2, half the capacity and, the last one, twice the capacity.",
+                     "It refuses each of the four, and drains the others.", malformed_further_on});
+    cases.push_back({"5.1.6.1/two-refused-of-forty", Level::must, "5.1.6.1",
+                     "refused CPUs among forty",
+                     "CPUs 0 and 33 of forty have version 2; events come on all others, before and "
+                     "after a resize.",
+                     "It drains every other CPU: 1 and 32, too.", refused_among_forty});
     cases.push_back(
         {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
          "kmes_attach with a capacity that is no power of two",
@@ -208,6 +276,20 @@ void add_next_buffer_cases(std::vector<Case>& cases) {
             const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
             return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                                   fmt::format("capacity {}", says));
+        });
+    add("E14/smaller-capacity-of-the-next-buffer", "E14",
+        "a next buffer with a capacity that does not fit",
+        "CPU 0's buffer is replaced by one whose metadata say half the capacity that is mapped.",
+        [](Stage& stage) {
+            const std::uint64_t says = stage.default_setup().capacity_bytes / 2;
+            return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
+                                  fmt::format("capacity {}", says));
+        });
+    add("5.1.6.1/next-version-in-all-its-bytes", "5.1.6.1",
+        "a next buffer with a version whose low bytes say 1",
+        "CPU 0's buffer is replaced by one whose format version is 0x10001.", [](Stage& stage) {
+            return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0x10001),
+                                  "version 65537");
         });
 }
 

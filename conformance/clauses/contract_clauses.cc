@@ -59,7 +59,7 @@ void add_records(std::vector<Clause>& clauses) {
     clauses.push_back({"contract record R",
                        "Only where there is reason; the CPU then counts as ended.",
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/reserved-bytes-set",
-                        "5.1.3/attach-says-no-power-of-two"}});
+                        "5.1.6.1/two-refused-of-forty", "5.1.3/attach-says-no-power-of-two"}});
     clauses.push_back(
         {"contract record #", "A comment is never judged.", {}, "it asks nothing of a testee"});
     clauses.push_back({"contract records, others",

@@ -127,7 +127,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          "Capacity is read once from each buffer's metadata, and refused where it is "
          "not what is mapped.",
          {"E14/capacity-larger-than-the-mapping", "E14/capacity-smaller-than-the-mapping",
-          "E14/capacity-of-the-next-buffer", "E14/attaches-of-two-capacities"}});
+          "E14/capacity-of-the-next-buffer", "E14/smaller-capacity-of-the-next-buffer",
+          "E14/attaches-of-two-capacities"}});
     clauses.push_back({"E15",
                        "Any difference of generation is a change.",
                        {"E15/two-swaps-at-once", "E15/two-swaps-without-events",

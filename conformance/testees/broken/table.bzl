@@ -4188,6 +4188,95 @@ static _Thread_local bool has_moved;
 """),
         ],
     ),
+    dict(
+        name = "looks-at-the-capacity-of-cpu-0",
+        wrong = "Compares the capacity with what is mapped on CPU 0 only.",
+        clause = "E14",
+        case = "5.1.6.1/faults-on-later-cpus",
+        edits = [
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+    if (meta->cpu_id == 0 && meta->capacity != mapped) return "capacity is not what is mapped";
+"""),
+        ],
+    ),
+    dict(
+        name = "refused-cpus-in-32-bits",
+        wrong = "Keeps the refused CPUs in a mask of 32 bits.",
+        clause = "5.1.1",
+        case = "5.1.6.1/two-refused-of-forty",
+        edits = [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Atomic uint32_t refused;
+"""),
+            ("""
+    PRINT(c, "R %d %s\\n", c->cpu, reason);
+""", """
+    PRINT(c, "R %d %s\\n", c->cpu, reason);
+    refused |= UINT32_C(1) << c->cpu % 32;
+"""),
+            ("""
+    while (more) {
+""", """
+    while (more && (refused >> c->cpu % 32 & 1) == 0) {
+"""),
+        ],
+    ),
+    dict(
+        name = "next-capacity-may-be-smaller",
+        wrong = "Refuses a next buffer only if its capacity is larger than its mapping.",
+        clause = "E14",
+        case = "E14/smaller-capacity-of-the-next-buffer",
+        edits = [
+            ("""
+    if (meta->capacity != mapped) return "capacity is not what is mapped";  // E14
+""", """
+    if (has_moved ? meta->capacity > mapped : meta->capacity != mapped)
+        return "capacity is not what is mapped";
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool has_moved;
+"""),
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    has_moved = c->meta != NULL;
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+        ],
+    ),
+    dict(
+        name = "next-version-in-16-bits",
+        wrong = "Compares the version of a next buffer in 16 bits.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/next-version-in-all-its-bytes",
+        edits = [
+            ("""
+    if (meta->version != 1) return "unknown version";
+""", """
+    if ((has_moved ? (uint16_t)meta->version : meta->version) != 1) return "unknown version";
+"""),
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool has_moved;
+"""),
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    has_moved = c->meta != NULL;
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
