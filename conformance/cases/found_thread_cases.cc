@@ -4,9 +4,11 @@
 // of a change of buffers, while another does the same for another CPU. A consumer of one thread
 // goes on after a short while, and nothing is shown.
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
@@ -88,6 +90,42 @@ CaseOutcome in_the_middle_of_large_events(Stage& stage) {
     stage.set_up(setup);
     return in_the_middle_of_an_event(stage, kMebibyte + kMebibyte / 2,
                                      {{1, 1, 1}, {200, 1, 1}, {383, 1, 1}});
+}
+
+// What is too long to have room for each CPU: held while it reads the type. That crosses a page or
+// two, on which there is nothing else of the event.
+CaseOutcome in_the_middle_of_types(Stage& stage) {
+    struct Round {
+        std::size_t type_bytes;
+        Point point;
+    };
+    constexpr std::uint64_t kBeforePage = 150;
+    constexpr Round kRounds[] = {{300, {2, 1, 1}},  {300, {2, 1, 20}},   {5000, {2, 1, 1}},
+                                 {5000, {3, 1, 1}}, {5000, {2, 1, 100}}, {60'000, {3, 1, 1}}};
+    set_up_cpus(stage, kCpus, std::uint64_t{1} << 18);
+    stage.start();
+    const auto emit = [&stage](std::uint32_t cpu, std::size_t type_bytes) {
+        const std::string type(type_bytes, cpu == 0 ? 'a' : 'b');
+        stage.rings().emit(cpu, stage.rings().make(kHeaderBytesBeforeType + type.size(), type));
+    };
+    for (const Round& round : kRounds) {
+        fill_up_to(stage, 0, capacity(stage, 0) - kPageBytes + kBeforePage);
+        stage.wait_asleep();
+        if (stage.has_ended(0) || stage.has_ended(1)) break;
+        int left = round.point.access;
+        bool held = false;
+        stage.guard(0, round.point.first_page, round.point.pages, [&](const GuardHit& hit) {
+            if (held || --left > 0) return Stage::AtGuard::step;
+            held = true;
+            emit(1, round.type_bytes);
+            hold_for_the_other(stage, hit);
+            return Stage::AtGuard::release;
+        });
+        emit(0, round.type_bytes);
+        stage.wait_asleep();
+        stage.release_guards();
+    }
+    return stage.finish();
 }
 
 // The same beside many others at once, for what only some of the CPUs share.
@@ -281,6 +319,12 @@ void add_found_thread_cases(std::vector<Case>& cases) {
          "at one in the middle and at the last, while such events of CPU 1 come.",
          "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
          in_the_middle_of_large_events});
+    cases.push_back({"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must, "5.1.1",
+                     "two long types of two CPUs at the same time",
+                     "The thread that reads an event of CPU 0 is held in the middle of its type of "
+                     "300, 5000 or 60,000 bytes, while one of CPU 1 comes that is as long.",
+                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
+                     in_the_middle_of_types});
     cases.push_back({"5.1.1/many-cpus-in-the-middle", Level::must, "5.1.1",
                      "events of eighteen CPUs at the same time",
                      "The thread that reads an event of CPU 0 is held at an access to it, while "

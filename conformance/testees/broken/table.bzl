@@ -4277,6 +4277,50 @@ static _Thread_local bool has_moved;
 """),
         ],
     ),
+    dict(
+        name = "one-room-for-long-types",
+        wrong = "Copies types of more than 255 bytes by way of one room for all CPUs.",
+        clause = "5.1.1",
+        case = "5.1.1/two-cpus-in-the-middle-of-long-types",
+        edits = [
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+""", """
+    const size_t head = sizeof header + (header.type_len > 255 ? header.type_len : 0);
+    copy_relaxed((uint8_t*)c->event, from, sizeof header);
+    if (head > sizeof header) {
+        static uint8_t long_type[UINT16_MAX];
+        copy_relaxed(long_type, from + sizeof header, header.type_len);
+        memcpy(c->event + 1, long_type, header.type_len);
+    }
+    copy_relaxed((uint8_t*)c->event + head, from + head, header.event_size - head);
+    return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "one-room-for-very-long-types",
+        wrong = "Copies types of more than 4096 bytes by way of one room for all CPUs.",
+        clause = "5.1.1",
+        case = "5.1.1/two-cpus-in-the-middle-of-long-types",
+        edits = [
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+""", """
+    const size_t head = sizeof header + (header.type_len > 4096 ? header.type_len : 0);
+    copy_relaxed((uint8_t*)c->event, from, sizeof header);
+    if (head > sizeof header) {
+        static uint8_t long_type[UINT16_MAX];
+        copy_relaxed(long_type, from + sizeof header, header.type_len);
+        memcpy(c->event + 1, long_type, header.type_len);
+    }
+    copy_relaxed((uint8_t*)c->event + head, from + head, header.event_size - head);
+    return true;
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
