@@ -259,6 +259,44 @@ CaseOutcome more_survivors(Stage& stage) {
     return stage.finish();
 }
 
+// As many events as a ring of the default capacity can have.
+constexpr std::uint64_t kFull = 4 * kMebibyte / kLeastEventBytes;
+
+CaseOutcome full_at_the_attach(Stage& stage) {
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    emit_some(stage, 0, kFull, kLeastEventBytes);
+    stage.start();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The next buffer holds 2184 of them.
+CaseOutcome full_and_unread(Stage& stage) {
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, kFull, kLeastEventBytes);
+    stage.resize(kMebibyte / 16);
+    stage.thaw();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// What is new is there when the scan comes to it: it stands behind all that is known.
+CaseOutcome full_of_survivors(Stage& stage) {
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    emit_some(stage, 0, kFull, kLeastEventBytes);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    stage.resize(8 * kMebibyte);
+    emit_some(stage, 0, 1, kSmallBytes);
+    stage.thaw();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // Overtaken, and what is left of the old buffer is more than the new one holds.
 CaseOutcome overtaken_and_shrunk(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
@@ -305,11 +343,31 @@ void add_parts(const AddCase& add) {
         "Copied in parts, a size is read when all of it is there.", sizes_cut);
 }
 
+// Of the smallest events, in the default capacity: no consumer can be asked for more of them.
+void add_full(const AddCase& add) {
+    add("5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
+        "attaches to as many events as there can be",
+        "A ring of 4 MiB is full of events of 30 bytes, 139,810, when the testee attaches.",
+        "Every event is delivered once, in order.", full_at_the_attach);
+    add("E10/full-of-the-smallest-unread", Level::erratum, "E10",
+        "as many unread events as there can be",
+        "139,810 events of 30 bytes are unread when the buffer of 4 MiB is replaced by one of 64 "
+        "KiB.",
+        "All are delivered, from the old buffer first, in however many parts.", full_and_unread);
+    add("E21/full-of-the-smallest-survivors", Level::erratum, "E21",
+        "as many delivered events in the next buffer as there can be",
+        "139,810 events of 30 bytes have been delivered when the buffer of 4 MiB is replaced by "
+        "one of 8 MiB; one event follows them there.",
+        "It passes over all that it knows, however many there are, and delivers the new one.",
+        full_of_survivors);
+}
+
 }  // namespace
 
 void add_backlog_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add_parts(add);
+    add_full(add);
     add("E10/twenty-thousand-unread", Level::erratum, "E10",
         "twenty thousand unread events in the old buffer",
         "20,000 events are unread, or half of them are, when the buffer is replaced by one that "

@@ -109,7 +109,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          {"E10/unread-in-the-old-buffer", "E10/a-thousand-unread", "E10/twenty-thousand-unread",
           "E10/five-mebibytes-unread", "E10/next-buffer-overtaken-at-every-step",
           "E10/overtaken-and-shrunk-at-every-step", "E10/end-at-every-step",
-          "E10/changed-on-the-way-to-another", "E10/thousands-unread-on-any-cpu"}});
+          "E10/changed-on-the-way-to-another", "E10/thousands-unread-on-any-cpu",
+          "E10/full-of-the-smallest-unread"}});
     clauses.push_back(
         {"E11",
          "A consumer begins at tail_pos and assumes nothing of positions in another "
@@ -144,7 +145,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
          {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
           "E21/event-behind-swaps-without-events", "E21/nothing-survives",
           "E21/torn-while-it-finds-its-place", "E21/lapped-in-part-while-it-finds-its-place",
-          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice"}});
+          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice",
+          "E21/full-of-the-smallest-survivors"}});
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round"}});

@@ -141,7 +141,8 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.8.1 step 6",
          "A valid event is processed once, and the position moves by event_size.",
-         {"5.1.8.1-6/drain", "event-model/every-small-size", "5.1.8.1-6/seventy-thousand-events"}});
+         {"5.1.8.1-6/drain", "event-model/every-small-size", "5.1.8.1-6/seventy-thousand-events",
+          "5.1.8.1-6/full-of-the-smallest-events"}});
 }
 
 void add_wait_clauses(std::vector<Clause>& clauses) {

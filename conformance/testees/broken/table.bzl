@@ -4278,6 +4278,53 @@ static _Thread_local bool has_moved;
         ],
     ),
     dict(
+        name = "alloca-in-the-drain-loop",
+        wrong = "Takes memory for each event from the stack, until the buffer is empty.",
+        clause = "5.1.8.1-6",
+        case = "5.1.8.1-6/full-of-the-smallest-events",
+        edits = [
+            ("""
+            if (!deliver(c)) return false;
+""", """
+            uint8_t* digits = __builtin_alloca(2 * (size_t)c->event->type_len + 64);
+            __asm__ volatile("" ::"r"(digits) : "memory");
+            if (!deliver(c)) return false;
+"""),
+        ],
+    ),
+    dict(
+        name = "drains-65536-of-the-rest",
+        wrong = "Delivers at most 65,536 events of a buffer that was replaced.",
+        clause = "E10",
+        case = "E10/full-of-the-smallest-unread",
+        edits = [
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c) {
+    for (uint32_t events = 0;; events++) {
+        if (events == 65536 && ACQUIRE(&c->meta->generation) != c->generation) return true;
+"""),
+        ],
+    ),
+    dict(
+        name = "scans-131072-at-most",
+        wrong = "Finds its place in the next buffer behind 131,072 known events, or at the end.",
+        clause = "E21",
+        case = "E21/full-of-the-smallest-survivors",
+        edits = [
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    static _Thread_local uint32_t known;
+    known = event->sequence <= c->last_sequence ? known + 1 : 0;
+    if (known == 131072) c->read_pos = ACQUIRE(&c->meta->write_pos) - event->event_size;
+    if (known != 0) return true;
+"""),
+        ],
+    ),
+    dict(
         name = "one-room-for-long-types",
         wrong = "Copies types of more than 255 bytes by way of one room for all CPUs.",
         clause = "5.1.1",
