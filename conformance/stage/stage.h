@@ -420,7 +420,9 @@ class Stage {
     TimePoint change_at_look_;           // last_change_ at the last look
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    TimePoint idle_since_;  // last_work_ when the next three were set back
+    TimePoint idle_since_;  // last_work_ when the next five were set back
+    TimePoint idle_from_;   // when that was
+    std::size_t attaches_when_idle_ = 0;
     // Of each thread since then, or since it was seen first.
     struct IdleFrom {
         TimePoint at;

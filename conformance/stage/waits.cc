@@ -250,6 +250,8 @@ bool Stage::idles() {
     if (std::exchange(idle_since_, last_work_) != last_work_) {
         idle_looks_ = calm_looks_ = 0;
         times_when_idle_.clear();
+        idle_from_ = now;
+        attaches_when_idle_ = attaches_.size();
     }
     if (now - looked_idle_at_ < kLookEvery) return false;
     looked_idle_at_ = now;
@@ -278,15 +280,22 @@ bool Stage::idles() {
 // interrupted there by timers, or works a little every few milliseconds (a collector of garbage),
 // is never found blocked on a busy machine. Of the time in which it had no processor to wait for,
 // it ran in a small part; one that goes round and round runs in all of it.
+// (One that attaches all the time stands in the tracer's hands most of it: of that more is asked.)
 bool Stage::hardly_runs(pid_t tid) const {
     constexpr int kPart = 4;
+    constexpr int kSmallPart = 20;
+    constexpr milliseconds kOften{20};
     const auto from = times_when_idle_.find(tid);
     if (from == times_when_idle_.end()) return false;
     const Clock::duration all = Clock::now() - from->second.at;
     const ProcessorTime now = processor_time_of(tid);
     const Clock::duration had = now.had - from->second.time.had;
     const Clock::duration waited = now.waited_for - from->second.time.waited_for;
-    return now.had > Clock::duration{} && had * kPart < all - waited;
+    if (now.had == Clock::duration{}) return false;
+    const auto attaches = static_cast<std::int64_t>(attaches_.size() - attaches_when_idle_);
+    if (attaches * kOften > Clock::now() - idle_from_)
+        return had * kSmallPart < all && (had + waited) * 2 < all;
+    return had * kPart < all - waited;
 }
 
 // E19: retired buffers are nudged for as long as they are mapped. True: one was.
