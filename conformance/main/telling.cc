@@ -45,13 +45,16 @@ std::vector<std::size_t> order_of_telling(const std::vector<Failed>& failures) {
     }
     std::vector<Group> groups;
     for (auto& [clause, group] : by_clause) {
-        std::stable_sort(group.members.begin(), group.members.end(),
-                         [&](std::size_t one, std::size_t other) {
-                             return tells_more(failures[one], failures[other]);
-                         });
+        // Of those that tell as much, the one that was seen first. (std::stable_sort of libstdc++
+        // 12 uses what clang calls deprecated.)
+        std::sort(group.members.begin(), group.members.end(),
+                  [&](std::size_t one, std::size_t other) {
+                      if (tells_more(failures[one], failures[other])) return true;
+                      return !tells_more(failures[other], failures[one]) && one < other;
+                  });
         groups.push_back(std::move(group));
     }
-    std::stable_sort(groups.begin(), groups.end(), [](const Group& one, const Group& other) {
+    std::sort(groups.begin(), groups.end(), [](const Group& one, const Group& other) {
         // Of the clauses that are as well shown, the one that was seen first.
         return std::tuple(other.made_for_it, other.members.size(), one.members.front()) <
                std::tuple(one.made_for_it, one.members.size(), other.members.front());
