@@ -209,6 +209,13 @@ test_build_rule() {
     expect_one "folder without BUILD" '^props/dead.cc:1: no BUILD.bazel in props'
 }
 
+test_compilers() {
+    plant "what clang refuses" conformance/oracle/oracle.h 'int f = std::stable_sort(a, b);' \
+        '^conformance/oracle/oracle.h:3: clang calls'
+    allow "what both take" conformance/oracle/oracle.h 'int f = std::sort(a, b);'
+    allow "a remark on it" conformance/oracle/oracle.h '// std::stable_sort(a, b)'
+}
+
 test_usage() {
     "$KMES" check --root "$TREE/none" >"$OUT" 2>&1
     [ $? -eq 2 ] || fail "a root that is not there: not status 2"
@@ -225,6 +232,7 @@ test_license_rule
 test_core_rules
 test_arrows
 test_build_rule
+test_compilers
 test_usage
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -23,6 +23,7 @@ all_rules() {
     rule_offsets
     rule_core_includes
     rule_oracle_includes
+    rule_every_compiler
     rule_in_build_file
     rule_unfinished
     rule_machine_paths
@@ -140,6 +141,13 @@ rule_oracle_includes() {
     local core='producer|swap|consumer|ring|reader|reader_parts|buffer|index|user/[^"]*'
     code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/oracle/' |
         say 'the oracle does not use the core; it is written from the specification'
+}
+
+# What g++ takes and clang-19 does not, with libstdc++ 12: the sanitizers' builds would say so only
+# minutes later.
+rule_every_compiler() {
+    code '\<(ranges::)?(stable_sort|stable_partition|inplace_merge|get_temporary_buffer) *\(' . |
+        say 'clang calls what it uses deprecated; std::sort with a last word for equals'
 }
 
 # Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above,
