@@ -119,6 +119,18 @@ TEST_F(Explore, ASoakOfARightConsumerPasses) {
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message << "\n" << outcome.details;
 }
 
+// Of this seed, turns publish what another part of the play was about to publish, every second
+// time.
+TEST_F(Explore, AReservationThatIsPublishedMeanwhileIsNoMistake) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    settings_.soak_seconds = 0.01;
+    settings_.seed = 21;
+    for (int i = 0; i < 12; ++i) {
+        const CaseOutcome outcome = soak(case_, settings_);
+        ASSERT_EQ(outcome.verdict, Verdict::pass) << outcome.message << "\n" << outcome.details;
+    }
+}
+
 TEST_F(Explore, AScheduleOfAnotherScenarioIsRefused) {
     settings_.testee = {std::string(kTestees) + "c_consumer"};
     const CaseOutcome outcome =

@@ -278,6 +278,8 @@ void Player::act_told(const Move& move, pid_t thread) {
 }
 
 void Player::publish_reserved(std::uint32_t cpu) {
+    // A turn that is taken in here may publish this one, or reserve another.
+    stage_.let_fall_asleep_again();
     if (!rings().is_reserved(cpu)) return;
     spin_watch_.look_again();
     rings().commit(cpu);

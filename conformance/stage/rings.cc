@@ -205,8 +205,10 @@ void Rings::begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
 
 void Rings::end_batch(std::uint32_t cpu) {
     before_operation(cpu);
-    const std::vector<Emitted> emitted = std::move(pending_.at(cpu));
-    pending_.erase(cpu);
+    const auto found = pending_.find(cpu);
+    if (found == pending_.end()) return;
+    const std::vector<Emitted> emitted = std::move(found->second);
+    pending_.erase(found);
     publish_batch(cpu, emitted);
     recorder_->ended_batch(cpu, emitted);
 }
@@ -246,8 +248,10 @@ void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
 
 void Rings::commit(std::uint32_t cpu) {
     before_operation(cpu);
-    const EventSpec reserved = std::move(reserved_.at(cpu));
-    reserved_.erase(cpu);
+    const auto found = reserved_.find(cpu);
+    if (found == reserved_.end()) return;
+    const EventSpec reserved = std::move(found->second);
+    reserved_.erase(found);
     const Emitted expected = history_.emit(cpu, reserved);
     backend_->commit(cpu);
     compare(expected, 0, cpu);

@@ -73,13 +73,15 @@ class Rings {
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
     // The same in two: all of it is written, and published by end_batch only, where E8 does not
     // make the producer publish before. Nothing else may be done on this CPU in between.
+    // (In the middle of what set_before_operation calls, others may have ended it: that is no
+    // mistake, and nothing is left to do.)
     void begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
     void end_batch(std::uint32_t cpu);
     bool is_batch_pending(std::uint32_t cpu) const { return history_.batch_pending(cpu); }
     // An event that is reserved, with room made for it, written whole, and published by commit
     // only: what a consumer on another processor sees in the middle of an emission (5.1.7 steps 6
     // to 8). The history learns of the room at once. Nothing else may be emitted on this CPU in
-    // between.
+    // between. (As with a batch, others may have published it by the time that commit comes to it.)
     void reserve(std::uint32_t cpu, EventSpec spec);
     void commit(std::uint32_t cpu);
     bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }

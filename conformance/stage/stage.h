@@ -133,6 +133,10 @@ class Stage {
     // -- Holding the testee --
     void freeze();
     void thaw();
+    // Behind a stop of all threads, once: those that were asleep are, again. Every operation of the
+    // producer begins with it. Who decides by what stands in the rings asks for it before, since
+    // what comes at accesses of the testee comes in here.
+    void let_fall_asleep_again();
     // Rings::outrun, with all threads stopped.
     void outrun(std::uint32_t cpu, std::uint64_t bytes);
 
@@ -347,7 +351,6 @@ class Stage {
                                                  const JudgeOptions& options);
     void wait_for_exit();
     void let_fall_asleep(std::uint32_t cpu);
-    void let_fall_asleep_again();
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                     const std::string& what);
 
