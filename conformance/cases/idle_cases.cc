@@ -77,6 +77,9 @@ struct Idle {
     double waits_ended = 0;
     double slept_in_ended = 0;
     double all = 0;
+    // A thread ran, or was ready to, when the stretch ended: what it waits for a processor is
+    // counted by the kernel when it gets one, and may not be in it yet.
+    bool ends_ready = false;
     std::map<pid_t, ThreadTime> by_thread;
 
     Idle& operator+=(const Idle& other) {
@@ -134,6 +137,8 @@ void look_at_threads(Stage& stage, Idle& idle) {
     for (const pid_t tid : stage.tracer().testee_threads()) {
         const ProcessorTime time = processor_time_of(tid);
         idle.by_thread[tid] = {seconds_of(time.had), seconds_of(time.waited_for)};
+        const auto status = tracing::read_status(tid);
+        idle.ends_ready = idle.ends_ready || (status && status->state == 'R');
     }
 }
 
@@ -165,6 +170,7 @@ Idle watch_idle(Stage& stage) {
     idle.waits_ended = after.waits_ended - before.waits_ended;
     idle.slept_in_ended = after.slept_in_ended - before.slept_in_ended;
     idle.all = after.all - before.all;
+    idle.ends_ready = after.ends_ready;
     for (const auto& [tid, time] : after.by_thread) {
         const auto found = before.by_thread.find(tid);
         const ThreadTime then = found == before.by_thread.end() ? ThreadTime{} : found->second;
@@ -276,7 +282,9 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
         ++samples;
         // One that could have used a processor, and had none, has not shown that it sleeps.
         const double wanted = one.used + one.ready();
-        if (wanted <= kQuiet * one.burnt && one.used <= kQuiet * (one.used + one.slept)) ++quiet;
+        const bool is_quiet = !one.ends_ready && wanted <= kQuiet * one.burnt &&
+                              one.used <= kQuiet * (one.used + one.slept);
+        if (is_quiet) ++quiet;
         all += one;
     }
     if (all.waits_without_sleep() || (quiet < kQuietSamples && (burns() || hardly_sleeps()))) {

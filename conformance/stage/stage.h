@@ -175,9 +175,9 @@ class Stage {
     // after it. For AtGuard::done.
     void step_torn(const GuardHit& hit, std::uint32_t split_bytes,
                    const std::function<void()>& between);
-    // Keeps a thread that stands at a guard, or is held, still while the others run until
-    // `condition`, or until none of them gets any further, or for a short while: no verdict hangs
-    // on it.
+    // Keeps a thread that stands at a guard, or is held, still for as long as `condition` holds, or
+    // until the others have had a short while: time in which they had no processor does not count.
+    // No verdict hangs on it. A thread that is alone is not held: there is nobody to wait for.
     void hold_while(pid_t tid, const std::function<bool()>& condition,
                     std::chrono::milliseconds at_most = kStuck);
     // The buffer that a hit of a guard is in; nothing: none of this stage's.
@@ -211,6 +211,8 @@ class Stage {
     std::optional<Clock::duration> processor_time() const;
     // Waits that it entered, in order.
     const std::vector<FutexWait>& waits() const { return wait_log_; }
+    // It is one thread, and has made no other process.
+    bool is_single_thread() const { return !has_forked_ && tracer_->testee_threads().size() == 1; }
     Tracer& tracer() { return *tracer_; }
     // What has happened, for the picture of a failure.
     Recorder& recorder() { return recorder_; }
