@@ -3,6 +3,7 @@
 // Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
 // keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
 // replaced) must hold when the ring has moved on in between.
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -64,6 +65,25 @@ CaseOutcome torn_on_the_way(Stage& stage) {
                 [&stage, passed] { overtake(stage, passed); });
         }
     }
+    return stage.finish();
+}
+
+// So large that some have a way of their own for it. What overtakes it has long headers: nobody
+// has much to do for them.
+CaseOutcome very_large_event_torn(Stage& stage) {
+    constexpr std::uint64_t kRing = 8 * kMebibyte;
+    const std::string type = "over";
+    const std::uint64_t extra_header = kMebibyte - kHeaderBytesBeforeType - type.size();
+    set_up_one_cpu(stage, kRing);
+    stage.start();
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
+    overwrite_under_read(
+        stage, kRing / 4 / kPageBytes, 1, [&] { emit_some(stage, 0, 1, kRing / 2); },
+        [&] {
+            for (std::uint64_t passed = 0; passed < kRing; passed += kMebibyte)
+                stage.rings().emit(0, stage.rings().make(kMebibyte, type, extra_header));
+        });
     return stage.finish();
 }
 
@@ -283,6 +303,36 @@ CaseOutcome full_and_unread(Stage& stage) {
     return stage.finish();
 }
 
+// As many as there can be come behind the last look at write_pos; the look at generation that
+// follows finds the buffer replaced.
+CaseOutcome full_as_it_looks(Stage& stage) {
+    constexpr int kLooks = 2;
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    stage.start();
+    stage.set_nudging(false);
+    for (int look = 1; look <= kLooks; ++look) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        int left = look;
+        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+            const bool is_look = std::any_of(
+                hit.accesses.begin(), hit.accesses.end(),
+                [](const BufferAccess& access) { return access.touches(kGenerationOffset, 8); });
+            if (!is_look || --left > 0) return Stage::AtGuard::step;
+            emit_some(stage, 0, kFull, kLeastEventBytes);
+            stage.resize(kMebibyte / 16);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, kSmallBytes);
+        stage.wait_asleep();
+        stage.release_guards();
+        if (left > 0) break;
+        stage.resize(4 * kMebibyte);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // What is new is there when the scan comes to it: it stands behind all that is known.
 CaseOutcome full_of_survivors(Stage& stage) {
     set_up_one_cpu(stage, 4 * kMebibyte);
@@ -331,6 +381,12 @@ void add_parts(const AddCase& add) {
         "them, or to a later one, all before it are overwritten, or all there are.",
         "It looks at tail_pos behind each part that it copies, and goes on there.",
         torn_on_the_way);
+    add("5.1.8.1-5/very-large-event-torn", Level::must, "5.1.8.1-5",
+        "an event of 4 MiB is overwritten under its read",
+        "The testee is stopped in the middle of an event of 4 MiB; the ring of 8 MiB is lapped; it "
+        "goes on.",
+        "It sees in its second look at tail_pos that the event was overwritten, and discards it.",
+        very_large_event_torn);
     add("5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
         "headers lie across every power of two",
         "Backlogs in which the 4th, 27th, 28th or 29th byte of a header is the last of the first 4 "
@@ -354,6 +410,13 @@ void add_full(const AddCase& add) {
         "139,810 events of 30 bytes are unread when the buffer of 4 MiB is replaced by one of 64 "
         "KiB.",
         "All are delivered, from the old buffer first, in however many parts.", full_and_unread);
+    add("E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
+        "as many events as there can be before the look at generation",
+        "At the testee's first look at generation in a round, and at the second in another, "
+        "139,810 events of 30 bytes come, and the buffer of 4 MiB is replaced by one of 64 KiB.",
+        "write_pos of the old buffer is looked at again, and all are delivered from there, in "
+        "however many parts.",
+        full_as_it_looks);
     add("E21/full-of-the-smallest-survivors", Level::erratum, "E21",
         "as many delivered events in the next buffer as there can be",
         "139,810 events of 30 bytes have been delivered when the buffer of 4 MiB is replaced by "

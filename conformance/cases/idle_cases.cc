@@ -192,7 +192,7 @@ std::string text_of_busiest(const Idle& idle) {
 }
 
 // What the testee has been through when it has nothing to do any more.
-enum class Before { events, ends, changes, refusal };
+enum class Before { events, ends, changes, refusal, late_count };
 
 // Its counter has the highest bit set: some calls take a number with a sign.
 void set_up_idle(Stage& stage, std::uint32_t cpus) {
@@ -223,6 +223,31 @@ void change_twice(Stage& stage) {
         stage.wait_delivered();
     }
     stage.wait_asleep();
+}
+
+// Its wait is refused, with nothing new: what it is refused for was delivered before it read
+// futex_counter for the last time, and the producer had published that, and not yet counted it.
+void count_one_late(Stage& stage) {
+    constexpr int kWakes = 20;
+    stage.wait_asleep();
+    stage.freeze();
+    const bool is_late = stage.rings().emit_and_count_late(0, stage.rings().make(100));
+    stage.thaw();
+    // It goes back to sleep with the old value, and the kernel has not looked at the word yet.
+    bool is_counted = !is_late;
+    stage.set_on_wait([&](const FutexWait&, std::uint32_t) {
+        stage.read_report();
+        if (is_counted || !is_delivered(stage, 0)) return;
+        is_counted = true;
+        stage.rings().count_late(0);
+    });
+    // Woken for nothing, it finds the event.
+    for (int i = 0; i < kWakes && !is_counted && stage.rings().spurious_wake(0) == 0; ++i)
+        stage.let_run(1);
+    give_time(stage, [&is_counted] { return is_counted; });
+    stage.set_on_wait(nullptr);
+    if (!is_counted) stage.rings().count_late(0);
+    stage.wait_delivered();
 }
 
 // The first of two CPUs has a bad magic, and events that nobody will read.
@@ -256,6 +281,7 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     stage.wait_delivered();
     if (before == Before::ends) leave_the_last_cpu(stage);
     if (before == Before::changes) change_twice(stage);
+    if (before == Before::late_count) count_one_late(stage);
     Idle all;
     int quiet = 0;
     int samples = 0;
@@ -393,6 +419,15 @@ void add_idle_cases(std::vector<Case>& cases) {
          "beside its own sleep, several times; its buffer has been replaced twice.",
          "It sleeps: in two samples, or in all together, it uses far less.",
          [](Stage& stage) { return idle_burns_no_cpu(stage, Before::changes); }});
+    cases.push_back(
+        {"5.1.8.2/idle-after-a-late-count", Level::should, "5.1.8.2",
+         "uses no processor after a wait that is refused",
+         "An event is published and delivered before the producer increments futex_counter for it: "
+         "the testee's next wait is refused (EAGAIN), and nothing is new. Then its processor time "
+         "beside that of a thread that never rests, and beside its own sleep, several times.",
+         "It reads futex_counter again, and sleeps: in two samples, or in all together, it uses "
+         "far less.",
+         [](Stage& stage) { return idle_burns_no_cpu(stage, Before::late_count); }});
     cases.push_back(
         {"5.1.8.2/delivers-when-woken", Level::should, "5.1.8.2-6", "delivers soon after the wake",
          "The time from an event to its record, beside a wait of 100 ms, several times.",

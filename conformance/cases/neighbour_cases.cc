@@ -5,8 +5,12 @@
 // alone.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "conformance/cases/play.h"
 #include "conformance/tracer/patience.h"
@@ -113,6 +117,80 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
     return stage.finish();
 }
 
+// -- Idle for long ---------------------------------------------------------------------------
+
+// A CPU that has not ended, and that this wait does not wait for.
+std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& wait) {
+    std::set<std::uint32_t> waited_for;
+    for (const FutexWord& word : wait.words) {
+        const std::optional<BufferIndex> buffer = stage.buffer_at(word.place);
+        if (buffer) waited_for.insert(stage.rings().history().buffer(*buffer).cpu);
+    }
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        if (!stage.has_ended(cpu) && !waited_for.contains(cpu)) return cpu;
+    }
+    return std::nullopt;
+}
+
+// One thread that looks at the others when its wait is over: however long nothing came, what comes
+// there is not to wait for longer. A wait that is over before its limit, by a timer's signal, is
+// short, whatever it asked for.
+class LongWaits {
+  public:
+    explicit LongWaits(Stage& stage) : stage_(stage) {
+        stage.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { begins(wait, cpu); });
+        stage.set_on_wait_end([this](const FutexWaitEnd& end) { ends(end); });
+    }
+    ~LongWaits() {
+        stage_.set_on_wait(nullptr);
+        stage_.set_on_wait_end(nullptr);
+    }
+    LongWaits(const LongWaits&) = delete;
+    LongWaits& operator=(const LongWaits&) = delete;
+
+  private:
+    void begins(const FutexWait& wait, std::uint32_t cpu) {
+        wait_id_.reset();
+        if (!stage_.is_single_thread() || !is_long(wait)) return;
+        const std::optional<std::uint32_t> other = cpu_left_out(stage_, wait);
+        // A call for other words beside these may be for all of them.
+        if (!other || wait.words_in_call != wait.words.size()) return;
+        wait_id_ = wait.wait_id;
+        message_ = fmt::format(
+            "CPU {0}: its only thread waits for CPU {1} alone, and its limit of more than 100 ms "
+            "passes: what comes on CPU {0} meanwhile is not looked at",
+            *other, cpu);
+    }
+    void ends(const FutexWaitEnd& end) {
+        if (end.wait_id != wait_id_ || end.result != -ETIMEDOUT || has_blamed_) return;
+        has_blamed_ = true;
+        stage_.blame("contract-2", message_);
+    }
+
+    Stage& stage_;
+    std::optional<std::uint64_t> wait_id_;
+    std::string message_;
+    bool has_blamed_ = false;
+};
+
+CaseOutcome waits_when_idle_for_long(Stage& stage) {
+    constexpr std::uint64_t kIdleMs = 2000;
+    set_up_cpus(stage, 3);
+    stage.start();
+    for (int round = 0; round < 2; ++round) {
+        stage.wait_asleep();
+        emit_everywhere(stage, 1, 100);
+    }
+    stage.wait_asleep();
+    {
+        const LongWaits watch(stage);
+        if (stage.is_single_thread()) stage.let_run(kIdleMs);
+    }
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 // -- Beside a CPU that is over ---------------------------------------------------------------
 
 constexpr std::uint32_t kCpus = 3;
@@ -181,6 +259,11 @@ void add_neighbour_cases(std::vector<Case>& cases) {
         "at CPU 1; then CPU 1's buffer is replaced, and an event comes in the new one.",
         "CPU 1's event is delivered while that goes on, and not when CPU 0 rests.",
         [](Stage& stage) { return beside_a_busy_cpu(stage, Change::swap); });
+    add("contract-2/waits-when-idle-for-long", Level::must, "contract-2",
+        "waits no longer for one CPU when nothing comes for long",
+        "Three CPUs, and nothing comes for two seconds. Of a testee with one thread, each wait is "
+        "looked at that leaves out a CPU.",
+        "None takes longer than 100 ms.", waits_when_idle_for_long);
     add("E3/all-swapped-and-one-refused", Level::erratum, "E3",
         "all buffers are replaced, one of them by one that is refused",
         "The buffers of three sleeping CPUs are replaced together; CPU 1's next has version 2. The "

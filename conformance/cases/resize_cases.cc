@@ -218,21 +218,30 @@ CaseOutcome torn_while_it_scans(Stage& stage) {
     return stage.finish();
 }
 
-// The new buffer is full of what was delivered from the old one. At the testee's k-th access to its
-// metadata page an event comes, over the oldest few of them. False: there was no k-th.
-bool lap_in_part_at(Stage& stage, int access) {
+// What a buffer is full of, and what comes over the oldest of it when the next one is looked at: at
+// an access to its metadata page, or to any of its pages.
+struct OverSurvivors {
+    std::uint64_t filled_bytes;
+    std::uint64_t event_bytes;
+    bool at_data;
+};
+
+// The new buffer is full of what was delivered from the old one. At the testee's k-th access to it
+// an event comes, over the oldest few of them. False: there was no k-th.
+bool lap_in_part_at(Stage& stage, const OverSurvivors& over, int access) {
     stage.wait_asleep();
     if (stage.has_ended(0)) return false;
-    lap(stage, 0, 4000);
+    lap(stage, 0, over.filled_bytes);
     stage.wait_asleep();
     bool is_done = false;
     int left = access;
+    const std::uint64_t pages = 1 + (over.at_data ? 2 * stage.capacity_bytes() / kPageBytes : 0);
     stage.set_on_mapped([&](const Mapped& mapped) {
         if (is_done || !stage.is_present(mapped, 0)) return;
-        stage.guard(0, 0, 1, [&](const GuardHit&) {
+        stage.guard(0, 0, pages, [&](const GuardHit&) {
             if (is_done || --left > 0) return Stage::AtGuard::step;
             is_done = true;
-            emit_some(stage, 0, 1, 8000);
+            emit_some(stage, 0, 1, over.event_bytes);
             return Stage::AtGuard::release;
         });
     });
@@ -243,16 +252,19 @@ bool lap_in_part_at(Stage& stage, int access) {
     return is_done;
 }
 
-CaseOutcome lapped_in_part_while_it_scans(Stage& stage) {
-    constexpr int kAccesses = 24;
+CaseOutcome lapped_in_part_while_it_scans(Stage& stage, const OverSurvivors& over, int accesses) {
     set_up_one_cpu(stage);
     stage.start();
     WalkLimit limit(stage);
-    for (int access = 1; access <= kAccesses && !limit.is_over(); ++access) {
-        if (!lap_in_part_at(stage, access)) break;
+    for (int access = 1; access <= accesses && !limit.is_over(); ++access) {
+        if (!lap_in_part_at(stage, over, access)) break;
     }
     return stage.finish();
 }
+
+// The one that comes stands exactly where the oldest one stood.
+constexpr OverSurvivors kOneOverOne{64, 64, true};
+constexpr OverSurvivors kOneOverAFew{4000, 8000, false};
 
 // E15: what differs is what has changed, however much of it is the same.
 CaseOutcome generation_jumps(Stage& stage) {
@@ -448,7 +460,15 @@ void add_swap_cases(const AddCase& add) {
         "The new buffer is full of what was delivered from the old one. At the testee's first "
         "access to its metadata page, the second, and so on, an event comes, over the oldest few.",
         "It goes on at tail_pos, and still passes over what it knows: nothing is delivered again.",
-        lapped_in_part_while_it_scans);
+        [](Stage& stage) { return lapped_in_part_while_it_scans(stage, kOneOverAFew, 24); });
+    add("E21/new-over-the-first-that-it-scans", Level::erratum, "E21",
+        "a new event in the place of the first that it looks at",
+        "The new buffer is full of events of 64 bytes that were delivered from the old one. At the "
+        "testee's first access to it, the second, and so on, one of 64 bytes comes, exactly over "
+        "the oldest.",
+        "What it reads there is new, and is overwritten: it goes on at tail_pos, and still passes "
+        "over what it knows.",
+        [](Stage& stage) { return lapped_in_part_while_it_scans(stage, kOneOverOne, 60); });
     add("5.1.8.3-5/clock-set-back-over-a-swap", Level::must, "5.1.8.3-5",
         "the clock is set back, and a batch comes, over a swap",
         "Resizes, each with a batch of four events in the new buffer; before the second and third "

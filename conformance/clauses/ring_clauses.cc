@@ -132,6 +132,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
                         "5.1.8.1-5/large-event-torn",
                         "5.1.8.1-5/large-event-lapped-behind-every-look",
                         "5.1.8.1-5/backlog-torn-on-the-way",
+                        "5.1.8.1-5/very-large-event-torn",
                         "5.1.8.1-5/overtaken-again-and-again",
                         "5.1.8.1-5/torn-again-and-again",
                         "5.1.8.1-5/torn-one-by-one",
@@ -168,7 +169,7 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
                         "5.1.8.2-5/waits-that-return-eintr", "5.1.8.2-5/waits-that-time-out",
                         "5.1.8.2-5/interrupted-without-an-event", "5.1.8.2/idle-burns-no-cpu",
                         "5.1.8.2/idle-beside-an-ended-cpu", "5.1.8.2/idle-after-changes",
-                        "5.1.8.2/idle-beside-a-refused-cpu"}});
+                        "5.1.8.2/idle-after-a-late-count", "5.1.8.2/idle-beside-a-refused-cpu"}});
     clauses.push_back(
         {"5.1.8.2 step 6",
          "After a wake it goes back to the drain loop, whatever woke it.",

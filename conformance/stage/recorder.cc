@@ -231,6 +231,23 @@ void Recorder::committed(std::uint32_t cpu, const Emitted& emitted) {
                                         emitted.sequence, wake_text(cpu));
 }
 
+void Recorder::not_counted_yet(std::uint32_t cpu) {
+    if (!on_) return;
+    add_operation(cpu,
+                  fmt::format("has published, and is on its way to step 9: futex_counter is still "
+                              "{}",
+                              rings_->counter(history().present_buffer(cpu))),
+                  "5.1.7 step 8", 0);
+}
+
+void Recorder::counted_late(std::uint32_t cpu, std::uint64_t threads) {
+    if (!on_) return;
+    add_operation(cpu,
+                  fmt::format("comes to step 9: futex_counter is {}; {}",
+                              rings_->counter(history().present_buffer(cpu)), woken_text(threads)),
+                  "5.1.7 step 9", 0);
+}
+
 void Recorder::swapped(std::uint32_t cpu, BufferIndex from, BufferIndex to) {
     if (!on_) return;
     const Buffer& old_buffer = history().buffer(from);

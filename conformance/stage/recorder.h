@@ -53,6 +53,8 @@ class Recorder {
     void reserved(std::uint32_t cpu, std::uint64_t bytes);
     void outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events);
     void committed(std::uint32_t cpu, const Emitted& emitted);
+    void not_counted_yet(std::uint32_t cpu);
+    void counted_late(std::uint32_t cpu, std::uint64_t threads);
     void swapped(std::uint32_t cpu, BufferIndex from, BufferIndex to);
     void nudged(BufferIndex buffer);
     void woken_without_event(std::uint32_t cpu, std::uint64_t threads);

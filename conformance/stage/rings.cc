@@ -259,6 +259,31 @@ void Rings::commit(std::uint32_t cpu) {
     recorder_->committed(cpu, expected);
 }
 
+void Rings::put_counter(BufferIndex buffer, std::uint32_t counter) {
+    std::uint8_t bytes[sizeof counter];
+    std::memcpy(bytes, &counter, sizeof counter);
+    backend_->write(buffer, kFutexCounterOffset, bytes);
+}
+
+bool Rings::emit_and_count_late(std::uint32_t cpu, EventSpec spec) {
+    const BufferIndex buffer = history_.present_buffer(cpu);
+    const std::uint32_t before = counter(buffer);
+    emit(cpu, std::move(spec));
+    if (counter(buffer) == before) return false;
+    put_counter(buffer, before);
+    late_[buffer] = before;
+    recorder_->not_counted_yet(cpu);
+    return true;
+}
+
+void Rings::count_late(std::uint32_t cpu) {
+    before_operation(cpu);
+    const BufferIndex buffer = history_.present_buffer(cpu);
+    if (late_.erase(buffer) == 0) return;
+    put_counter(buffer, counter(buffer));
+    recorder_->counted_late(cpu, backend_->wake(buffer));
+}
+
 void Rings::move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected) {
     if (spec.rule == PositionRule::tail_at && spec.position != 0)
         throw SuiteError("the core can begin a new buffer at 0 only");

@@ -85,6 +85,10 @@ class Rings {
     void reserve(std::uint32_t cpu, EventSpec spec);
     void commit(std::uint32_t cpu);
     bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }
+    // While the testee stands still: an event that is published, and the producer has not come to
+    // step 9 of 5.1.7 before count_late. False: need_wake was 0, and there is nothing to count.
+    bool emit_and_count_late(std::uint32_t cpu, EventSpec spec);
+    void count_late(std::uint32_t cpu);
     void swap(std::uint32_t cpu, const SwapSpec& spec);
     void hand_over(std::uint32_t cpu, const SwapSpec& spec);
     void nudge(BufferIndex buffer);
@@ -115,8 +119,10 @@ class Rings {
 
     // -- Looking --
     const RingBackend& backend() const { return *backend_; }
+    // As it stands in the page: between emit_and_count_late and count_late behind the producer's.
     std::uint32_t counter(BufferIndex buffer) const {
-        return backend_->state(buffer).futex_counter;
+        const auto late = late_.find(buffer);
+        return late == late_.end() ? backend_->state(buffer).futex_counter : late->second;
     }
     // The producer's own: between reserve and commit ahead of the history's.
     std::uint64_t tail(BufferIndex buffer) const { return backend_->state(buffer).tail; }
@@ -142,6 +148,7 @@ class Rings {
     std::vector<Emitted> add_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
     void publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void note_counter(std::uint32_t cpu, std::uint64_t sequence);
+    void put_counter(BufferIndex buffer, std::uint32_t counter);
 
     std::uint64_t capacity_bytes_;
     std::uint32_t first_futex_counter_;
@@ -164,6 +171,7 @@ class Rings {
     std::vector<Counted> counted_;                           // by CPU
     std::map<std::uint32_t, EventSpec> reserved_;            // by CPU
     std::map<std::uint32_t, std::vector<Emitted>> pending_;  // of a batch, by CPU
+    std::map<BufferIndex, std::uint32_t> late_;              // futex_counter, as it was before
     bool data_is_planted_ = false;
     bool timestamps_as_given_ = false;
 };

@@ -332,6 +332,7 @@ void Stage::on(const FutexWaitEnd& event) {
         if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
             round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
     }
+    if (on_wait_end_) on_wait_end_(event);
     if (event.result == -EAGAIN) refused_waits_.note(rings_->history().operations());
     waiting_.erase(found);
     const bool is_told = wake_result_ != 0 && event.result == 0 && !event.thread_ended;

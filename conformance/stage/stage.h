@@ -186,6 +186,10 @@ class Stage {
     }
     // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
+    // Called when such a wait is over.
+    void set_on_wait_end(std::function<void(const FutexWaitEnd&)> function) {
+        on_wait_end_ = std::move(function);
+    }
 
     // -- What it has done so far --
     bool is_present(const Mapped& mapped, std::uint32_t cpu) const;
@@ -397,6 +401,7 @@ class Stage {
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
+    std::function<void(const FutexWaitEnd&)> on_wait_end_;
     std::vector<std::uint64_t> sleeps_;
     std::vector<pid_t> last_sleeper_;  // of each CPU
     // When a thread's last wait began that had a limit, or came after an interrupted one.

@@ -704,6 +704,14 @@ BROKEN = [
         language = "python",
     ),
     dict(
+        name = "round-limit-that-doubles",
+        wrong = "One thread for all CPUs that waits twice as long on the first of them each time " +
+                "that nothing has come, a second at most.",
+        clause = "contract-2",
+        case = "contract-2/waits-when-idle-for-long",
+        language = "python",
+    ),
+    dict(
         name = "round-others-after-a-timeout",
         wrong = "Looks at the first CPU after a wake, and at the others when its wait has come " +
                 "to the limit.",

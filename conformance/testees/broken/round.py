@@ -187,6 +187,9 @@ def wait(cpu, counter, seconds):
     return result < 0 and ctypes.get_errno() == errno.ETIMEDOUT
 
 
+doubling = [0.01]
+
+
 # True: it has slept for as long as it may.
 def sleep(live):
     timed_out = False
@@ -202,6 +205,9 @@ def sleep(live):
                 wait(cpu, counter, 0.1)
         elif MISTAKE == "limit-of-five-seconds":
             wait(live[0], counters[0], 5)
+        elif MISTAKE == "limit-that-doubles":
+            timed_out = wait(live[0], counters[0], doubling[0])
+            doubling[0] = min(2 * doubling[0], 1) if timed_out else 0.01
         else:
             timed_out = wait(live[0], counters[0], 0.05)
     for cpu in live:

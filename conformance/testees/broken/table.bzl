@@ -4368,6 +4368,113 @@ static bool drain(struct consumer* c) {
 """),
         ],
     ),
+    dict(
+        name = "ends-its-scan-at-what-is-torn",
+        wrong = "Takes its place in the next buffer for found at a new event that it has not yet " +
+                "looked behind.",
+        clause = "E21",
+        case = "E21/new-over-the-first-that-it-scans",
+        edits = [
+            ("""
+// The reason to refuse a buffer, or NULL.""", """
+static _Thread_local bool scans;
+
+// The reason to refuse a buffer, or NULL."""),
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+    return true;
+""", """
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+    scans = true;
+    return true;
+"""),
+            ("""
+    if (event->sequence <= c->last_sequence) return true;
+""", """
+    if (scans) return true;
+"""),
+            ("""
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+""", """
+        if (sound && c->event->sequence > c->last_sequence) scans = false;
+        atomic_thread_fence(memory_order_acquire);  // E4: the copy is done before the next load
+"""),
+        ],
+    ),
+    dict(
+        name = "drains-65536-behind-the-change",
+        wrong = "Delivers at most 65,536 events of a buffer behind the look that shows that it " +
+                "was replaced.",
+        clause = "E24",
+        case = "E24/full-of-the-smallest-as-it-looks",
+        edits = [
+            ("""
+static bool drain(struct consumer* c) {
+    for (;;) {
+""", """
+static bool drain(struct consumer* c, uint32_t most) {
+    for (;; most--) {
+        if (most == 0) return true;
+"""),
+            ("""
+        const bool retired = is_retired(c);
+        more = drain(c);
+""", """
+        more = drain(c, UINT32_MAX);
+        const bool retired = is_retired(c);
+        if (more && retired) more = drain(c, 65536);
+"""),
+        ],
+    ),
+    dict(
+        name = "no-second-look-behind-three-mebibytes",
+        wrong = "Does not look at tail_pos again behind an event of more than 3 MiB.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/very-large-event-torn",
+        edits = [
+            ("""
+        if (tail_pos > c->read_pos) {
+""", """
+        const bool large = sound && c->event->event_size > 3u << 20;
+        if (tail_pos > c->read_pos && !large) {
+"""),
+        ],
+    ),
+    dict(
+        name = "counter-read-after-events-only",
+        wrong = "Reads futex_counter again only when it has delivered something.",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-after-a-late-count",
+        edits = [
+            ("""
+    uint32_t counter = ACQUIRE(&meta->futex_counter);
+""", """
+    static _Thread_local uint32_t counter;
+    static _Thread_local uint64_t sequence = UINT64_MAX, generation;
+    if (sequence != c->last_sequence || generation != c->generation)
+        counter = ACQUIRE(&meta->futex_counter);
+    sequence = c->last_sequence;
+    generation = c->generation;
+"""),
+        ],
+    ),
+    dict(
+        name = "spins-behind-a-refused-wait",
+        wrong = "Goes round and round until there is an event, when a wait was refused (EAGAIN).",
+        clause = "5.1.8.2",
+        case = "5.1.8.2/idle-after-a-late-count",
+        edits = [
+            ("""
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex");
+""", """
+        errno != EINTR) {
+        if (errno != EAGAIN) err(1, "futex");
+        while (ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c)) continue;
+    }
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
