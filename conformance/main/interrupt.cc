@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SIGINT and SIGTERM.
+// SIGINT, SIGTERM and SIGHUP.
 #include "conformance/main/interrupt.h"
 
 #include <signal.h>
@@ -26,6 +26,10 @@ const std::atomic<bool>& watch_interrupts() {
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
+    // A terminal that is closed; not where somebody has asked that it be ignored (nohup).
+    struct sigaction before = {};
+    ::sigaction(SIGHUP, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
     return interrupted;
 }
 

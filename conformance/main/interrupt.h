@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SIGINT and SIGTERM: the first asks the run to end cleanly, the second ends it at once. Knows no
-// run.
+// SIGINT, SIGTERM and SIGHUP: the first asks the run to end cleanly, the second ends it at once.
+// Knows no run.
 #ifndef KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 #define KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 

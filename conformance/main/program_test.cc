@@ -623,6 +623,7 @@ TEST(Interrupts, SetAFlagFirst) {
     ::raise(SIGTERM);
     EXPECT_TRUE(flag);
     EXPECT_EXIT(::raise(SIGINT), ::testing::ExitedWithCode(3), "");
+    EXPECT_EXIT(::raise(SIGHUP), ::testing::ExitedWithCode(3), "");
 }
 
 }  // namespace

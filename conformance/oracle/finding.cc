@@ -78,6 +78,10 @@ std::string wait_reason(const WaitDescription& wait) {
         return wait.retired_buffer
                    ? "; the event was in the new buffer before its last round began, and "
                      "generation says so in the old one"
+               : wait.was_refused
+                   ? "; its wait before this one was refused (EAGAIN) with the event in the buffer "
+                     "already: no wake is missing, it did not look again, or passed the event over "
+                     "(or its record is not written)"
                    : "; the event was in the buffer before its last round began: no wake is "
                      "missing, it was not read (or its record is not written)";
     if (wait.retired_buffer) return "";

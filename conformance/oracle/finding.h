@@ -83,6 +83,8 @@ struct WaitDescription {
     // The event was there when the thread's last round began, behind the wait before this one or
     // behind the mmap: no race, it was not read.
     bool was_there = false;
+    // The thread's wait before this one was refused by the kernel (EAGAIN).
+    bool was_refused = false;
     bool was_seen = false;            // write_pos was read when it was behind the event already
     bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
     bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs

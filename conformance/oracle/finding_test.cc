@@ -76,6 +76,9 @@ TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
     wait.clause = "5.1.8.1-2";
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.1-2");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("no wake is missing"));
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("before its last round began"));
+    wait.was_refused = true;
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("was refused (EAGAIN)"));
     wait.clause = "E3";
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "5.1.8.1-6");
     wait.retired_buffer = true;

@@ -240,6 +240,30 @@ void judge_generations(Context& context, const CpuView& view) {
     if (written.size() == switches.size()) judge_generation_of_each(context, view);
 }
 
+// Who refuses a right buffer has often read an event while it was overwritten: the one that was to
+// come next, as far as its records say.
+std::string what_was_overwritten(const Context& context, const CpuView& view) {
+    const std::vector<Event>& events = context.history.events_of(view.cpu);
+    std::uint64_t next = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (view.delivered_at[i] < *view.refusal_offset)
+            next = 0;
+        else if (next == 0 && !events[i].dropped)
+            next = events[i].sequence;
+    }
+    if (next == 0) return "";
+    for (const BufferIndex index : context.history.buffers_of(view.cpu)) {
+        for (const Placement& placement : context.history.buffer(index).placements) {
+            if (placement.sequence != next || placement.overwritten_after > *view.refusal_offset)
+                continue;
+            return "; event " + std::to_string(next) +
+                   ", which comes behind the last record, was overwritten meanwhile: what looks "
+                   "wrong where tail_pos has moved past it is torn, and no reason (5.1.8.1 step 5)";
+        }
+    }
+    return "";
+}
+
 void judge_refusals(Context& context, const CpuView& view) {
     const History& history = context.history;
     bool allowed = false;
@@ -256,7 +280,8 @@ void judge_refusals(Context& context, const CpuView& view) {
     if (refusal != view.records.end() && !allowed) {
         const auto message = [&] {
             return "the buffer was refused (" + quote_bytes((*refusal)->text) +
-                   "), but nothing is wrong with it" + said_in(**refusal);
+                   "), but nothing is wrong with it" + what_was_overwritten(context, view) +
+                   said_in(**refusal);
         };
         context.findings.add(FindingCode::refused_without_reason, context.options.clause, view.cpu,
                              message, 0, (*refusal)->line);

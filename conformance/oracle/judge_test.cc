@@ -796,6 +796,23 @@ TEST(Judge, FindsARefusalWithoutReason) {
     run.expect_clean();
 }
 
+TEST(Judge, SaysWhatWasOverwrittenBeforeARefusalWithoutReason) {
+    for (const bool is_overwritten : {false, true}) {
+        TestRun run;
+        run.emit(0, spec_of("a"));
+        run.deliver(0, 1);
+        run.emit(0, spec_of("b"));
+        if (is_overwritten) {
+            for (int i = 0; i < 20; ++i) run.emit(0, spec_of("c"));
+        }
+        run.line("R 0 corrupt event");
+        EXPECT_CODE(run.only(), refused_without_reason);
+        const std::string& message = run.only().message;
+        EXPECT_EQ(message.find("event 2, which comes behind") != message.npos, is_overwritten)
+            << message;
+    }
+}
+
 TEST(Judge, WantsARefusalOfWhatMustBeRefused) {
     for (const BufferFault fault : {BufferFault::magic, BufferFault::version, BufferFault::capacity,
                                     BufferFault::data_offset}) {

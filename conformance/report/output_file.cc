@@ -53,18 +53,24 @@ OutputFile::Status OutputFile::open(const std::string& path) {
         fail("cannot write", errno);
         return Status::unwritable;
     }
-    temporary_path_ = path + ".XXXXXX";
-    fd_ = ::mkostemp(temporary_path_.data(), O_CLOEXEC);
-    if (fd_ < 0) {
-        temporary_path_.clear();
-        fail("cannot write", errno);
-        return Status::unwritable;
-    }
+    if (!make_temporary()) return Status::unwritable;
+    // Nothing is left of a run that is killed.
+    discard();
+    is_open_ = true;
     return Status::ok;
 }
 
+bool OutputFile::make_temporary() {
+    temporary_path_ = path_ + ".XXXXXX";
+    fd_ = ::mkostemp(temporary_path_.data(), O_CLOEXEC);
+    if (fd_ >= 0) return true;
+    temporary_path_.clear();
+    return fail("cannot write", errno);
+}
+
 bool OutputFile::write(std::string_view text) {
-    if (fd_ < 0) return false;
+    if (!is_open_ || !make_temporary()) return false;
+    is_open_ = false;
     while (!text.empty()) {
         const ssize_t written = ::write(fd_, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;

@@ -25,8 +25,8 @@ class OutputFile {
         unwritable,  // the machine does not let us
     };
 
-    // Makes the temporary file, so that a place that cannot be written is known before the run. On
-    // failure error() says in one line what is wrong.
+    // Makes a temporary file, and removes it: a place that cannot be written is known before the
+    // run. On failure error() says in one line what is wrong.
     Status open(const std::string& path);
 
     // Writes everything and renames it into place. False: error() says why, and the file that stood
@@ -39,6 +39,7 @@ class OutputFile {
     const std::string& error() const { return error_; }
 
   private:
+    bool make_temporary();
     bool write(std::string_view text);
     bool fail(const std::string& what, int error_number);
     void discard();
@@ -48,6 +49,7 @@ class OutputFile {
     std::string temporary_path_;
     std::string error_;
     int fd_ = -1;
+    bool is_open_ = false;
     bool taken_ = false;
 };
 

@@ -47,6 +47,7 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
             if (buffer.cpu != cpu) continue;
             description.thread = thread.tid;
             description.on_futex = true;
+            description.was_refused = refused_last_.contains(thread.tid);
             description.where = "futex";
             description.cpu = cpu;
             description.mapping_offset = word.place.offset_bytes;

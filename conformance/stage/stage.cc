@@ -333,7 +333,12 @@ void Stage::on(const FutexWaitEnd& event) {
             round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
     }
     if (on_wait_end_) on_wait_end_(event);
-    if (event.result == -EAGAIN) refused_waits_.note(rings_->history().operations());
+    if (event.result == -EAGAIN) {
+        refused_waits_.note(rings_->history().operations());
+        refused_last_.insert(event.tid);
+    } else {
+        refused_last_.erase(event.tid);
+    }
     waiting_.erase(found);
     const bool is_told = wake_result_ != 0 && event.result == 0 && !event.thread_ended;
     recorder_.wait_ends(event, is_told ? wake_result_ : 0);

@@ -406,10 +406,11 @@ class Stage {
     std::vector<pid_t> last_sleeper_;  // of each CPU
     // When a thread's last wait began that had a limit, or came after an interrupted one.
     std::map<pid_t, TimePoint> last_nap_;
-    std::set<pid_t> interrupted_;  // whose last wait a signal ended
-    Repeats refused_waits_;        // that found another value in their word; epoch: operations()
-    Repeats attaches_again_;       // epoch: buffers ever made
-    Repeats maps_again_;           // of buffers that it has mapped before; epoch: buffers ever made
+    std::set<pid_t> refused_last_;  // threads whose last wait was
+    std::set<pid_t> interrupted_;   // whose last wait a signal ended
+    Repeats refused_waits_;         // that found another value in their word; epoch: operations()
+    Repeats attaches_again_;        // epoch: buffers ever made
+    Repeats maps_again_;  // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
     std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;
