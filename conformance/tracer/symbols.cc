@@ -5,12 +5,16 @@
 
 #include "conformance/tracer/symbols.h"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -67,14 +71,33 @@ std::string find_in_table(const ElfFile& file, const Elf64_Shdr& table, const El
         const std::vector<char> text = file.read_array<char>(names.sh_offset, names.sh_size);
         if (symbol.st_name >= text.size()) return "";
         const char* name = text.data() + symbol.st_name;
-        return fmt::format("{}+{:#x}",
-                           std::string(name, strnlen(name, text.size() - symbol.st_name)),
-                           address - symbol.st_value);
+        const std::string own(name, strnlen(name, text.size() - symbol.st_name));
+        return fmt::format("{}+{:#x}", as_written(own), address - symbol.st_value);
     }
     return "";
 }
 
 }  // namespace
+
+std::string as_written(const std::string& symbol) {
+    // What a demangler makes of a name can be far longer; of a longer one nobody reads more.
+    constexpr size_t kLongestName = 1024;
+    constexpr size_t kLongestText = 160;
+    if (!symbol.starts_with("_Z") || symbol.size() > kLongestName) return symbol;
+    int status = -1;
+    const std::unique_ptr<char, decltype(&std::free)> text(
+        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+    if (status != 0 || text == nullptr || strlen(text.get()) > kLongestText) return symbol;
+    std::string written = text.get();
+    // Rust's own names end in a hash.
+    constexpr std::string_view kHash = "::h0123456789abcdef";
+    if (written.size() <= kHash.size()) return written;
+    const std::string_view end = std::string_view(written).substr(written.size() - kHash.size());
+    const bool is_hash = end.starts_with("::h") &&
+                         end.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
+    if (is_hash) written.resize(written.size() - kHash.size());
+    return written;
+}
 
 std::string symbol_at(const std::string& path, uint64_t file_offset) {
     const ElfFile file(path);

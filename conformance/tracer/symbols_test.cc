@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// Names of functions in the words of their authors, of files that nobody has checked.
+#include "conformance/tracer/symbols.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kmes::conformance::tracing {
+namespace {
+
+TEST(AsWritten, ReadsNamesOfCxxAndOfRust) {
+    EXPECT_EQ(as_written("drain"), "drain");
+    EXPECT_EQ(as_written("main.(*consumer).drain"), "main.(*consumer).drain");
+    EXPECT_EQ(as_written("_ZN8consumer5drainEi"), "consumer::drain(int)");
+    EXPECT_EQ(as_written("_ZN8consumer5drain17h0123456789abcdefE"), "consumer::drain");
+    EXPECT_EQ(as_written("_ZN8consumer5drain17h0123456789abcdegE"),
+              "consumer::drain::h0123456789abcdeg");
+}
+
+TEST(AsWritten, LeavesWhatIsNoNameAsItIs) {
+    EXPECT_EQ(as_written(""), "");
+    EXPECT_EQ(as_written("_Z"), "_Z");
+    EXPECT_EQ(as_written("_ZN8consumer5dra"), "_ZN8consumer5dra");
+    const std::string long_one = "_Z1f" + std::string(2000, 'i');
+    EXPECT_EQ(as_written(long_one), long_one);
+    // What stands for another name, over and over, would become a text of megabytes.
+    std::string doubled = "_Z1f";
+    for (int i = 0; i < 20; ++i) doubled += "PFvS" + std::to_string(i % 10) + "_";
+    EXPECT_EQ(as_written(doubled), doubled);
+    const std::string nested = "_Z1f" + std::string(900, 'P') + "i";
+    EXPECT_EQ(as_written(nested), nested);
+}
+
+TEST(SymbolAt, SaysNothingOfWhatIsNoElfFile) {
+    EXPECT_EQ(symbol_at("/dev/null", 0), "");
+    EXPECT_EQ(symbol_at("not/there", 0), "");
+}
+
+}  // namespace
+}  // namespace kmes::conformance::tracing
