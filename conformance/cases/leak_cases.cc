@@ -189,6 +189,55 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     return stage.finish();
 }
 
+// An event is overwritten while it is read, and discarded: so is the room for it. All begin at the
+// same place, and what overtakes them has long headers, for which nobody has much to do.
+void tear_one(Stage& stage, std::uint64_t ring_bytes, std::uint64_t event_bytes) {
+    constexpr std::uint64_t kOver = 4;
+    const std::uint64_t over_bytes = (2 * ring_bytes - event_bytes) / kOver;
+    const std::string type = "over";
+    overwrite_under_read(
+        stage, event_bytes / 2 / kPageBytes, 1, [&] { emit_some(stage, 0, 1, event_bytes); },
+        [&] {
+            for (std::uint64_t i = 0; i < kOver; ++i)
+                stage.rings().emit(
+                    0, stage.rings().make(over_bytes, type,
+                                          over_bytes - kHeaderBytesBeforeType - type.size()));
+        });
+}
+
+CaseOutcome many_torn_reads(Stage& stage) {
+    constexpr int kLooks = 5;
+    constexpr int kStretch = 30;
+    constexpr std::uint64_t kRing = 1 << 20;
+    constexpr std::uint64_t kEventBytes = 150'000;
+    static_assert(kStretch * kEventBytes > kOwnGrowthBytes);
+    set_up_one_cpu(stage, kRing);
+    stage.start();
+    std::vector<Holdings> looks;
+    for (int i = 1; i <= kLooks * kStretch; ++i) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
+        tear_one(stage, kRing, kEventBytes);
+        if (i % kStretch == 0) looks.push_back(look_at(stage));
+    }
+    const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
+    give_time(stage, [&] {
+        if (is_growing()) looks.back() = look_at(stage);
+        return !is_growing();
+    });
+    if (is_growing()) {
+        std::string numbers;
+        for (const Holdings& look : looks)
+            numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", look.data_bytes);
+        stage.blame("5.1.8.1-5",
+                    fmt::format("after every {} events of {} bytes that were overwritten while it "
+                                "read them it has {} bytes of private memory: what it had for them "
+                                "is not given back",
+                                kStretch, kEventBytes, numbers));
+    }
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_leak_cases(std::vector<Case>& cases) {
@@ -229,6 +278,12 @@ void add_leak_cases(std::vector<Case>& cases) {
         "Files and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
         "None of them grows from each look to the next.",
         [](Stage& stage) { return many_resizes(stage, 20, Between::refused); });
+    add("5.1.8.1-5/torn-reads-leave-nothing", Level::should, "5.1.8.1-5",
+        "150 torn reads leave no memory behind",
+        "Events of 150,000 bytes are overwritten while they are read. Private memory of the testee "
+        "is counted after 30, 60, 90, 120 and 150 of them.",
+        "It does not grow from each look to the next by more than three mebibytes.",
+        many_torn_reads);
 }
 
 }  // namespace kmes::conformance

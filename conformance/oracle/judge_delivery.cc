@@ -23,6 +23,23 @@ bool is_early(const Event& event, const Record& record) {
     return !event.published || record.end_offset <= event.published_after;
 }
 
+// Of two long ones that begin alike, what is said of their beginning would look the same.
+std::string describe_types(std::string_view emitted, std::string_view told) {
+    const std::size_t shorter = std::min(emitted.size(), told.size());
+    const bool is_long = std::max(emitted.size(), told.size()) > kQuotedBytes;
+    std::size_t same = 0;
+    while (same < shorter && emitted[same] == told[same]) ++same;
+    const bool is_late = same >= kQuotedBytes;
+    const auto quoted = [&](std::string_view type) {
+        const std::string size = is_long ? " (" + plural(type.size(), "byte") + ")" : "";
+        return (is_late && same == type.size() ? "nothing"
+                                               : quote_type(is_late ? type.substr(same) : type)) +
+               size;
+    };
+    return "type " + quoted(told) + " instead of " + quoted(emitted) +
+           (is_late ? ", from byte " + std::to_string(same) + " on" : "");
+}
+
 // Every field that is other than emitted.
 std::string describe_difference(const Event& event, const Record& record) {
     std::string text;
@@ -37,13 +54,7 @@ std::string describe_difference(const Event& event, const Record& record) {
         add("origin " + std::to_string(record.origin) + " instead of " +
             std::to_string(event.origin));
     }
-    if (event.type != record.type) {
-        const bool is_long = std::max(record.type.size(), event.type.size()) > kQuotedBytes;
-        const auto quoted = [is_long](const std::string& type) {
-            return quote_type(type) + (is_long ? " (" + plural(type.size(), "byte") + ")" : "");
-        };
-        add("type " + quoted(record.type) + " instead of " + quoted(event.type));
-    }
+    if (event.type != record.type) add(describe_types(event.type, record.type));
     if (event.length != record.length) {
         add("payload length " + std::to_string(record.length) + " instead of " +
             std::to_string(event.length));

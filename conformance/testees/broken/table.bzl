@@ -4475,6 +4475,32 @@ static bool drain(struct consumer* c, uint32_t most) {
 """),
         ],
     ),
+    dict(
+        name = "room-of-its-own-for-each-event",
+        wrong = "Allocates room for each event, and frees it behind those that it delivers.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-reads-leave-nothing",
+        edits = [
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+""", """
+    if ((c->event = malloc(header.event_size)) == NULL) err(1, "malloc");
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+"""),
+            ("""
+    if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
+""", """
+"""),
+            ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos += c->event->event_size;  // step 6
+            free(c->event);
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
