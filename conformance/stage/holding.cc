@@ -135,7 +135,6 @@ void Stage::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
 
 void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
                        std::chrono::milliseconds at_most) {
-    if (is_single_thread()) return;  // nothing comes of it
     const auto others = [&] {
         std::vector<pid_t> threads = tracer_->testee_threads();
         std::erase(threads, tid);
@@ -144,7 +143,9 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
     Patience patience(at_most);
     recorder_.scheduled("the suite holds this thread", tid);
     tracer_->hold(tid);
-    while (!ended_ && condition() && !patience.is_over(others())) pump(Clock::now() + kPoll);
+    // It may have been held before this, and is let go in any case.
+    while (!is_single_thread() && !ended_ && condition() && !patience.is_over(others()))
+        pump(Clock::now() + kPoll);
     tracer_->release(tid);
     recorder_.scheduled("the suite lets this thread go on", tid);
     note_work();

@@ -177,7 +177,8 @@ class Stage {
                    const std::function<void()>& between);
     // Keeps a thread that stands at a guard, or is held, still for as long as `condition` holds, or
     // until the others have had a short while: time in which they had no processor does not count.
-    // No verdict hangs on it. A thread that is alone is not held: there is nobody to wait for.
+    // No verdict hangs on it. A thread that is alone is let go at once: there is nobody to wait
+    // for.
     void hold_while(pid_t tid, const std::function<bool()>& condition,
                     std::chrono::milliseconds at_most = kStuck);
     // The buffer that a hit of a guard is in; nothing: none of this stage's.
