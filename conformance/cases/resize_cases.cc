@@ -345,30 +345,27 @@ CaseOutcome nudged(Stage& stage) {
     return stage.finish();
 }
 
-// The event before the swap is only in the old buffer by the time that anybody can look.
+// The events before the swap are only in the old buffer by the time that anybody can look.
+void leave_in_the_old_buffer(Stage& stage, std::uint64_t events) {
+    emit_some(stage, 0, events, 120);
+    stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
+    lap(stage, 0, 9000);
+}
+
 CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     stage.set_nudging(false);
-    act_at_every_access(stage, 0, [&stage] {
-        emit_some(stage, 0, 1, 120);
-        stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
-        lap(stage, 0, 9000);
-    });
+    act_at_every_access(stage, 0, [&stage] { leave_in_the_old_buffer(stage, 1); });
     return stage.finish();
 }
 
 // The same where the round has found nothing by then: it was woken without an event.
 CaseOutcome swap_at_every_access_of_an_empty_round(Stage& stage) {
-    constexpr int kEvents = 5;
     stage.start();
     stage.wait_asleep();
     stage.set_nudging(false);
-    act_at_every_access_after_nothing(stage, 0, [&stage] {
-        emit_some(stage, 0, kEvents, 120);
-        stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
-        lap(stage, 0, 9000);
-    });
+    act_at_every_access_after_nothing(stage, 0, [&stage] { leave_in_the_old_buffer(stage, 5); });
     return stage.finish();
 }
 

@@ -26,10 +26,15 @@ int distance(const Failed& failed) {
     return is_near ? 1 : 2;
 }
 
+// The least tells most.
+std::tuple<int, std::uint64_t> rank_of(const Failed& failed) {
+    return {distance(failed), failed.steps};
+}
+
 }  // namespace
 
 bool tells_more(const Failed& one, const Failed& other) {
-    return std::tuple(distance(one), one.steps) < std::tuple(distance(other), other.steps);
+    return rank_of(one) < rank_of(other);
 }
 
 std::vector<std::size_t> order_of_telling(const std::vector<Failed>& failures) {
@@ -49,8 +54,8 @@ std::vector<std::size_t> order_of_telling(const std::vector<Failed>& failures) {
         // 12 uses what clang calls deprecated.)
         std::sort(group.members.begin(), group.members.end(),
                   [&](std::size_t one, std::size_t other) {
-                      if (tells_more(failures[one], failures[other])) return true;
-                      return !tells_more(failures[other], failures[one]) && one < other;
+                      return std::tuple(rank_of(failures[one]), one) <
+                             std::tuple(rank_of(failures[other]), other);
                   });
         groups.push_back(std::move(group));
     }

@@ -253,13 +253,11 @@ std::string what_was_overwritten(const Context& context, const CpuView& view) {
     }
     if (next == 0) return "";
     for (const BufferIndex index : context.history.buffers_of(view.cpu)) {
-        for (const Placement& placement : context.history.buffer(index).placements) {
-            if (placement.sequence != next || placement.overwritten_after > *view.refusal_offset)
-                continue;
-            return "; event " + std::to_string(next) +
-                   ", which comes behind the last record, was overwritten meanwhile: what looks "
-                   "wrong where tail_pos has moved past it is torn, and no reason (5.1.8.1 step 5)";
-        }
+        const Placement* placement = context.history.find_placement(index, next);
+        if (placement == nullptr || placement->overwritten_after > *view.refusal_offset) continue;
+        return "; event " + std::to_string(next) +
+               ", which comes behind the last record, was overwritten meanwhile: what looks wrong "
+               "where tail_pos has moved past it is torn, and no reason (5.1.8.1 step 5)";
     }
     return "";
 }
