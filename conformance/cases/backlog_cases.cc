@@ -3,7 +3,6 @@
 // Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
 // keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
 // replaced) must hold when the ring has moved on in between.
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -68,22 +67,16 @@ CaseOutcome torn_on_the_way(Stage& stage) {
     return stage.finish();
 }
 
-// So large that some have a way of their own for it. What overtakes it has long headers: nobody
-// has much to do for them.
+// So large that some have a way of their own for it.
 CaseOutcome very_large_event_torn(Stage& stage) {
     constexpr std::uint64_t kRing = 8 * kMebibyte;
-    const std::string type = "over";
-    const std::uint64_t extra_header = kMebibyte - kHeaderBytesBeforeType - type.size();
     set_up_one_cpu(stage, kRing);
     stage.start();
     stage.wait_asleep();
     if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
     overwrite_under_read(
         stage, kRing / 4 / kPageBytes, 1, [&] { emit_some(stage, 0, 1, kRing / 2); },
-        [&] {
-            for (std::uint64_t passed = 0; passed < kRing; passed += kMebibyte)
-                stage.rings().emit(0, stage.rings().make(kMebibyte, type, extra_header));
-        });
+        [&] { emit_headers(stage, 0, kRing / kMebibyte, kMebibyte); });
     return stage.finish();
 }
 
@@ -315,10 +308,7 @@ CaseOutcome full_as_it_looks(Stage& stage) {
         if (stage.has_ended(0)) break;
         int left = look;
         stage.guard(0, 0, 1, [&](const GuardHit& hit) {
-            const bool is_look = std::any_of(
-                hit.accesses.begin(), hit.accesses.end(),
-                [](const BufferAccess& access) { return access.touches(kGenerationOffset, 8); });
-            if (!is_look || --left > 0) return Stage::AtGuard::step;
+            if (!hit.touches(kGenerationOffset, 8) || --left > 0) return Stage::AtGuard::step;
             emit_some(stage, 0, kFull, kLeastEventBytes);
             stage.resize(kMebibyte / 16);
             return Stage::AtGuard::release;

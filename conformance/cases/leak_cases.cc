@@ -95,6 +95,22 @@ bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
     return true;
 }
 
+// "14, 28, 42".
+std::string figures(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure) {
+    std::string text;
+    for (const Holdings& look : looks)
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", look.*figure);
+    return text;
+}
+
+// The last look is taken again for a while: what is given back late is given back.
+void look_again(Stage& stage, std::vector<Holdings>& looks, const std::function<bool()>& is_worse) {
+    give_time(stage, [&] {
+        if (is_worse()) looks.back() = look_at(stage);
+        return !is_worse();
+    });
+}
+
 // The kind of file of which the most were added.
 std::string most_added(const Holdings& first, const Holdings& last) {
     std::string most;
@@ -162,18 +178,12 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
                grows(looks, &Holdings::regions, least_regions) ||
                grows(looks, &Holdings::ring_mappings, least);
     };
-    give_time(stage, [&] {
-        if (any_grows()) looks.back() = look_at(stage);
-        return !any_grows();
-    });
+    look_again(stage, looks, any_grows);
     const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what,
                            std::string_view why =
                                "what belongs to a buffer that it has left is not given back") {
-        std::string numbers;
-        for (const Holdings& look : looks)
-            numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", look.*figure);
         stage.blame("5.1.8.3-6", fmt::format("after every {} resizes it has {} {}: {}", stretch,
-                                             numbers, what, why));
+                                             figures(looks, figure), what, why));
     };
     if (grows(looks, &Holdings::fds, least))
         blame(&Holdings::fds, "open files",
@@ -190,19 +200,12 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
 }
 
 // An event is overwritten while it is read, and discarded: so is the room for it. All begin at the
-// same place, and what overtakes them has long headers, for which nobody has much to do.
+// same place.
 void tear_one(Stage& stage, std::uint64_t ring_bytes, std::uint64_t event_bytes) {
     constexpr std::uint64_t kOver = 4;
-    const std::uint64_t over_bytes = (2 * ring_bytes - event_bytes) / kOver;
-    const std::string type = "over";
     overwrite_under_read(
         stage, event_bytes / 2 / kPageBytes, 1, [&] { emit_some(stage, 0, 1, event_bytes); },
-        [&] {
-            for (std::uint64_t i = 0; i < kOver; ++i)
-                stage.rings().emit(
-                    0, stage.rings().make(over_bytes, type,
-                                          over_bytes - kHeaderBytesBeforeType - type.size()));
-        });
+        [&] { emit_headers(stage, 0, kOver, (2 * ring_bytes - event_bytes) / kOver); });
 }
 
 CaseOutcome many_torn_reads(Stage& stage) {
@@ -221,19 +224,13 @@ CaseOutcome many_torn_reads(Stage& stage) {
         if (i % kStretch == 0) looks.push_back(look_at(stage));
     }
     const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
-    give_time(stage, [&] {
-        if (is_growing()) looks.back() = look_at(stage);
-        return !is_growing();
-    });
+    look_again(stage, looks, is_growing);
     if (is_growing()) {
-        std::string numbers;
-        for (const Holdings& look : looks)
-            numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", look.data_bytes);
         stage.blame("5.1.8.1-5",
                     fmt::format("after every {} events of {} bytes that were overwritten while it "
                                 "read them it has {} bytes of private memory: what it had for them "
                                 "is not given back",
-                                kStretch, kEventBytes, numbers));
+                                kStretch, kEventBytes, figures(looks, &Holdings::data_bytes)));
     }
     return stage.finish();
 }

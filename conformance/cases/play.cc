@@ -68,6 +68,13 @@ void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
     set_up_cpus(stage, 1, capacity_bytes);
 }
 
+void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
+    const std::string type = "header";
+    const std::uint64_t further = event_bytes - kHeaderBytesBeforeType - type.size();
+    for (std::uint64_t i = 0; i < count; ++i)
+        stage.rings().emit(cpu, stage.rings().make(event_bytes, type, further));
+}
+
 void end_cpu(Stage& stage, std::uint32_t cpu) {
     stage.rings().emit(cpu, stage.rings().make_end());
     stage.wait_delivered(cpu);

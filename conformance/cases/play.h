@@ -58,6 +58,9 @@ void add_robust_page_cases(std::vector<Case>& cases);
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes);
 
+// The same on one CPU, of events that are all header: nobody has much to do for them.
+void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
+
 // The end event of one CPU, until it is delivered.
 void end_cpu(Stage& stage, std::uint32_t cpu);
 

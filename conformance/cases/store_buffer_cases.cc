@@ -62,20 +62,20 @@ class StoreBuffer {
     // Before an access to the metadata page.
     void before(const GuardHit& hit) {
         need_wake_before_ = need_wake();
-        if (touches_any(hit, kWritePosOffset, 8)) {
+        if (hit.touches(kWritePosOffset, 8)) {
             lookers_.insert(hit.tid);
             only_looker_ = 0;
         }
         const auto next = stage_.tracer().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
         // Its own store is visible to the thread itself.
-        if (is_held_ && (is_ordered_ || touches_any(hit, kNeedWakeOffset, 1))) let_go();
+        if (is_held_ && (is_ordered_ || hit.touches(kNeedWakeOffset, 1))) let_go();
     }
 
     // After it.
     void after(const GuardHit& hit) {
         spin_watch_.saw(hit);
-        if (is_held_ && touches_any(hit, kWritePosOffset, 8) && --looks_left_ <= 0) {
+        if (is_held_ && hit.touches(kWritePosOffset, 8) && --looks_left_ <= 0) {
             witness_ = hit.code.describe();
             if (lookers_.size() == 1) only_looker_ = hit.tid;
             emit_some(stage_, cpu_, 1, 70);
@@ -84,7 +84,7 @@ class StoreBuffer {
         }
         // One event a round: one at every store would never let it sleep.
         const bool is_request = !has_witness() && !is_ordered_ && need_wake_before_ == 0 &&
-                                need_wake() == 1 && touches_any(hit, kNeedWakeOffset, 1);
+                                need_wake() == 1 && hit.touches(kNeedWakeOffset, 1);
         if (is_request) {
             store_ = hit.code.describe();
             put(0);
@@ -120,13 +120,6 @@ class StoreBuffer {
     void let_go() {
         if (is_held_) put(1);
         is_held_ = false;
-    }
-
-    static bool touches_any(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes) {
-        for (const BufferAccess& access : hit.accesses) {
-            if (access.touches(offset, bytes)) return true;
-        }
-        return false;
     }
 
     // False: a full barrier or a system call comes first, or nothing for a long time.

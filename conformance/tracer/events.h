@@ -119,6 +119,14 @@ struct GuardHit {
     std::vector<BufferAccess>
         accesses;  // all memory operands of the instruction that lie in served buffers
     CodePlace code;
+
+    // One of them touches some of these bytes of a buffer's layout.
+    bool touches(uint64_t offset_bytes, uint64_t bytes = 1) const {
+        for (const BufferAccess& access : accesses) {
+            if (access.touches(offset_bytes, bytes)) return true;
+        }
+        return false;
+    }
 };
 
 // The testee made a child process (not a thread). The child is traced, runs on, and is killed at
