@@ -295,6 +295,7 @@ void Player::resize_all(std::uint64_t capacity_bytes, std::uint64_t positions) {
 }
 
 void Player::nudge_retired() {
+    stage_.let_fall_asleep_again();
     const History& history = rings().history();
     for (BufferIndex index = 0; index < history.buffer_count(); ++index) {
         const Buffer& buffer = history.buffer(index);
@@ -305,11 +306,11 @@ void Player::nudge_retired() {
 
 void Player::act(const Move& move, pid_t thread) {
     constexpr std::uint64_t kUsualBytes = 70;
-    const std::uint64_t capacity = stage_.capacity_bytes();
     const auto cpu = static_cast<std::uint32_t>((move.point.cpu + move.further) % scenario_.cpus);
     spin_watch_.look_again();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
+    const std::uint64_t capacity = stage_.capacity_bytes();
     switch (move.action) {
         case Action::nothing:
             return;

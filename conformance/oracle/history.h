@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -275,7 +276,7 @@ class History {
 
     HistoryLog log_;
     std::vector<Lane> lanes_;
-    std::vector<Buffer> buffers_;
+    std::deque<Buffer> buffers_;  // whoever looks at one may keep it while others come
     std::uint64_t operations_ = 0;
     std::uint64_t kept_payload_bytes_ = 0;
 };

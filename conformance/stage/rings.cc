@@ -98,7 +98,9 @@ void Rings::add_buffer(BufferIndex expected) {
 }
 
 void Rings::before_operation(std::uint32_t cpu) {
+    const bool was_reserved = is_reserved(cpu);
     if (before_operation_) before_operation_();
+    if (!was_reserved && is_reserved(cpu)) commit(cpu);
     recorder_->begin(cpu);
 }
 
@@ -156,9 +158,9 @@ void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
 
 void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {
     constexpr std::uint64_t kEvents = 16;  // in the last lap
+    before_operation(cpu);
     const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
     const std::uint64_t laps = bytes / capacity - 1;
-    before_operation(cpu);
     history_.outrun(cpu, laps, events);
     const std::uint64_t all = events == 0 ? 2 * laps : events;
     backend_->outrun(cpu, laps, all);
@@ -185,6 +187,7 @@ bool Rings::is_counted_before(std::uint32_t cpu, std::uint64_t sequence,
 }
 
 void Rings::drop(std::uint32_t cpu) {
+    before_operation(cpu);  // the capacity may change in it
     const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
     if (emit(cpu, make(capacity / 2 + 1)).outcome != EmitOutcome::dropped)
         throw SuiteError("an event over half of the capacity was not dropped");

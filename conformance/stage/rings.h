@@ -50,7 +50,8 @@ class Rings {
     std::uint32_t cpus() const { return history_.cpus(); }
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
 
-    // Called before each operation, so that the stage can read the report first.
+    // Called before each operation, so that the stage can read the report first. It may do other
+    // operations; what it reserves on the CPU of this one is published before this one begins.
     void set_before_operation(std::function<void()> function);
     // Called when a buffer that consumers may attach to has been made, before anybody attaches.
     void set_on_buffer(std::function<void(BufferIndex)> function);

@@ -133,12 +133,15 @@ void Stage::let_fall_asleep(std::uint32_t cpu) {
 }
 
 // Before the producer does anything. In the middle of what comes at an event of the tracer, threads
-// stand still for it.
+// stand still for it. What comes meanwhile may stop them all again.
 void Stage::let_fall_asleep_again() {
+    constexpr int kMostTimes = 16;
     if (!tracer_ || is_in_pump_ || frozen_) return;
-    const std::uint64_t freezes = tracer_->freezes();
-    if (std::exchange(freezes_slept_through_, freezes) == freezes) return;
-    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) let_fall_asleep(cpu);
+    for (int i = 0; i < kMostTimes; ++i) {
+        const std::uint64_t freezes = tracer_->freezes();
+        if (std::exchange(freezes_slept_through_, freezes) == freezes) return;
+        for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) let_fall_asleep(cpu);
+    }
 }
 
 // What a sleeper without a limit cannot owe any more is owed in the report (see
@@ -302,6 +305,7 @@ bool Stage::hardly_runs(pid_t tid) const {
 bool Stage::nudge_retired() {
     bool nudged = false;
     if (!nudging_) return false;
+    let_fall_asleep_again();
     for (const Mapping& mapping : tracer_->mappings()) {
         const std::optional<BufferIndex> index = index_of(mapping.buffer);
         if (!index || !rings_->history().buffer(*index).retired) continue;
