@@ -225,8 +225,9 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
 
 }  // namespace
 
-WalkLimit::WalkLimit(const Stage& stage)
-    : limit_(std::chrono::milliseconds(
+WalkLimit::WalkLimit(Stage& stage)
+    : hurry_(stage),
+      limit_(std::chrono::milliseconds(
           static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
       begin_(std::chrono::steady_clock::now()) {}
 

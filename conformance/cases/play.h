@@ -106,14 +106,15 @@ bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act);
 
 // Ends a walk over all steps of a consumer that takes long for each: one that waits on each CPU in
-// turn. No verdict hangs on it.
+// turn, and is hurried on (Stage::Hurry) while the walk lasts. No verdict hangs on it.
 class WalkLimit {
   public:
-    explicit WalkLimit(const Stage& stage);
+    explicit WalkLimit(Stage& stage);
     // To be asked once for each step.
     bool is_over();
 
   private:
+    Stage::Hurry hurry_;
     std::chrono::steady_clock::duration limit_;
     std::chrono::steady_clock::time_point begin_;
     int steps_ = 0;

@@ -119,6 +119,11 @@ class Stage {
     // which no swap can have come between an attach and the first look at generation, so that
     // nobody needs a nudge, turns that off.
     void set_nudging(bool on) { nudging_ = on; }
+    // While it lives: one thread for several CPUs, which sleeps with a limit on the word of another
+    // CPU than the one that is waited for, is woken without an event, as the producer may (5.1.8.2
+    // step 6), before its limit is over. So a walk of hundreds of steps does not take that time for
+    // each. One that owes an event of the CPU that it sleeps on is left to its limit.
+    class Hurry;
     // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
     // truth.
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
@@ -267,6 +272,8 @@ class Stage {
         bool& flag_;
         bool before_;
     };
+
+    bool wake_who_waits_elsewhere();
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
@@ -456,12 +463,21 @@ class Stage {
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;
+    bool hurries_ = false;
     std::uint64_t freezes_slept_through_ =
         0;  // Tracer::freezes() that the sleepers are known behind
     bool is_in_pump_ = false;
     bool frozen_ = false;
     bool ending_ = false;
     bool may_stay_ = false;  // after the end: a testee that rests is no worse than one that exits
+};
+
+class Stage::Hurry {
+  public:
+    explicit Hurry(Stage& stage) : hurries_(stage.hurries_) {}
+
+  private:
+    Raised hurries_;
 };
 
 }  // namespace kmes::conformance

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <thread>
 
 namespace kmes::conformance {
@@ -106,6 +108,44 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
     const CaseOutcome outcome = run_on_stage(case_, settings_);
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
     EXPECT_EQ(woken, kRounds);
+}
+
+// One thread that always waits at CPU 0, with a limit, and events that come to another CPU.
+class StageHurry : public StageLimits {
+  protected:
+    // How many of its waits were ended by a wake, in so many rounds at least, and until `enough`.
+    std::uint64_t woken_waits(bool hurries, const std::function<bool(std::uint64_t)>& enough) {
+        constexpr int kRounds = 5;
+        std::uint64_t woken = 0;
+        case_.run = [&](Stage& stage) {
+            stage.start();
+            stage.wait_asleep();
+            stage.set_on_wait_end([&](const FutexWaitEnd& end) { woken += end.result == 0; });
+            {
+                std::optional<Stage::Hurry> hurry;
+                if (hurries) hurry.emplace(stage);
+                for (int round = 0; round < kRounds || !enough(woken); ++round) {
+                    stage.rings().emit(3, stage.rings().make(100));
+                    stage.wait_asleep(3);
+                }
+            }
+            stage.set_on_wait_end(nullptr);
+            return stage.finish();
+        };
+        settings_.timeout_scale = 1;
+        settings_.testee = {"conformance/testees/correct/round-robin-first-cpu.program"};
+        const CaseOutcome outcome = run_on_stage(case_, settings_);
+        EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+        return woken;
+    }
+};
+
+TEST_F(StageHurry, OneThatSleepsElsewhereIsWoken) {
+    EXPECT_GT(woken_waits(true, [](std::uint64_t woken) { return woken > 0; }), 0u);
+}
+
+TEST_F(StageHurry, NobodyIsWokenOtherwise) {
+    EXPECT_EQ(woken_waits(false, [](std::uint64_t) { return true; }), 0u);
 }
 
 }  // namespace

@@ -321,12 +321,29 @@ bool Stage::nudge_retired() {
     return nudged;
 }
 
+// True: it was woken.
+bool Stage::wake_who_waits_elsewhere() {
+    if (!is_single_thread() || waiting_.size() != 1) return false;
+    const auto& [tid, wait] = *waiting_.begin();
+    if (wait.wait.limit == TimeLimit::kNone || tracer_->activity(tid) != Activity::kBlocked)
+        return false;
+    for (const FutexWord& word : wait.wait.words) {
+        const std::optional<BufferIndex> index = index_of(word.place.buffer);
+        if (!index || *index != rings_->history().present_buffer(cpu_of(*index)) ||
+            progress_->first_undelivered(cpu_of(*index)) != nullptr)
+            return false;
+    }
+    return rings_->spurious_wake(wait.cpu) > 0;
+}
+
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
     Patience patience(settings_.debug ? limit() : time_to_hang(Quiet::no));
     std::uint64_t hits = guard_hits_;
     std::uint64_t hits_in_vain = 0;
     std::size_t records_seen = parser_.records().size();
+    // Once round all CPUs: one that does not come by then chooses where it sleeps.
+    std::uint32_t hurries_left = hurries_ ? cpus() : 0;
     // A nudge is what the wait itself does.
     const auto deeds = [this] { return rings_->history().operations() - nudges_; };
     std::uint64_t deeds_seen = deeds();
@@ -352,6 +369,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
             attaches_again_.count(rings_->history().buffer_count()) > kAttachesOfAStandstill)
             stop_hung(what, Quiet::attaching);
         if (on_round_ && on_round_(false)) continue;
+        if (hurries_left > 0 && wake_who_waits_elsewhere()) --hurries_left;
         const Quiet quiet = look_for_quiet(true);
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (on_round_ && on_round_(true)) continue;
