@@ -368,7 +368,8 @@ E2
 }
 
 test_failures_count() {
-    echo "words of the test" >"$TEST_TMPDIR/test.log"
+    printf '%s\n' "words of the test" '[ RUN      ] Ring.Wraps' 'a.cc:7: Failure' \
+        'position 9' '[  FAILED  ] Ring.Wraps' >"$TEST_TMPDIR/test.log"
     bazel_says 3 <<E2
 //kmes:good_test                                                         PASSED in 1.3s
 //kmes:bad_test                                                FAILED in 1 out of 2 in 0.1s
@@ -384,6 +385,10 @@ E2
     has "$OUT" 'PASS tsan //kmes:good_test 1.3s'
     has "$OUT" 'FAIL tsan //kmes:bad_test 0.1s'
     has "$OUT" '    words of the test'
+    # What was not as expected comes first.
+    [ "$(grep -A3 -m 1 -F '    Ring.Wraps:' "$OUT" | tr '\n' '|')" = \
+        '    Ring.Wraps:|    a.cc:7: Failure|    position 9|    words of the test|' ] ||
+        fail "what failed is not told before the log"
     has "$OUT" 'FAIL tsan //kmes:slow_test 60.1s'
     like "$OUT" '^FAIL tsan //kmes:flaky_test'
     has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'

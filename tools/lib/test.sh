@@ -219,6 +219,17 @@ show_test_log() {
         on && /^  +\// { sub(/^ +/, ""); print }' "$2" |
         while IFS= read -r path; do
             printf '    --- %s %s\n' "$1" "$path"
-            [ -f "$path" ] && show_log "$path"
+            [ -f "$path" ] || continue
+            show_expectations "$path"
+            show_log "$path"
         done
+}
+
+# show_expectations LOG: of a GoogleTest log, what was not as expected, and in which test; a log is
+# long, and who reads the first lines of it has this.
+show_expectations() {
+    awk '/^\[ RUN / { name = $4 }
+        /: Failure$/ { print name ":"; on = 1 }
+        /^\[/ { on = 0 }
+        on' "$1" | head -n 40 | sed 's/^/    /'
 }
