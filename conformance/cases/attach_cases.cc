@@ -81,6 +81,11 @@ CaseOutcome almost_the_end(Stage& stage) {
          {end + "s", end.substr(0, end.size() - 1), "x" + end, end + std::string(1, '\0'),
           std::string("KMES.CONFORMANCE.END")})
         stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+    for (std::size_t i = 0; i < end.size(); ++i) {
+        std::string type = end;
+        type[i] ^= 1;
+        stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+    }
     // One whose payload goes on where its type breaks off.
     EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
     in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
@@ -175,7 +180,7 @@ void add_attach_cases(std::vector<Case>& cases) {
     cases.push_back({"contract-4/almost-the-end", Level::must, "contract-4",
                      "types that look like the end",
                      "Events whose type begins or ends like kmes.conformance.end, with one byte "
-                     "more or less, or in capitals.",
+                     "more or less or another one, or in capitals.",
                      "They are ordinary events.", almost_the_end});
 }
 

@@ -2307,6 +2307,19 @@ BROKEN = [
 """),
         ],
     ),
+    dict(
+        name = "end-but-for-its-last-byte",
+        wrong = "Compares the end event's type up to the byte before its last.",
+        clause = "contract-4",
+        case = "contract-4/almost-the-end",
+        edits = [
+            ("""
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
+""", """
+    return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 19) != 0;
+"""),
+        ],
+    ),
     # Two consumers on one buffer (--shared).
     dict(
         name = "shares-without-a-limit",
