@@ -4,6 +4,7 @@
 // was for nothing, on CPUs that are not the first, with events and buffers of unusual size.
 #include <cerrno>
 
+#include "conformance/cases/many_files.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -184,6 +185,34 @@ CaseOutcome change_of_twenty(Stage& stage) {
     return stage.finish();
 }
 
+// By then counters of a byte have gone round, and tables that were large enough are full.
+constexpr int kThreeHundred = 300;
+
+CaseOutcome event_after_three_hundred_sleeps(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    for (int i = 0; i < kThreeHundred && !stage.has_ended(0); ++i) {
+        stage.wait_asleep();
+        emit_some(stage, 0, 1, 40);
+    }
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+    return stage.finish();
+}
+
+CaseOutcome three_hundred_changes(Stage& stage) {
+    constexpr rlim_t kFilesOfABuffer = 4;
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    const ManyFiles files(kFilesOfABuffer * kThreeHundred);
+    for (int i = 0; i < kThreeHundred && !stage.has_ended(0); ++i) {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 40);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
 // The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
 CaseOutcome five_mebibytes(Stage& stage) {
     constexpr std::uint64_t kMebibyte = 1 << 20;
@@ -344,6 +373,15 @@ void add_found_sleep_cases(std::vector<Case>& cases) {
     add("5.1.8.3/change-of-twenty", Level::must, "5.1.8.3", "new buffers on 20 sleeping CPUs",
         "All buffers of 20 CPUs are replaced while all sleep; then single events on some of them.",
         kFollows, change_of_twenty);
+    add("5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps", Level::must, "5.1.8.2-2",
+        "an event at every step, after three hundred sleeps",
+        "300 events come on one CPU, one whenever its consumer sleeps; then one before each of its "
+        "accesses to the metadata page in turn.",
+        kDelivers, event_after_three_hundred_sleeps);
+    add("5.1.8.3/three-hundred-changes", Level::must, "5.1.8.3",
+        "three hundred new buffers on one CPU",
+        "The buffer of one CPU is replaced 300 times, with an event behind each.", kFollows,
+        three_hundred_changes);
     add("event-model/five-mebibytes", Level::must, "event-model",
         "an event of 5 MiB, a header of 200,000 bytes",
         "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",

@@ -3,7 +3,6 @@
 // What belongs to a buffer is given back when the buffer is left (5.1.8.3 step 6): files, mappings
 // and memory of the testee, counted over many changes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <iterator>
 #include <map>
 
+#include "conformance/cases/many_files.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -64,26 +64,6 @@ Holdings look_at(Stage& stage) {
     holdings.data_bytes = read_kib(folder + "/status", "VmData:");
     return holdings;
 }
-
-// More files than the default limit allows, for the buffers that the runner keeps. The testee has
-// been started before, and keeps its own limit.
-class ManyFiles {
-  public:
-    explicit ManyFiles(rlim_t needed) {
-        getrlimit(RLIMIT_NOFILE, &before_);
-        rlimit wider = before_;
-        wider.rlim_cur = std::max(before_.rlim_cur, needed);
-        if (wider.rlim_cur > before_.rlim_max || setrlimit(RLIMIT_NOFILE, &wider) != 0)
-            stop_unsupported(fmt::format("the suite needs {} open files; the limit is {}", needed,
-                                         before_.rlim_max));
-    }
-    ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
-    ManyFiles(const ManyFiles&) = delete;
-    ManyFiles& operator=(const ManyFiles&) = delete;
-
-  private:
-    rlimit before_{};
-};
 
 // Grows by more than `least` in each stretch between two looks: something is never given back. One
 // that grows once, or frees late, does not.

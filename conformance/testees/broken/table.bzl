@@ -4514,6 +4514,53 @@ static bool drain(struct consumer* c, uint32_t most) {
 """),
         ],
     ),
+    dict(
+        name = "no-second-look-once-it-is-warm",
+        wrong = "Leaves out the second look when it has slept 200 times.",
+        clause = "5.1.8.2-2",
+        case = "5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps",
+        edits = [
+            ("""
+    size_t used;
+""", """
+    size_t used;
+    unsigned sleeps;
+"""),
+            ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool is_warm = c->sleeps++ >= 200;
+    const bool idle = (is_warm || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "counts-its-buffers-in-a-byte",
+        wrong = "Numbers its buffers in a byte, where 0 stands for none: it stays in the 256th.",
+        clause = "5.1.8.3",
+        case = "5.1.8.3/three-hundred-changes",
+        edits = [
+            ("""
+    size_t used;
+""", """
+    size_t used;
+    uint8_t number;
+"""),
+            ("""
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+    return c->number != 0 && (c->replaced || ACQUIRE(&c->meta->generation) != c->generation);
+"""),
+            ("""
+    c->meta = meta;
+    c->capacity = capacity;
+""", """
+    c->meta = meta;
+    c->number++;
+    c->capacity = capacity;
+"""),
+        ],
+    ),
 ]
 
 # What the searches find, too: a case that explores, or soaks, and some of those above which it
