@@ -320,6 +320,7 @@ void Stage::on(const FutexWaitEnd& event) {
     if (found == waiting_.end()) return;
     const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
     const bool is_interrupted = event.result == -EINTR;
+    interruptions_[event.tid] += is_interrupted;
     if (is_interrupted)
         interrupted_.insert(event.tid);
     else

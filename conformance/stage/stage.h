@@ -119,10 +119,11 @@ class Stage {
     // which no swap can have come between an attach and the first look at generation, so that
     // nobody needs a nudge, turns that off.
     void set_nudging(bool on) { nudging_ = on; }
-    // While it lives: one thread for several CPUs, which sleeps with a limit on the word of another
-    // CPU than the one that is waited for, is woken without an event, as the producer may (5.1.8.2
-    // step 6), before its limit is over. So a walk of hundreds of steps does not take that time for
-    // each. One that owes an event of the CPU that it sleeps on is left to its limit.
+    // While it lives: one thread for several CPUs, which sleeps with a limit, or until a signal of
+    // a timer that it has, on the word of another CPU than the one that is waited for, is woken
+    // without an event, as the producer may (5.1.8.2 step 6), before that is over. So a walk of
+    // hundreds of steps does not take that time for each. One that owes an event of the CPU that it
+    // sleeps on is left to its limit.
     class Hurry;
     // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
     // truth.
@@ -414,11 +415,12 @@ class Stage {
     std::vector<pid_t> last_sleeper_;  // of each CPU
     // When a thread's last wait began that had a limit, or came after an interrupted one.
     std::map<pid_t, TimePoint> last_nap_;
-    std::set<pid_t> refused_last_;  // threads whose last wait was
-    std::set<pid_t> interrupted_;   // whose last wait a signal ended
-    Repeats refused_waits_;         // that found another value in their word; epoch: operations()
-    Repeats attaches_again_;        // epoch: buffers ever made
-    Repeats maps_again_;  // of buffers that it has mapped before; epoch: buffers ever made
+    std::set<pid_t> refused_last_;        // threads whose last wait was
+    std::set<pid_t> interrupted_;         // whose last wait a signal ended
+    std::map<pid_t, int> interruptions_;  // how many waits signals ended
+    Repeats refused_waits_;   // that found another value in their word; epoch: operations()
+    Repeats attaches_again_;  // epoch: buffers ever made
+    Repeats maps_again_;      // of buffers that it has mapped before; epoch: buffers ever made
     // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
     std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;

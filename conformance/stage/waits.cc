@@ -324,9 +324,13 @@ bool Stage::nudge_retired() {
 // True: it was woken.
 bool Stage::wake_who_waits_elsewhere() {
     if (!is_single_thread() || waiting_.size() != 1) return false;
+    constexpr int kHasATimer = 3;
     const auto& [tid, wait] = *waiting_.begin();
-    if (wait.wait.limit == TimeLimit::kNone || tracer_->activity(tid) != Activity::kBlocked)
-        return false;
+    const auto interruptions = interruptions_.find(tid);
+    const bool has_limit =
+        wait.wait.limit != TimeLimit::kNone ||
+        (interruptions != interruptions_.end() && interruptions->second >= kHasATimer);
+    if (!has_limit || tracer_->activity(tid) != Activity::kBlocked) return false;
     for (const FutexWord& word : wait.wait.words) {
         const std::optional<BufferIndex> index = index_of(word.place.buffer);
         if (!index || *index != rings_->history().present_buffer(cpu_of(*index)) ||
