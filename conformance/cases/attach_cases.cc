@@ -2,6 +2,8 @@
 //
 // Attaching, mapping, and the number of CPUs (5.1.1, 5.1.2, 5.1.5; contract 1, 2 and 4).
 #include <cerrno>
+#include <string>
+#include <vector>
 
 #include "conformance/cases/play.h"
 
@@ -75,17 +77,16 @@ CaseOutcome nothing_after_the_end(Stage& stage) {
 
 CaseOutcome almost_the_end(Stage& stage) {
     const std::string end(kEndEventType);
+    std::vector<std::string> types = {end + "s", end.substr(0, end.size() - 1), "x" + end,
+                                      end + std::string(1, '\0'), "KMES.CONFORMANCE.END"};
+    for (std::size_t i = 0; i < end.size(); ++i) {
+        types.push_back(end);
+        types.back()[i] ^= 1;
+    }
     stage.start();
     stage.wait_mapped();
-    for (const std::string& type :
-         {end + "s", end.substr(0, end.size() - 1), "x" + end, end + std::string(1, '\0'),
-          std::string("KMES.CONFORMANCE.END")})
+    for (const std::string& type : types)
         stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
-    for (std::size_t i = 0; i < end.size(); ++i) {
-        std::string type = end;
-        type[i] ^= 1;
-        stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
-    }
     // One whose payload goes on where its type breaks off.
     EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
     in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));

@@ -34,6 +34,22 @@ static _Atomic int ended_cpus;
 """),
 ]
 
+# What sleeps without a second look at write_pos, where that is so (c->sleeps: sleeps before it).
+def leaves_out_the_second_look(condition):
+    return [
+        ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, sleeps;
+"""),
+        ("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool is_blind = %s;
+    const bool idle = (is_blind || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+""" % condition),
+    ]
+
 # What reads the type in the ring, behind the check, where that is so.
 def reads_type_again(condition):
     return [
@@ -2861,19 +2877,7 @@ static atomic_bool has_ended[4096];
         wrong = "Does not look at write_pos again before its first sleep.",
         clause = "E2",
         case = "E2/event-at-every-step-of-a-first-sleep",
-        edits = [
-            ("""
-    uint64_t capacity, generation;
-""", """
-    uint64_t capacity, generation, sleeps;
-"""),
-            ("""
-    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
-""", """
-    const bool is_first = c->sleeps++ == 0;
-    const bool idle = (is_first || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
-"""),
-        ],
+        edits = leaves_out_the_second_look("c->sleeps++ == 0"),
     ),
     dict(
         name = "no-look-at-generation-for-the-last-cpu",
@@ -4519,20 +4523,7 @@ static bool drain(struct consumer* c, uint32_t most) {
         wrong = "Leaves out the second look when it has slept 200 times.",
         clause = "5.1.8.2-2",
         case = "5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps",
-        edits = [
-            ("""
-    size_t used;
-""", """
-    size_t used;
-    unsigned sleeps;
-"""),
-            ("""
-    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
-""", """
-    const bool is_warm = c->sleeps++ >= 200;
-    const bool idle = (is_warm || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
-"""),
-        ],
+        edits = leaves_out_the_second_look("c->sleeps++ >= 200"),
     ),
     dict(
         name = "counts-its-buffers-in-a-byte",
