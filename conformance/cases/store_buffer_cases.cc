@@ -12,7 +12,8 @@
 // first, an event is published right after that load, and only then the store is let go. That is an
 // execution which the machine allows; a consumer that is lost in it sleeps on a published event,
 // and is seen to. One that looks at write_pos several times before it sleeps (5.1.8.2 step 4) is
-// lost if the store is held back until after its last look: each round holds it for one more.
+// lost if the store is held back until after its last look: each round holds it for one more, and
+// the next one begins again with one where a barrier, or a sleep, came before that.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ constexpr int kLooksAtMost = 16;
 // thousands. Beyond this the store is let go: nothing is shown then.
 constexpr int kInstructionsAtMost = 20000;
 // Of all rounds: once the steps of an interpreter have come to this, a round more is worth its time
-// only where the one before has shown that the store can be held for so many looks.
+// only where the one before has shown that the store can be held until write_pos is loaded.
 constexpr int kInstructionsInAll = 20000;
 
 // One testee, one CPU: what became of its stores to need_wake.
@@ -45,6 +46,9 @@ class StoreBuffer {
   public:
     StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu), spin_watch_(stage) {}
 
+    // The next round. One that was woken too early, or that does not do the same in each round, may
+    // have its barrier in one round and not in the next.
+    void hold_for_one_more() { hold_for(has_witness() ? looks_ + 1 : 1); }
     // Holds the next store until write_pos has been loaded `looks` times.
     void hold_for(int looks) {
         looks_ = looks;
@@ -53,8 +57,7 @@ class StoreBuffer {
         lookers_.clear();
         only_looker_ = 0;
     }
-    // Whether another round, which holds the store for one look more, may show what none before it
-    // has.
+    // Whether another round may show what none before it has.
     bool is_worth_a_round() const {
         return has_witness() || (has_held_ && instructions_ < kInstructionsInAll);
     }
@@ -181,7 +184,7 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
         return round < rounds || (buffer.is_worth_a_round() && round < kLooksAtMost);
     };
     for (int round = 0; goes_on(round); ++round) {
-        buffer.hold_for(round + 1);
+        buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.has_ended(cpu)) break;
         guard_for(stage, cpu, buffer);
@@ -262,7 +265,7 @@ void hold_its_stores_after(Stage& stage, Unusual unusual) {
     bool has_blamed = false;
     watch_limited_waits(stage, buffer, has_blamed);
     for (int i = 0; i < 1 || (buffer.is_worth_a_round() && i < kLooksAtMost && !has_blamed); ++i) {
-        buffer.hold_for(i + 1);
+        buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.has_ended(0)) break;
         UnusualRound round(stage, unusual);

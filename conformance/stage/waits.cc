@@ -43,7 +43,7 @@ constexpr milliseconds kLongDoze{2000};
 // A thread whose last wait with a limit began no longer ago comes and goes between such waits.
 constexpr milliseconds kNap{1000};
 // How long a thread that has begun to sleep may take until it does.
-constexpr milliseconds kFallAsleep{100};
+constexpr milliseconds kFallAsleep{1000};
 constexpr unsigned kNudgesOfOneBuffer = 10;
 // Accesses that are stopped at, in one wait, without a record and without a deed of the producer.
 constexpr std::uint64_t kHitsOfAStandstill = 400'000;

@@ -3847,6 +3847,20 @@ static _Thread_local bool was_lapped;
         ],
     ),
     dict(
+        name = "no-fence-at-every-third-sleep",
+        wrong = "Has a full barrier at two sleeps of three.",
+        clause = "E1",
+        case = "E1/full-barrier",
+        edits = [
+            ("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local unsigned sleeps;
+    if (++sleeps % 3 != 0) atomic_thread_fence(memory_order_seq_cst);
+"""),
+        ],
+    ),
+    dict(
         name = "no-fence-after-a-wake",
         wrong = "Has no full barrier at the sleep after one that it was woken from.",
         clause = "E1",
