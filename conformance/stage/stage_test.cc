@@ -114,7 +114,8 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
 class StageHurry : public StageLimits {
   protected:
     // How many of its waits were ended by a wake, in so many rounds at least, and until `enough`.
-    std::uint64_t woken_waits(bool hurries, const std::function<bool(std::uint64_t)>& enough) {
+    std::uint64_t woken_waits(bool hurries, const std::function<bool(std::uint64_t)>& enough,
+                              const std::string& testee = "round-robin-first-cpu") {
         constexpr int kRounds = 5;
         std::uint64_t woken = 0;
         case_.run = [&](Stage& stage) {
@@ -133,7 +134,7 @@ class StageHurry : public StageLimits {
             return stage.finish();
         };
         settings_.timeout_scale = 1;
-        settings_.testee = {"conformance/testees/correct/round-robin-first-cpu.program"};
+        settings_.testee = {"conformance/testees/correct/" + testee + ".program"};
         const CaseOutcome outcome = run_on_stage(case_, settings_);
         EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
         return woken;
@@ -142,6 +143,11 @@ class StageHurry : public StageLimits {
 
 TEST_F(StageHurry, OneThatSleepsElsewhereIsWoken) {
     EXPECT_GT(woken_waits(true, [](std::uint64_t woken) { return woken > 0; }), 0u);
+}
+
+TEST_F(StageHurry, AThreadBesideItDoesNotMatter) {
+    const auto enough = [](std::uint64_t woken) { return woken > 0; };
+    EXPECT_GT(woken_waits(true, enough, "round-robin-with-heartbeat"), 0u);
 }
 
 TEST_F(StageHurry, NobodyIsWokenOtherwise) {

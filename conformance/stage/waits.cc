@@ -323,9 +323,14 @@ bool Stage::nudge_retired() {
 
 // True: it was woken.
 bool Stage::wake_who_waits_elsewhere() {
-    if (!is_single_thread() || waiting_.size() != 1) return false;
+    if (has_forked_ || waiting_.size() != 1) return false;
     constexpr int kHasATimer = 3;
     const auto& [tid, wait] = *waiting_.begin();
+    // Where others sleep as well, they are in the middle of something.
+    const bool is_only_sleeper =
+        std::all_of(last_sleeper_.begin(), last_sleeper_.end(),
+                    [tid = tid](pid_t sleeper) { return sleeper == 0 || sleeper == tid; });
+    if (!is_only_sleeper) return false;
     const auto interruptions = interruptions_.find(tid);
     const bool has_limit =
         wait.wait.limit != TimeLimit::kNone ||
