@@ -93,10 +93,18 @@ std::string wait_reason(const WaitDescription& wait) {
            "need_wake, or the event was passed over";
 }
 
+// Whether it never came to this CPU, or where it left it: behind what it took for the end, say.
+std::string last_delivery_text(const WaitDescription& wait) {
+    if (wait.delivered == 0) return "it has delivered no event of it";
+    return "the last event of it that was delivered is event " + std::to_string(wait.delivered) +
+           " (type " + quote_bytes(wait.delivered_type, 40) + ")";
+}
+
 std::string wait_text(const WaitDescription& wait) {
     const std::string thread = "thread " + std::to_string(wait.thread);
     if (!wait.on_futex) {
-        if (wait.others_wait) return "no thread waits on a buffer of this CPU";
+        if (wait.others_wait)
+            return "no thread waits on a buffer of this CPU; " + last_delivery_text(wait);
         return thread + " is blocked in " + (wait.where.empty() ? "a system call" : wait.where) +
                ", and no thread waits on a buffer";
     }

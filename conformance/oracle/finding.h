@@ -85,9 +85,11 @@ struct WaitDescription {
     bool was_there = false;
     // The thread's wait before this one was refused by the kernel (EAGAIN).
     bool was_refused = false;
-    bool was_seen = false;            // write_pos was read when it was behind the event already
-    bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
-    bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs
+    bool was_seen = false;        // write_pos was read when it was behind the event already
+    bool asked = true;            // need_wake of that buffer is 1 now (5.1.8.2 step 1)
+    bool others_wait = false;     // not on_futex: threads do wait, on the words of other CPUs
+    std::uint64_t delivered = 0;  // the last event of this CPU that was; 0: none
+    std::string delivered_type;
     std::string clause = "contract";  // of what the case stages
 };
 

@@ -66,7 +66,13 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("blocked in nanosleep"));
     wait.others_wait = true;
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "contract-2");
-    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message, HasSubstr("no thread waits on a buffer"));
+    EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message,
+                HasSubstr("no thread waits on a buffer of this CPU; it has delivered no event"));
+    wait.delivered = 7;
+    wait.delivered_type = "kmes.conformance.enD";
+    EXPECT_THAT(lost_wake_up(2, 8, "x", wait).message,
+                HasSubstr("the last event of it that was delivered is event 7 (type "
+                          "\"kmes.conformance.enD\")"));
 }
 
 // What it had a whole round for, it did not sleep through.

@@ -38,6 +38,9 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
     description.was_seen =
         owed && look != write_pos_read_.end() && owed->published_operation <= look->second;
     description.was_there = !owed || owed->published_operation <= round_begun_.at(cpu);
+    description.delivered = progress_->last_sequence(cpu);
+    const kmes::conformance::Event* delivered = rings_->history().find(cpu, description.delivered);
+    if (delivered != nullptr) description.delivered_type = delivered->type;
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
             const std::optional<BufferIndex> index = index_of(word.place.buffer);

@@ -115,6 +115,8 @@ void Recorder::mark_lost(const Finding& finding) {
         std::string why = fmt::format("Event {} is in the buffer from here on", finding.sequence);
         if (slept > publication->step)
             why += ", and the consumer has not taken it when it goes to sleep.";
+        else if (slept == 0)
+            why += ", and the consumer has never slept on a buffer of this CPU.";
         else if (!publication->woken)
             why += ". need_wake is 0, so the sleeping consumer is not woken.";
         else if (*publication->woken == 0)
@@ -126,7 +128,13 @@ void Recorder::mark_lost(const Finding& finding) {
     if (finding.clause == "E1")
         mark(last_of(StepKind::scheduler, cpu, "as a processor may"),
              "No full barrier is behind this store, so a later load may come before it.");
-    if (slept == 0) return;
+    if (slept == 0) {
+        mark(last_where([cpu](const TimelineStep& step) {
+                 return step.kind == StepKind::record && step.cpu == cpu;
+             }),
+             "The last that the consumer has written of this CPU.");
+        return;
+    }
     const bool retired = history().buffer(wait->buffer).retired;
     mark(slept, finding.sequence == 0
                     ? "Here it goes to sleep for ever: nothing will come in this buffer."
