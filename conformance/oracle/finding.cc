@@ -12,8 +12,6 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr std::uint64_t kDataOffset = 4096;
-
 Finding make(FindingCode code, std::string clause, std::string message) {
     Finding finding;
     finding.code = code;
@@ -35,7 +33,9 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 std::string region_text(std::uint64_t mapping_offset) {
-    if (mapping_offset < kDataOffset) return "metadata";
+    for (const Field& field : kMetadataFields) {
+        if (field.holds(mapping_offset)) return std::string(field.name);
+    }
     return "data";
 }
 
@@ -256,11 +256,12 @@ Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint
     const bool is_of_the_producer = mapping_offset >= 64 && mapping_offset < 128;
     const bool is_the_counter = mapping_offset >= kFutexCounterOffset &&
                                 mapping_offset < kFutexCounterOffset + sizeof(std::uint32_t);
+    const std::string size = bytes == 0 ? "" : bytes_text(bytes) + " ";
     Finding finding = make(FindingCode::write_outside,
                            is_of_the_producer ? "5.1.6.2"
                            : is_the_counter   ? "5.1.6.3"
                                               : "contract",
-                           cpu_text(cpu) + "wrote " + bytes_text(bytes) + " at byte " +
+                           cpu_text(cpu) + "wrote " + size + "at byte " +
                                std::to_string(mapping_offset) + " of the mapping (" +
                                region_text(mapping_offset) + ")" + at_instruction(instruction) +
                                "; a consumer may write need_wake (byte 132) and nothing else");

@@ -114,7 +114,8 @@ Finding wrong_exit_status(int exit_status);
 // Killed by a signal that the suite did not send. `where`: instruction or address, may be empty.
 Finding crash(int signal, std::string_view signal_name, std::string_view where);
 
-// A store outside byte 132 (contract). `instruction` may be empty.
+// A store outside byte 132 (contract). `instruction` may be empty; `bytes` 0: only what came of it
+// was seen, and begins here.
 Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
                       std::string_view instruction);
 

@@ -156,6 +156,13 @@ TEST(WriteOutside, NamesTheClauseOfTheField) {
     EXPECT_EQ(write_outside(0, 5000, 4, "").clause, "contract");
 }
 
+TEST(WriteOutside, NamesTheField) {
+    EXPECT_THAT(write_outside(0, 64, 8, "").message,
+                HasSubstr("wrote 8 bytes at byte 64 of the mapping (write_pos)"));
+    EXPECT_THAT(write_outside(0, 130, 0, "").message,
+                HasSubstr("wrote at byte 130 of the mapping (futex_counter)"));
+}
+
 TEST(JudgeStore, AllowsNeedWakeInOneByteOrFour) {
     EXPECT_FALSE(judge_store(0, 132, 1, 0, ""));
     EXPECT_FALSE(judge_store(0, 132, 1, 1, ""));

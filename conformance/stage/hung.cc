@@ -134,6 +134,8 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
                         given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
     stop_if_foreign("it did not go on");
+    // What it wrote where it may not explains the rest: a futex_counter of its own, say.
+    check_pages();
     if (is_stepped() && (quiet == Quiet::spinning || quiet == Quiet::no))
         stop_inconclusive(
             fmt::format("it runs step by step, thousands of times slower than by itself, and has "

@@ -409,7 +409,7 @@ std::optional<Finding> Rings::check_metadata(BufferIndex index) const {
         // Forged positions stand until the producer publishes again.
         if (history_.tolerated(buffer.cpu) && offset >= 64 && offset < 80) continue;
         if (__atomic_load_n(page + offset, __ATOMIC_RELAXED) != right[offset])
-            return write_outside(buffer.cpu, offset, 1, "");
+            return write_outside(buffer.cpu, offset, 0, "");
     }
     std::uint8_t need_wake_bytes[4];
     for (std::uint64_t i = 0; i < 4; ++i)
