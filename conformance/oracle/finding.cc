@@ -100,6 +100,8 @@ std::string last_delivery_text(const WaitDescription& wait) {
            " (type " + quote_bytes(wait.delivered_type, 40) + ")";
 }
 
+}  // namespace
+
 std::string wait_text(const WaitDescription& wait) {
     const std::string thread = "thread " + std::to_string(wait.thread);
     if (!wait.on_futex) {
@@ -123,8 +125,6 @@ std::string wait_text(const WaitDescription& wait) {
     if (wait.is_private) return text;
     return text + wait_reason(wait);
 }
-
-}  // namespace
 
 std::string_view finding_name(FindingCode code) {
     switch (code) {

@@ -93,6 +93,9 @@ struct WaitDescription {
     std::string clause = "contract";  // of what the case stages
 };
 
+// "thread 12 waits on ...; write_pos was not looked at ...": on what, and what is wrong with that.
+std::string wait_text(const WaitDescription& wait);
+
 // 5.1.8.2, E1, E2, E3, E17, E19: asleep although `sequence` is published and not delivered. The
 // clause is picked by what the thread waits on; where it had a whole round for the event, it is
 // that of the case, for it may have overlooked it for any reason.

@@ -155,9 +155,11 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             finding.message += far;
             stop_with(finding);
         }
+        const std::string slept =
+            quiet == Quiet::settling && wait.on_futex ? "; " + wait_text(wait) : "";
         Finding finding = contract_finding(fmt::format(
-            "CPU {}: event {} is published and in the buffer, and is not delivered; {} ({})", cpu,
-            owed->sequence, waited, state));
+            "CPU {}: event {} is published and in the buffer, and is not delivered; {}{} ({})", cpu,
+            owed->sequence, waited, slept, state));
         finding.code = FindingCode::missing_event;
         finding.clause = case_.clause;
         finding.cpu = cpu;
@@ -175,6 +177,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             "it. Let it use the futex calls in the run that is judged");
     if (ending_) stop_with(never_ended(state, waited));
     stop_at_lost_counter();
+    stop_at_unrefused(state, waited);
     if (quiet == Quiet::for_good) stop_at_retired(inspection);
     Finding finding = contract_finding(
         fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
@@ -182,6 +185,24 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
     name_repeats(finding);
     name_forged(finding, inspection);
     stop_with(finding);
+}
+
+// All is delivered, and it goes on with a buffer that it has to refuse.
+void Stage::stop_at_unrefused(const std::string& state, const std::string& waited) const {
+    for (const auto& [index, id] : served_) {
+        const Buffer& buffer = rings_->history().buffer(index);
+        if (!must_refuse(buffer.fault) || buffer.retired || !mapped_.contains(index) ||
+            progress_->ended(buffer.cpu))
+            continue;
+        Finding finding = contract_finding(
+            fmt::format("CPU {}: the buffer must be refused ({}), and no R record says that it "
+                        "was; {} ({})",
+                        buffer.cpu, buffer.fault_detail, waited, state));
+        finding.code = FindingCode::not_refused;
+        finding.clause = clause_by_situation(case_.clause, "5.1.6.1");
+        finding.cpu = buffer.cpu;
+        stop_with(finding);
+    }
 }
 
 // Those of the forged buffers that are still worked on.
