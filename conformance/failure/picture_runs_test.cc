@@ -147,6 +147,55 @@ TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
     failure.expect_to_be_drawn();
 }
 
+TEST(PictureOfARun, AStoreThatMakesItHang) {
+    const Failure failure("5.1.8.2-5/sleeps-and-wakes", "resets-the-counter");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().clause, "5.1.6.3");
+    EXPECT_THAT(failure.finding().message, HasSubstr("(futex_counter)"));
+    std::size_t store = kNotThere;
+    do {
+        store = failure.find(StepKind::access, "sets futex_counter to 0", store + 1);
+        ASSERT_NE(store, kNotThere);
+    } while (!failure.at(store).decisive);
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, ACpuThatWasLeft) {
+    const Failure failure("contract-4/almost-the-end", "end-but-for-its-last-byte");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_THAT(failure.finding().message,
+                HasSubstr("the last event of it that was delivered is event 25 (type "
+                          "\"kmes.conformance.ene\")"));
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, ABufferThatHadToBeRefused) {
+    const Failure failure("5.1.6.1/version-of-the-next-buffer", "checks-the-first-buffer");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_THAT(failure.finding().message, HasSubstr("must be refused (version 2)"));
+    const std::size_t mapping = failure.find(StepKind::map, "maps buffer 1 of CPU 0");
+    ASSERT_NE(mapping, kNotThere);
+    EXPECT_TRUE(failure.at(mapping).decisive);
+    failure.expect_to_be_drawn();
+}
+
+// With a limit: no sleep of it is for ever.
+TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
+    const Failure failure("E3/swap-after-a-timeout", "times-out-to-write-pos-alone");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_THAT(failure.finding().message, HasSubstr("at byte 128 of the retired buffer of CPU 0"));
+    failure.expect_to_be_drawn();
+}
+
+// Of which the first ends the second while that is looked at.
+TEST(PictureOfARun, FaultsOfTwoThreads) {
+    const Failure failure("5.1.6.1/static-fields-that-change", "reads-the-capacity-each-time");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_THAT(failure.finding().message, HasSubstr("SIGSEGV at "));
+    EXPECT_THAT(failure.finding().message, HasSubstr("(copy_relaxed+"));
+    failure.expect_to_be_drawn();
+}
+
 TEST(PictureOfARun, AStoreToWhatBelongsToTheProducer) {
     const Failure failure("5.1.8.1-6/drain", "moves-tail-pos");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;

@@ -88,25 +88,26 @@ std::string wait_reason(const WaitDescription& wait) {
     if (wait.was_seen)
         return "; write_pos was read when it was behind the event: no wake is missing, it was "
                "passed over (or its record is not written)";
-    if (!wait.asked) return "; need_wake is 0: it sleeps, and has not asked to be woken";
+    if (!wait.asked)
+        return "; need_wake is 0 while it sleeps: it has not asked to be woken, or that was taken "
+               "back";
     return "; it came during the last round: write_pos was not looked at behind the store to "
            "need_wake, or the event was passed over";
 }
 
-// Whether it never came to this CPU, or where it left it: behind what it took for the end, say.
-std::string last_delivery_text(const WaitDescription& wait) {
-    if (wait.delivered == 0) return "it has delivered no event of it";
-    return "the last event of it that was delivered is event " + std::to_string(wait.delivered) +
-           " (type " + quote_bytes(wait.delivered_type, 40) + ")";
-}
-
 }  // namespace
+
+std::string last_delivery_text(const LastDelivery& last) {
+    if (last.sequence == 0) return "it has delivered no event of it";
+    return "the last event of it that was delivered is event " + std::to_string(last.sequence) +
+           " (type " + quote_bytes(last.type, 40) + ")";
+}
 
 std::string wait_text(const WaitDescription& wait) {
     const std::string thread = "thread " + std::to_string(wait.thread);
     if (!wait.on_futex) {
         if (wait.others_wait)
-            return "no thread waits on a buffer of this CPU; " + last_delivery_text(wait);
+            return "no thread waits on a buffer of this CPU; " + last_delivery_text(wait.delivered);
         return thread + " is blocked in " + (wait.where.empty() ? "a system call" : wait.where) +
                ", and no thread waits on a buffer";
     }

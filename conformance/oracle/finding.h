@@ -66,6 +66,15 @@ struct Finding {
     std::uint64_t line = 0;      // of the report; 0: none
 };
 
+// The last event of a CPU that was delivered.
+struct LastDelivery {
+    std::uint64_t sequence = 0;  // 0: none was
+    std::string type;
+};
+
+// Whether it never came to this CPU, or where it left it: behind what it took for the end, say.
+std::string last_delivery_text(const LastDelivery& last);
+
 // What a thread that sleeps for ever waits on.
 struct WaitDescription {
     std::int32_t thread = 0;
@@ -85,11 +94,10 @@ struct WaitDescription {
     bool was_there = false;
     // The thread's wait before this one was refused by the kernel (EAGAIN).
     bool was_refused = false;
-    bool was_seen = false;        // write_pos was read when it was behind the event already
-    bool asked = true;            // need_wake of that buffer is 1 now (5.1.8.2 step 1)
-    bool others_wait = false;     // not on_futex: threads do wait, on the words of other CPUs
-    std::uint64_t delivered = 0;  // the last event of this CPU that was; 0: none
-    std::string delivered_type;
+    bool was_seen = false;            // write_pos was read when it was behind the event already
+    bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
+    bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs
+    LastDelivery delivered;           // of this CPU
     std::string clause = "contract";  // of what the case stages
 };
 

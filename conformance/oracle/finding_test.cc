@@ -68,8 +68,7 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     EXPECT_EQ(lost_wake_up(2, 1, "x", wait).clause, "contract-2");
     EXPECT_THAT(lost_wake_up(2, 1, "x", wait).message,
                 HasSubstr("no thread waits on a buffer of this CPU; it has delivered no event"));
-    wait.delivered = 7;
-    wait.delivered_type = "kmes.conformance.enD";
+    wait.delivered = {7, "kmes.conformance.enD"};
     EXPECT_THAT(lost_wake_up(2, 8, "x", wait).message,
                 HasSubstr("the last event of it that was delivered is event 7 (type "
                           "\"kmes.conformance.enD\")"));

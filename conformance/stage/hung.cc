@@ -28,6 +28,12 @@ std::string far_limit_text(const Inspection& inspection, const WaitDescription& 
 
 }  // namespace
 
+LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
+    const std::uint64_t sequence = progress_->last_sequence(cpu);
+    const kmes::conformance::Event* event = rings_->history().find(cpu, sequence);
+    return {sequence, event == nullptr ? std::string() : event->type};
+}
+
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
 WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t cpu,
@@ -38,9 +44,7 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
     description.was_seen =
         owed && look != write_pos_read_.end() && owed->published_operation <= look->second;
     description.was_there = !owed || owed->published_operation <= round_begun_.at(cpu);
-    description.delivered = progress_->last_sequence(cpu);
-    const kmes::conformance::Event* delivered = rings_->history().find(cpu, description.delivered);
-    if (delivered != nullptr) description.delivered_type = delivered->type;
+    description.delivered = last_delivery(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
             const std::optional<BufferIndex> index = index_of(word.place.buffer);

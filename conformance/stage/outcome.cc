@@ -84,10 +84,11 @@ Finding Stage::end_finding(const Ended& ended) const {
                 return contract_finding(fmt::format(
                     "it exited with status {} and never called kmes_attach (system call 1091)",
                     ended.exit_status));
-            return with_reason(
-                ended_too_early(ended.exit_status,
-                                (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing)),
-                ended);
+            Finding finding = ended_too_early(
+                ended.exit_status, (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing));
+            if (ended.exit_status == 0 && missing.size() == 1)
+                finding.message += "; " + last_delivery_text(last_delivery(missing.front()));
+            return with_reason(std::move(finding), ended);
         }
         case EndKind::kNotStarted:
         case EndKind::kNotTraceable:

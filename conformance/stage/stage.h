@@ -354,6 +354,7 @@ class Stage {
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
     std::uint32_t cpu_of(BufferIndex buffer) const;
     std::optional<BufferIndex> index_of(BufferId id) const;
+    LastDelivery last_delivery(std::uint32_t cpu) const;
     WaitDescription describe_wait(const Inspection& inspection, std::uint32_t cpu,
                                   const kmes::conformance::Event* owed) const;
     std::optional<std::uint32_t> value_read_instead(BufferIndex buffer,

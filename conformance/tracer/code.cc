@@ -23,19 +23,25 @@ const CodeText& CodePlace::told() const {
     return details ? details->told() : kNothing;
 }
 
-std::string CodePlace::describe() const {
+std::string CodePlace::where() const {
     const CodeText& words = told();
-    std::string where =
+    std::string text =
         words.module.empty()
             ? fmt::format("{:#x}", instruction_pointer)
             : fmt::format("{}+{:#x}", words.module.substr(words.module.rfind('/') + 1),
                           module_offset);
     if (!words.symbol.empty() && !words.source.empty()) {
-        where += fmt::format(" ({}, {})", words.symbol, words.source);
+        text += fmt::format(" ({}, {})", words.symbol, words.source);
     } else if (!words.symbol.empty() || !words.source.empty()) {
-        where += fmt::format(" ({}{})", words.symbol, words.source);
+        text += fmt::format(" ({}{})", words.symbol, words.source);
     }
-    return fmt::format("`{}` at {}", words.text.empty() ? "?" : words.text, where);
+    return text;
+}
+
+std::string CodePlace::describe() const {
+    const CodeText& words = told();
+    if (words.text.empty() && words.module.empty()) return where() + ", where no code is";
+    return fmt::format("`{}` at {}", words.text.empty() ? "?" : words.text, where());
 }
 
 namespace tracing {

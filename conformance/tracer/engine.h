@@ -18,6 +18,7 @@
 //   patience.cc        limits that count only time that could be used
 //   report_watch.cc    writes to the report  detach.cc       the run let go
 //   places.cc          addresses, instructions and faults, told for people
+//   backtrace.cc       who has called
 //
 // For the files of this folder only.
 
@@ -446,6 +447,8 @@ class Tracer::Engine {
 
     // --- places.cc
     Fault describe_fault(Thread& thread);
+    std::optional<CodePlace> call_in_program(const Thread& thread,
+                                             const user_regs_struct& registers);
 
     bool started_ = false;
     bool executed_ = false;  // the first execve has happened

@@ -169,6 +169,9 @@ struct Fault {
     bool has_address = false;  // SIGSEGV, SIGBUS, SIGILL, SIGFPE from the processor
     uint64_t address = 0;
     CodePlace code_place;
+    // Where that is in a library and the signal ends the process: the innermost call in the file
+    // that the program was started from, if the stack can be unwound to there.
+    std::optional<CodePlace> called_by;
     // If the address lies in a mapping of a served buffer, or (in none that was removed, and)
     // within 1 GiB before or behind one and nearer to it than to any other: which, and how far.
     // distance_bytes is 0 inside, negative before the first byte, positive (1 = the next byte)

@@ -100,6 +100,20 @@ TEST_P(FaultTest, AnAbortIsAnAbort) {
     EXPECT_EQ(ended.signal, SIGABRT);
     ASSERT_TRUE(ended.fault);
     EXPECT_FALSE(ended.fault->has_address);
+    ASSERT_TRUE(ended.fault->called_by);
+    EXPECT_EQ(ended.fault->called_by->told().symbol.rfind("mode_abort+", 0), 0u)
+        << ended.fault->called_by->told().symbol;
+    EXPECT_NE(ended.text.find(", called from testee+"), std::string::npos) << ended.text;
+}
+
+TEST_P(FaultTest, AJumpToNowhereSaysSo) {
+    TestRun run(options_for(GetParam()));
+    run.start("jump-to-zero");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    EXPECT_EQ(ended.signal, SIGSEGV);
+    EXPECT_NE(ended.text.find("by 0x0, where no code is, called from testee+"), std::string::npos)
+        << ended.text;
 }
 
 }  // namespace

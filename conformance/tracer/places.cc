@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/engine.h"
+#include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
 namespace {
@@ -22,6 +24,7 @@ constexpr int64_t kNearBytes = int64_t{1} << 30;
 std::string Fault::describe() const {
     std::string line = fmt::format("SIG{}", sigabbrev_np(signal));
     if (has_address) line += fmt::format(" at address {:#x}", address);
+    if (signal == SIGSEGV && code == SI_KERNEL) line += " at an address that is not canonical";
     if (removed_mapping) {
         line += fmt::format(
             ", in what was the mapping of buffer {} until it was removed, at offset "
@@ -38,7 +41,9 @@ std::string Fault::describe() const {
             ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
             distance_bytes < 0 ? "before" : "behind the last byte of", nearest_mapping->buffer);
     }
-    return line + ", by " + code_place.describe();
+    line += ", by " + code_place.describe();
+    if (called_by) line += ", called from " + called_by->where();
+    return line;
 }
 
 std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
@@ -52,6 +57,35 @@ std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
     return NextInstruction{code->place, instruction.is_full_barrier, instruction.is_system_call};
 }
 
+std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
+                                                         const user_regs_struct& registers) {
+    constexpr size_t kFrames = 32;
+    constexpr uint64_t kOneByte = 1;  // back into the call, which may be the last of its function
+    const auto status = read_status(thread.tid);
+    const int signal_number = thread.signal_info.si_signo;
+    if (!status || (status->caught_signals >> (signal_number - 1) & 1) != 0) return std::nullopt;
+    const std::string program = program_of(thread.tid);
+    const std::vector<MapsEntry> maps = read_maps(thread.tid);
+    const auto is_in_program = [&](uint64_t address) {
+        return std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
+            return entry.executable && entry.path == program &&
+                   address - entry.start < entry.end - entry.start;
+        });
+    };
+    if (is_in_program(registers.rip)) return std::nullopt;
+    std::vector<uint64_t> calls = return_addresses(thread.tid, registers, kFrames);
+    // Of a call to where no code is, no table says how to go on. It has just pushed its place.
+    const bool has_code = std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
+        return entry.executable && registers.rip - entry.start < entry.end - entry.start;
+    });
+    if (!has_code) calls = {read_value<uint64_t>(thread.tid, registers.rsp).value_or(0)};
+    for (const uint64_t address : calls) {
+        if (!is_in_program(address)) continue;
+        return code_at(thread, address - kOneByte)->place;
+    }
+    return std::nullopt;
+}
+
 Fault Tracer::Engine::describe_fault(Thread& thread) {
     Fault fault;
     const siginfo_t& info = thread.signal_info;
@@ -60,6 +94,7 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
     fault.tid = thread.tid;
     if (const auto registers = read_registers(thread.tid)) {
         fault.code_place = code_at(thread, registers->rip)->place;
+        fault.called_by = call_in_program(thread, *registers);
     }
     // A code above 0 comes from the kernel; SI_KERNEL (a non-canonical address) carries none.
     fault.has_address = (fault.signal == SIGSEGV || fault.signal == SIGBUS ||

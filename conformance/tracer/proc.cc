@@ -95,6 +95,13 @@ void for_each_line(std::string_view text, const Function& function) {
     }
 }
 
+// Nothing: there is no such link any more.
+std::string link_text(const std::string& path) {
+    char text[PATH_MAX];
+    const ssize_t length = readlink(path.c_str(), text, sizeof text);
+    return length < 0 ? std::string() : std::string(text, static_cast<size_t>(length));
+}
+
 }  // namespace
 
 std::optional<std::string> read_small_file(const std::string& path) {
@@ -135,11 +142,12 @@ std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd) {
     return FileIdentity{info.st_dev, info.st_ino};
 }
 
+std::string program_of(pid_t tid) {
+    return link_text(proc_path(tid, "exe"));
+}
+
 std::string fd_link(pid_t tid, int fd) {
-    char name[PATH_MAX];
-    const std::string path = proc_path(tid, "fd/") + std::to_string(fd);
-    const ssize_t length = readlink(path.c_str(), name, sizeof name);
-    return length < 0 ? std::string() : std::string(name, static_cast<size_t>(length));
+    return link_text(proc_path(tid, "fd/") + std::to_string(fd));
 }
 
 std::vector<int> list_fds(pid_t tid) {

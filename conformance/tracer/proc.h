@@ -39,6 +39,8 @@ struct MapsEntry {
 // All functions take any live thread of the process; what cannot be read (the thread is gone) comes
 // back empty.
 std::vector<MapsEntry> read_maps(pid_t tid);
+// The file that the process was started from, as its memory map names it.
+std::string program_of(pid_t tid);
 // What /proc says that a descriptor is: a path, `anon_inode:[io_uring]`.
 std::string fd_link(pid_t tid, int fd);
 std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd);

@@ -223,7 +223,9 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     }
     if (signal_number == SIGBUS && is_testee(thread)) report_write_fault(thread);
     if (is_fatal_synchronous(signal_number) && (is_testee(thread) || testee_ == 0)) {
-        last_fault_ = describe_fault(thread);
+        Fault fault = describe_fault(thread);
+        // Of one that another thread's fault ends meanwhile, nothing can be read any more.
+        if (fault.code_place.details || !last_fault_) last_fault_ = std::move(fault);
     }
 }
 

@@ -166,6 +166,8 @@ struct CodePlace {
     const CodeText& told() const;
     // For people: `mov byte ptr [rax], 1` at a.out+0x1234 (main+0x10, consumer.c:120).
     std::string describe() const;
+    // The same without the instruction.
+    std::string where() const;
 
     // Shared by all that stand at the same instruction.
     std::shared_ptr<const tracing::CodeDetails> details;

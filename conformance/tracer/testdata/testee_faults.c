@@ -85,6 +85,13 @@ static int mode_abort(char** argv) {
     abort();
 }
 
+static int mode_jump_to_zero(char** argv) {
+    (void)argv;
+    attach_and_map();
+    int (*volatile nowhere)(void) = NULL;
+    return nowhere();
+}
+
 /* --- guards: a known sequence of accesses */
 
 static int mode_accesses(char** argv) {
@@ -451,6 +458,7 @@ const struct mode kOtherModes[] = {
     {"read-behind", mode_read_behind},
     {"read-after-unmap", mode_read_after_unmap},
     {"abort", mode_abort},
+    {"jump-to-zero", mode_jump_to_zero},
     {"accesses", mode_accesses},
     {"flags", mode_flags},
     {"crowd", mode_crowd},

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// See backtrace.h.
+
+#include "conformance/tracer/backtrace.h"
+
+#include <elfutils/libdwfl.h>
+
+#include <memory>
+
+#include "conformance/tracer/memory.h"
+
+namespace kmes::conformance::tracing {
+namespace {
+
+// One walk over the frames of one thread. libdw hands its address to all that follow.
+struct Walk {
+    pid_t tid = 0;
+    const user_regs_struct* registers = nullptr;
+    size_t most = 0;
+    std::vector<uint64_t> found;
+};
+
+pid_t next_thread(Dwfl*, void* argument, void** thread_argument) {
+    if (*thread_argument != nullptr) return 0;
+    *thread_argument = argument;
+    return static_cast<Walk*>(argument)->tid;
+}
+
+bool get_thread(Dwfl*, pid_t tid, void* argument, void** thread_argument) {
+    *thread_argument = argument;
+    return tid == static_cast<Walk*>(argument)->tid;
+}
+
+bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* argument) {
+    const auto value = read_value<uint64_t>(static_cast<Walk*>(argument)->tid, address);
+    if (value) *result = *value;
+    return value.has_value();
+}
+
+// In the order that DWARF numbers them in; 16 is the return address, here the place itself.
+bool set_registers(Dwfl_Thread* thread, void* argument) {
+    const user_regs_struct& of = *static_cast<Walk*>(argument)->registers;
+    const Dwarf_Word words[] = {of.rax, of.rdx, of.rcx, of.rbx, of.rsi, of.rdi,
+                                of.rbp, of.rsp, of.r8,  of.r9,  of.r10, of.r11,
+                                of.r12, of.r13, of.r14, of.r15, of.rip};
+    return dwfl_thread_state_registers(thread, 0, std::size(words), words);
+}
+
+int take_frame(Dwfl_Frame* frame, void* argument) {
+    Walk& walk = *static_cast<Walk*>(argument);
+    Dwarf_Addr address = 0;
+    bool is_innermost = false;
+    if (!dwfl_frame_pc(frame, &address, &is_innermost)) return DWARF_CB_ABORT;
+    if (address != walk.registers->rip || !walk.found.empty()) walk.found.push_back(address);
+    return walk.found.size() < walk.most ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+// Unwinding needs none, and nothing is to be looked for on a network.
+int find_no_debuginfo(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
+                      GElf_Word, char**) {
+    return -1;
+}
+
+constexpr Dwfl_Callbacks kCallbacks = {
+    .find_elf = dwfl_linux_proc_find_elf,
+    .find_debuginfo = find_no_debuginfo,
+    .section_address = nullptr,
+    .debuginfo_path = nullptr,
+};
+
+constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {
+    .next_thread = next_thread,
+    .get_thread = get_thread,
+    .memory_read = read_word,
+    .set_initial_registers = set_registers,
+    .detach = nullptr,
+    .thread_detach = nullptr,
+};
+
+}  // namespace
+
+std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& registers, size_t most) {
+    Walk walk{tid, &registers, most, {}};
+    const std::unique_ptr<Dwfl, decltype(&dwfl_end)> files(dwfl_begin(&kCallbacks), dwfl_end);
+    if (files == nullptr || dwfl_linux_proc_report(files.get(), tid) != 0 ||
+        dwfl_report_end(files.get(), nullptr, nullptr) != 0 ||
+        !dwfl_attach_state(files.get(), nullptr, tid, &kThreadCallbacks, &walk))
+        return {};
+    dwfl_getthread_frames(files.get(), tid, take_frame, &walk);
+    return std::move(walk.found);
+}
+
+}  // namespace kmes::conformance::tracing
