@@ -34,6 +34,35 @@ LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
     return {sequence, event == nullptr ? std::string() : event->type};
 }
 
+// Of a word that is waited on. False: it is none of this CPU's.
+bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
+                          const kmes::conformance::Event* owed,
+                          WaitDescription& description) const {
+    const std::optional<BufferIndex> index = index_of(word.place.buffer);
+    if (!index) return false;
+    description.others_wait = true;
+    const Buffer& buffer = rings_->history().buffer(*index);
+    if (buffer.cpu != cpu) return false;
+    description.thread = tid;
+    description.on_futex = true;
+    description.was_refused = refused_last_.contains(tid);
+    description.where = "futex";
+    description.cpu = cpu;
+    description.mapping_offset = word.place.offset_bytes;
+    description.expected = word.value_expected;
+    description.present = word.value_there;
+    description.is_private = word.is_private;
+    description.retired_buffer = buffer.retired;
+    description.asked = rings_->need_wake(*index) != 0;
+    description.counted_before =
+        owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
+        rings_->is_counted_before(cpu, owed->sequence, description.expected);
+    description.read_instead = value_read_instead(*index, word.value_expected);
+    // On a retired buffer the round counts in which generation had changed already.
+    if (buffer.retired) description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
+    return true;
+}
+
 // A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
 // first one that is blocked.
 WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t cpu,
@@ -47,30 +76,7 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
     description.delivered = last_delivery(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
-            const std::optional<BufferIndex> index = index_of(word.place.buffer);
-            if (!index) continue;
-            description.others_wait = true;
-            const Buffer& buffer = rings_->history().buffer(*index);
-            if (buffer.cpu != cpu) continue;
-            description.thread = thread.tid;
-            description.on_futex = true;
-            description.was_refused = refused_last_.contains(thread.tid);
-            description.where = "futex";
-            description.cpu = cpu;
-            description.mapping_offset = word.place.offset_bytes;
-            description.expected = word.value_expected;
-            description.present = word.value_there;
-            description.is_private = word.is_private;
-            description.retired_buffer = buffer.retired;
-            description.asked = rings_->need_wake(*index) != 0;
-            description.counted_before =
-                owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
-                rings_->is_counted_before(cpu, owed->sequence, description.expected);
-            description.read_instead = value_read_instead(*index, word.value_expected);
-            // On a retired buffer the round counts in which generation had changed already.
-            if (buffer.retired)
-                description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
-            return description;
+            if (describe_word(word, thread.tid, cpu, owed, description)) return description;
         }
     }
     if (!inspection.threads.empty()) {
@@ -78,6 +84,21 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
         description.where = call_text(inspection.threads.front().call_number);
     }
     return description;
+}
+
+// What one that sleeps with a limit sleeps on again and again: at this moment it may be between two
+// such waits. Nothing: it does not.
+std::string Stage::text_of_timed_waits(const WaitDescription& wait, std::uint32_t cpu,
+                                       const kmes::conformance::Event* owed) const {
+    if (wait.on_futex) return "; " + wait_text(wait);
+    WaitDescription last = wait;
+    for (auto each = wait_log_.rbegin(); each != wait_log_.rend(); ++each) {
+        for (const FutexWord& word : each->words) {
+            if (each->limit != TimeLimit::kNone && describe_word(word, each->tid, cpu, owed, last))
+                return "; " + wait_text(last);
+        }
+    }
+    return "";
 }
 
 // The last value that it read from the futex_counter of a buffer, where it never read `expected`.
@@ -160,7 +181,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
             stop_with(finding);
         }
         const std::string slept =
-            quiet == Quiet::settling && wait.on_futex ? "; " + wait_text(wait) : "";
+            quiet == Quiet::settling ? text_of_timed_waits(wait, cpu, owed) : "";
         Finding finding = contract_finding(fmt::format(
             "CPU {}: event {} is published and in the buffer, and is not delivered; {}{} ({})", cpu,
             owed->sequence, waited, slept, state));

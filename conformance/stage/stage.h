@@ -354,6 +354,10 @@ class Stage {
     const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
     std::uint32_t cpu_of(BufferIndex buffer) const;
     std::optional<BufferIndex> index_of(BufferId id) const;
+    bool describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
+                       const kmes::conformance::Event* owed, WaitDescription& description) const;
+    std::string text_of_timed_waits(const WaitDescription& wait, std::uint32_t cpu,
+                                    const kmes::conformance::Event* owed) const;
     LastDelivery last_delivery(std::uint32_t cpu) const;
     WaitDescription describe_wait(const Inspection& inspection, std::uint32_t cpu,
                                   const kmes::conformance::Event* owed) const;
