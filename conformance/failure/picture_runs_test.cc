@@ -60,6 +60,11 @@ class Failure {
         }
         return kNotThere;
     }
+    std::size_t find_decisive(StepKind kind, const std::string& text, std::size_t from = 0) const {
+        std::size_t found = find(kind, text, from);
+        while (found != kNotThere && !at(found).decisive) found = find(kind, text, found + 1);
+        return found;
+    }
     const TimelineStep& at(std::size_t index) const { return timeline().steps().at(index); }
 
     // Every decisive step is in the picture, marked, and so is the verdict.
@@ -131,11 +136,10 @@ TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().clause, "E1");
     const std::size_t store = failure.find(StepKind::access, "sets need_wake to 1");
-    std::size_t held = store;
-    do {
-        held = failure.find(StepKind::scheduler, "holds the store of need_wake back", held + 1);
-        ASSERT_NE(held, kNotThere);
-    } while (!failure.at(held).decisive);
+    ASSERT_NE(store, kNotThere);
+    const std::size_t held =
+        failure.find_decisive(StepKind::scheduler, "holds the store of need_wake back", store + 1);
+    ASSERT_NE(held, kNotThere);
     EXPECT_THAT(failure.at(held).why, HasSubstr("No full barrier"));
     // The producer sees 0, and nobody says that it wrote it.
     const std::size_t emit = failure.find(StepKind::producer, "need_wake is 0: no wake", held);
@@ -152,11 +156,7 @@ TEST(PictureOfARun, AStoreThatMakesItHang) {
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().clause, "5.1.6.3");
     EXPECT_THAT(failure.finding().message, HasSubstr("(futex_counter)"));
-    std::size_t store = kNotThere;
-    do {
-        store = failure.find(StepKind::access, "sets futex_counter to 0", store + 1);
-        ASSERT_NE(store, kNotThere);
-    } while (!failure.at(store).decisive);
+    EXPECT_NE(failure.find_decisive(StepKind::access, "sets futex_counter to 0"), kNotThere);
     failure.expect_to_be_drawn();
 }
 

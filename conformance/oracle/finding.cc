@@ -97,6 +97,11 @@ std::string wait_reason(const WaitDescription& wait) {
 
 }  // namespace
 
+std::string not_refused_text(std::string_view fault) {
+    return "the buffer must be refused (" + std::string(fault) +
+           "), and no R record says that it was";
+}
+
 std::string last_delivery_text(const LastDelivery& last) {
     if (last.sequence == 0) return "it has delivered no event of it";
     return "the last event of it that was delivered is event " + std::to_string(last.sequence) +

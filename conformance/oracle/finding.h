@@ -72,6 +72,9 @@ struct LastDelivery {
     std::string type;
 };
 
+// Of a buffer whose fault leaves no choice: `fault` says which.
+std::string not_refused_text(std::string_view fault);
+
 // Whether it never came to this CPU, or where it left it: behind what it took for the end, say.
 std::string last_delivery_text(const LastDelivery& last);
 

@@ -287,10 +287,8 @@ void judge_refusals(Context& context, const CpuView& view) {
     const bool must = newest != nullptr && must_refuse(newest->fault);
     if (!must || view.refusal_offset || context.options.cut_short) return;
     context.findings.add(FindingCode::not_refused,
-                         clause_by_situation(context.options.clause, "5.1.6.1"), view.cpu, [&] {
-                             return "the buffer must be refused (" + newest->fault_detail +
-                                    "), and no R record says that it was";
-                         });
+                         clause_by_situation(context.options.clause, "5.1.6.1"), view.cpu,
+                         [&] { return not_refused_text(newest->fault_detail); });
 }
 
 }  // namespace kmes::conformance::internal

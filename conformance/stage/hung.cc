@@ -219,10 +219,9 @@ void Stage::stop_at_unrefused(const std::string& state, const std::string& waite
         if (!must_refuse(buffer.fault) || buffer.retired || !mapped_.contains(index) ||
             progress_->ended(buffer.cpu))
             continue;
-        Finding finding = contract_finding(
-            fmt::format("CPU {}: the buffer must be refused ({}), and no R record says that it "
-                        "was; {} ({})",
-                        buffer.cpu, buffer.fault_detail, waited, state));
+        Finding finding =
+            contract_finding(fmt::format("CPU {}: {}; {} ({})", buffer.cpu,
+                                         not_refused_text(buffer.fault_detail), waited, state));
         finding.code = FindingCode::not_refused;
         finding.clause = clause_by_situation(case_.clause, "5.1.6.1");
         finding.cpu = buffer.cpu;

@@ -65,20 +65,20 @@ std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
     const int signal_number = thread.signal_info.si_signo;
     if (!status || (status->caught_signals >> (signal_number - 1) & 1) != 0) return std::nullopt;
     const std::string program = program_of(thread.tid);
-    const std::vector<MapsEntry> maps = read_maps(thread.tid);
+    ModuleTable modules;
+    modules.entries = read_maps(thread.tid);
     const auto is_in_program = [&](uint64_t address) {
-        return std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
-            return entry.executable && entry.path == program &&
-                   address - entry.start < entry.end - entry.start;
-        });
+        const MapsEntry* entry = modules.find(address);
+        return entry != nullptr && entry->executable && entry->path == program;
     };
     if (is_in_program(registers.rip)) return std::nullopt;
-    std::vector<uint64_t> calls = return_addresses(thread.tid, registers, kFrames);
+    const MapsEntry* place = modules.find(registers.rip);
+    const bool has_code = place != nullptr && place->executable;
     // Of a call to where no code is, no table says how to go on. It has just pushed its place.
-    const bool has_code = std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
-        return entry.executable && registers.rip - entry.start < entry.end - entry.start;
-    });
-    if (!has_code) calls = {read_value<uint64_t>(thread.tid, registers.rsp).value_or(0)};
+    const std::vector<uint64_t> calls =
+        has_code
+            ? return_addresses(thread.tid, registers, kFrames)
+            : std::vector<uint64_t>{read_value<uint64_t>(thread.tid, registers.rsp).value_or(0)};
     for (const uint64_t address : calls) {
         if (!is_in_program(address)) continue;
         return code_at(thread, address - kOneByte)->place;

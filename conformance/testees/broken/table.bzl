@@ -50,6 +50,15 @@ def leaves_out_the_second_look(condition):
 """ % condition),
     ]
 
+# What has its full barrier at those sleeps (sleeps++: of this thread before this one).
+def has_a_fence_at(condition):
+    return [("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    static _Thread_local unsigned sleeps;
+    if (%s) atomic_thread_fence(memory_order_seq_cst);
+""" % condition)]
+
 # What reads the type in the ring, behind the check, where that is so.
 def reads_type_again(condition):
     return [
@@ -2091,28 +2100,14 @@ BROKEN = [
         wrong = "Has a full barrier at its first eight sleeps.",
         clause = "E1",
         case = "E1/full-barrier-later",
-        edits = [
-            ("""
-    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
-""", """
-    static _Thread_local int sleeps;
-    if (sleeps++ < 8) atomic_thread_fence(memory_order_seq_cst);
-"""),
-        ],
+        edits = has_a_fence_at("sleeps++ < 8"),
     ),
     dict(
         name = "first-sleep-has-no-fence",
         wrong = "Has a full barrier from its second sleep on.",
         clause = "E1",
         case = "E1/full-barrier-at-first",
-        edits = [
-            ("""
-    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
-""", """
-    static _Thread_local int sleeps;
-    if (sleeps++ > 0) atomic_thread_fence(memory_order_seq_cst);
-"""),
-        ],
+        edits = has_a_fence_at("sleeps++ > 0"),
     ),
     dict(
         name = "first-sleep-of-a-buffer-has-no-fence",
@@ -3851,14 +3846,7 @@ static _Thread_local bool was_lapped;
         wrong = "Has a full barrier at two sleeps of three.",
         clause = "E1",
         case = "E1/full-barrier",
-        edits = [
-            ("""
-    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
-""", """
-    static _Thread_local unsigned sleeps;
-    if (++sleeps % 3 != 0) atomic_thread_fence(memory_order_seq_cst);
-"""),
-        ],
+        edits = has_a_fence_at("sleeps++ % 3 != 2"),
     ),
     dict(
         name = "no-fence-after-a-wake",
