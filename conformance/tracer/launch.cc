@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Forking and setting up the child. Knows no buffers and no events.
+// Cloning and setting up the child. Knows no buffers and no events.
+//
+// A fork would copy the page tables of the runner for a child that throws them away, and every
+// page that the runner writes to behind it would cost it a fault and the other processors an
+// interrupt: a quarter of the time of an explored run.
 
 #include "conformance/tracer/launch.h"
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,23 +21,42 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
 namespace kmes::conformance::tracing {
+
+// LaunchPlan in what the child may read without a call.
+struct LaunchOrders {
+    int socket;
+    int descriptors[kReportFd + 1];
+    bool fixed_addresses;
+    sock_fprog outer_filter;
+    sock_fprog filter;
+    char* const* candidates;  // this and the next two end with a null pointer
+    char* const* arguments;
+    char* const* environment;
+};
+
 namespace {
 
 constexpr int kLowestFd = 10;
 constexpr int kSetUpFailed = 126;
 constexpr int kSignals = 64;
+constexpr int kPatienceMs = 1000;
 
 // The child's word of what went wrong.
 struct Message {
@@ -41,72 +65,142 @@ struct Message {
     unsigned candidate;
 };
 
-[[noreturn]] void fail(int socket, int error, bool at_exec, unsigned candidate) {
-    const Message message{error, at_exec ? 1 : 0, candidate};
-    // Nobody is left to tell if this write fails.
-    if (write(socket, &message, sizeof message) < 0) _exit(kSetUpFailed);
-    _exit(kSetUpFailed);
+// The child runs in the runner's memory until it executes: in what follows nothing may write to
+// it but to the child's own stack. So no libc (errno is the runner's), and no sanitizer's calls
+// (their books are of the runner's thread).
+#define KMES_IN_SHARED_MEMORY \
+    __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+
+// A system call: its result, or -errno.
+KMES_IN_SHARED_MEMORY long call(long number, long first = 0, long second = 0, long third = 0,
+                                long fourth = 0) {
+    long result = number;
+    register long r10 asm("r10") = fourth;
+    asm volatile("syscall"
+                 : "+a"(result)
+                 : "D"(first), "S"(second), "d"(third), "r"(r10)
+                 : "rcx", "r11", "memory");
+    return result;
 }
 
-bool install_filter(const std::vector<sock_filter>& filter) {
-    sock_fprog program{static_cast<unsigned short>(filter.size()),
-                       const_cast<sock_filter*>(filter.data())};
+KMES_IN_SHARED_MEMORY long address(const void* place) {
+    return reinterpret_cast<long>(place);
+}
+
+KMES_IN_SHARED_MEMORY void fail(int socket, long error, bool at_exec, unsigned candidate) {
+    const Message message{static_cast<int>(-error), at_exec ? 1 : 0, candidate};
+    // Nobody is left to tell if this write fails.
+    call(SYS_write, socket, address(&message), sizeof message);
+    call(SYS_exit_group, kSetUpFailed);
+}
+
+KMES_IN_SHARED_MEMORY long install_filter(const sock_fprog& filter) {
+    if (filter.len == 0) return 0;
     // SPEC_ALLOW: a traced call costs enough without the mitigation that old kernels switch on with
     // seccomp.
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-                   &program) == 0 ||
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+    if (call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+             address(&filter)) == 0)
+        return 0;
+    return call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter));
 }
 
 // Signals as a fresh session would have them, whatever the runner ignores or blocks.
-void reset_signals() {
+KMES_IN_SHARED_MEMORY void reset_signals() {
+    struct {  // as the kernel has it
+        unsigned long handler, flags, restorer, mask;
+    } const fresh{};
     for (int signal_number = 1; signal_number <= kSignals; ++signal_number)
-        signal(signal_number, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+        call(SYS_rt_sigaction, signal_number, address(&fresh), 0, sizeof fresh.mask);
+    call(SYS_rt_sigprocmask, SIG_SETMASK, address(&fresh.mask), 0, sizeof fresh.mask);
 }
 
-bool place_descriptors(const LaunchPlan& plan) {
+KMES_IN_SHARED_MEMORY long place_descriptors(const int (&descriptors)[kReportFd + 1]) {
     // All four are above these numbers, so none can be overwritten before it is used.
-    if (dup2(plan.standard_input, 0) < 0 || dup2(plan.standard_output, 1) < 0 ||
-        dup2(plan.standard_error, 2) < 0 || dup2(plan.report, kReportFd) < 0) {
-        return false;
+    for (int fd = 0; fd <= kReportFd; ++fd) {
+        const long error = call(SYS_dup2, descriptors[fd], fd);
+        if (error < 0) return error;
     }
-    if (syscall(SYS_close_range, kReportFd + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return true;
-    for (int fd = kReportFd + 1; fd < 4096; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return true;
+    if (call(SYS_close_range, kReportFd + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return 0;
+    for (int fd = kReportFd + 1; fd < 4096; ++fd) call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+    return 0;
 }
 
-// Everything between fork and exec. Only calls that are safe after fork in a process with threads.
-[[noreturn]] void run_child(const LaunchPlan& plan, int socket, char* const* arguments,
-                            char* const* environment) {
-    setsid();
+// Everything between clone and exec; returns only where the runner has gone.
+KMES_IN_SHARED_MEMORY void run_child(const LaunchOrders* orders) {
+    const int socket = orders->socket;
+    call(SYS_setsid);
     char go = 0;
-    if (read(socket, &go, 1) != 1) _exit(kSetUpFailed);
-    if (!place_descriptors(plan)) fail(socket, errno, false, 0);
+    if (call(SYS_read, socket, address(&go), 1) != 1) return;
+    long error = place_descriptors(orders->descriptors);
+    if (error < 0) fail(socket, error, false, 0);
     reset_signals();
-    if (plan.fixed_addresses) personality(ADDR_NO_RANDOMIZE);
+    if (orders->fixed_addresses) call(SYS_personality, ADDR_NO_RANDOMIZE);
     const rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    if (!plan.outer_filter.empty() || !plan.filter.empty()) {
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(socket, errno, false, 0);
+    call(SYS_prlimit64, 0, RLIMIT_CORE, address(&no_core));
+    if (orders->outer_filter.len != 0 || orders->filter.len != 0) {
+        error = call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
+        if (error == 0) error = install_filter(orders->outer_filter);
+        if (error == 0) error = install_filter(orders->filter);
+        if (error != 0) fail(socket, error, false, 0);
     }
-    if (!plan.outer_filter.empty() && !install_filter(plan.outer_filter))
-        fail(socket, errno, false, 0);
-    if (!plan.filter.empty() && !install_filter(plan.filter)) fail(socket, errno, false, 0);
-    int error = ENOENT;
+    long outranks = -ENOENT;
     unsigned failed = 0;
-    for (unsigned i = 0; i < plan.candidates.size(); ++i) {
-        execve(plan.candidates[i].c_str(), arguments, environment);
+    for (unsigned i = 0; orders->candidates[i] != nullptr; ++i) {
+        error = call(SYS_execve, address(orders->candidates[i]), address(orders->arguments),
+                     address(orders->environment));
         // As execvp: a file that is there but cannot be executed outranks one that is not there.
-        if (errno != ENOENT && errno != ENOTDIR) {
-            error = errno;
+        if (error != -ENOENT && error != -ENOTDIR) {
+            outranks = error;
             failed = i;
-            if (errno != EACCES) break;
+            if (error != -EACCES) break;
         }
     }
-    fail(socket, error, true, failed);
+    fail(socket, outranks, true, failed);
+}
+
+KMES_IN_SHARED_MEMORY void begin_child(const LaunchOrders* orders) {
+    run_child(orders);
+    call(SYS_exit_group, kSetUpFailed);
+}
+
+// clone(2): a process of its own in the memory of this one, on `stack_top`, whose `shares` becomes
+// 0 when it has left that memory (CLONE_CHILD_CLEARTID: by exec, or by its end). glibc's clone
+// would do, but a sanitizer may take its place. The child's pid, or -errno.
+long clone_child(void* stack_top, std::atomic<int>* shares, const LaunchOrders* orders) {
+    long result = SYS_clone;
+    register std::atomic<int>* r10 asm("r10") = shares;
+    register const LaunchOrders* r12 asm("r12") = orders;
+    register void (*r13)(const LaunchOrders*) asm("r13") = begin_child;
+    asm volatile(
+        "syscall\n\t"
+        "test %%rax, %%rax\n\t"
+        "jnz 1f\n\t"
+        "xor %%ebp, %%ebp\n\t"  // the end of the child's backtrace
+        "mov %%r12, %%rdi\n\t"
+        "call *%%r13\n\t"
+        "ud2\n"
+        "1:"
+        : "+a"(result)
+        : "D"(CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD), "S"(stack_top), "d"(0L), "r"(r10),
+          "r"(r12), "r"(r13)
+        : "rcx", "r11", "memory", "cc");
+    return result;
+}
+
+// With every signal blocked: one that the child took before it has reset them would run the
+// runner's handler, in the runner's memory.
+long clone_unheard(void* stack_top, std::atomic<int>* shares, const LaunchOrders* orders) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const long child = clone_child(stack_top, shares, orders);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return child;
+}
+
+sock_fprog program_of(const std::vector<sock_filter>& filter) {
+    return {static_cast<unsigned short>(filter.size()), const_cast<sock_filter*>(filter.data())};
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -154,7 +248,17 @@ std::vector<std::string> executable_candidates(const std::string& name,
     return candidates;
 }
 
-Launch::Launch(const LaunchPlan& plan) {
+// What the child needs where it runs in the runner's memory; stays until it has left it.
+struct Launch::Shared {
+    LaunchOrders orders{};
+    std::vector<char*> arguments;
+    std::vector<char*> environment;
+    std::vector<char*> candidates;
+    std::atomic<int> is_in_use{0};
+    alignas(16) std::array<std::byte, 16 << 10> stack;
+};
+
+Launch::Launch(const LaunchPlan& plan) : shared_(std::make_unique<Shared>()) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         throw std::system_error(errno, std::generic_category(), "socketpair for a testee");
@@ -163,20 +267,45 @@ Launch::Launch(const LaunchPlan& plan) {
     const int dup_error = errno;
     close(ends[1]);
     socket_ = ends[0];
-    const std::vector<char*> arguments = pointers(plan.arguments);
-    const std::vector<char*> environment = pointers(plan.environment);
-    pid_ = child_end < 0 ? -1 : fork();
-    if (pid_ == 0) run_child(plan, child_end, arguments.data(), environment.data());
-    const int error = child_end < 0 ? dup_error : errno;
-    if (child_end >= 0) close(child_end);
-    if (pid_ < 0) {
-        close(socket_);
-        throw std::system_error(error, std::generic_category(), "fork for a testee");
+    shared_->arguments = pointers(plan.arguments);
+    shared_->environment = pointers(plan.environment);
+    shared_->candidates = pointers(plan.candidates);
+    shared_->orders = {
+        child_end,
+        {plan.standard_input, plan.standard_output, plan.standard_error, plan.report},
+        plan.fixed_addresses,
+        program_of(plan.outer_filter),
+        program_of(plan.filter),
+        shared_->candidates.data(),
+        shared_->arguments.data(),
+        shared_->environment.data()};
+    long child = -dup_error;
+    if (child_end >= 0) {
+        shared_->is_in_use = 1;
+        child = clone_unheard(shared_->stack.data() + shared_->stack.size(), &shared_->is_in_use,
+                              &shared_->orders);
+        close(child_end);
     }
+    if (child < 0) {
+        shared_->is_in_use = 0;
+        close(socket_);
+        throw std::system_error(static_cast<int>(-child), std::generic_category(),
+                                "clone for a testee");
+    }
+    pid_ = static_cast<pid_t>(child);
 }
 
 Launch::~Launch() {
     close(socket_);
+    // A child that waits for let_go ends now; one that was killed or has executed has gone. For
+    // any other (held by somebody else's ptrace, say) its stack is left to it.
+    for (int i = 0; shared_->is_in_use != 0; ++i) {
+        if (i == kPatienceMs) {
+            static_cast<void>(shared_.release());
+            return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 void Launch::let_go() {

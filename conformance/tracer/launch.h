@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The birth of a testee's process: a forked child that waits to be seized, sets itself up and
+// The birth of a testee's process: a cloned child that waits to be seized, sets itself up and
 // executes the program. Also the probes of what this machine permits. Knows no buffers and no
 // events.
 
@@ -10,13 +10,15 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kmes::conformance::tracing {
 
-// All that the child needs, made before the fork: between fork and exec nothing may allocate.
+// All that the child needs, made before it: between clone and exec nothing may allocate. The plan
+// must outlive the Launch.
 struct LaunchPlan {
     std::vector<std::string> arguments;
     std::vector<std::string> candidates;   // the files to try, in order (PATH)
@@ -41,11 +43,13 @@ std::vector<std::string> executable_candidates(const std::string& name,
 // The runner's environment with `changes` and KMES_REPORT_FD.
 std::vector<std::string> testee_environment(const std::vector<std::string>& changes);
 
-// A forked child that has not begun: it waits until let_go().
+// A child that has not begun: it waits until let_go(). Until it executes it shares the runner's
+// memory (CLONE_VM).
 class Launch {
   public:
     // Throws std::system_error if there is no descriptor or no process to be had.
     explicit Launch(const LaunchPlan& plan);
+    // The child must have executed or been killed, or not been let go.
     ~Launch();
     Launch(const Launch&) = delete;
     Launch& operator=(const Launch&) = delete;
@@ -63,8 +67,11 @@ class Launch {
     Failure failure();
 
   private:
+    struct Shared;
+
     pid_t pid_ = -1;
     int socket_ = -1;
+    std::unique_ptr<Shared> shared_;
 };
 
 // One line that says why `file` cannot be executed: `error` from execve.
