@@ -426,6 +426,7 @@ bool Stage::all_mapped() const {
 void Stage::wait_mapped() {
     wait_while([this] { return !all_mapped(); }, [] { return true; },
                "every buffer to be mapped or refused");
+    tracer_->go_apart();
 }
 
 bool Stage::wait_mapped_or_exit() {
@@ -434,6 +435,7 @@ bool Stage::wait_mapped_or_exit() {
     };
     wait_while([&] { return !all_mapped() && !gave_up(); }, [] { return true; },
                "every buffer to be mapped or refused");
+    tracer_->go_apart();
     return !gave_up();
 }
 

@@ -17,6 +17,7 @@ bool Tracer::Engine::detach(TimePoint deadline) {
     for (size_t i = 0; i < mappings_.size(); ++i) release_guards(i);
     if (!freeze_all(deadline)) return false;
     const pid_t pid = testee_;
+    let_apart();
     // Pending before they are let go: none of them executes an instruction more.
     if (kill(pid, SIGSTOP) != 0) return false;
     for (auto& [tid, thread] : threads_) {

@@ -123,6 +123,7 @@ Tracer::Engine::Engine(TracerOptions options)
 
 Tracer::Engine::~Engine() {
     kill_all();
+    let_apart();
     for (const ServedFile& file : files_) {
         close(file.metadata_fd);
         if (file.data_fd >= 0) close(file.data_fd);
@@ -271,6 +272,7 @@ Thread& Tracer::Engine::record(const Received& received) {
     Thread& thread = threads_[received.tid];
     if (!is_known) {
         thread.tid = received.tid;
+        let_newborn_apart(received.tid);
         const auto status = read_status(received.tid);
         thread.process = status && status->process != 0 ? status->process : received.tid;
         if (processes_.count(thread.process) == 0) {
@@ -382,6 +384,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     if (!started_) throw std::logic_error("Tracer::wait: start() comes first");
     resume_ready();
     for (;;) {
+        part_if_idle();
         if (!events_.empty()) {
             auto [tid, event] = std::move(events_.front());
             events_.pop_front();

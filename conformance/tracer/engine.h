@@ -15,6 +15,7 @@
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
 //   freeze.cc          stop and go of all threads            inspect.cc  what threads do
+//   together.cc        testee and runner on one processor while they take turns
 //   patience.cc        limits that count only time that could be used
 //   report_watch.cc    writes to the report  detach.cc       the run let go
 //   places.cc          addresses, instructions and faults, told for people
@@ -231,6 +232,7 @@ class Tracer::Engine {
     Activity activity(pid_t tid);
     std::vector<Mapping> mappings();
     std::vector<std::pair<int, BufferId>> open_fds();
+    void go_apart();
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
     bool let_reads_pass(MappingId mapping, bool pass);
@@ -376,6 +378,12 @@ class Tracer::Engine {
     bool report_write_fault(Thread& thread);
     void open_inherited_guards(Thread& thread);
 
+    // --- together.cc
+    void bring_together();
+    void let_apart();
+    void let_newborn_apart(pid_t tid);
+    void part_if_idle();
+
     // --- look.cc
     uint8_t* view_of(BufferId buffer);
     uint8_t* view_at(const LiveMapping& live, uint64_t address, uint64_t size_bytes);
@@ -474,6 +482,11 @@ class Tracer::Engine {
     CodeTable code_;  // of the testee
     DeadlineTimer timer_;
     std::optional<cpu_set_t> old_processors_;
+    bool are_together_ = false;  // testee and Tracer, on one processor
+    cpu_set_t together_ = {};    // that one, or the last; empty: there was none yet
+    cpu_set_t all_processors_ = {};
+    std::vector<pid_t> not_moved_;
+    TimePoint together_until_ = {};  // longer while pages are guarded
     pid_t last_event_thread_ = 0;
     bool limit_sent_[3] = {};
     TimePoint next_output_check_ = {};

@@ -77,6 +77,7 @@ void Tracer::Engine::note_new_thread(const Thread& parent) {
     Thread& record = threads_[child];
     record.tid = child;
     record.process = status->process;
+    let_newborn_apart(child);
 }
 
 // After a freeze that failed: those that it stopped go on at once, as nothing has been given to the

@@ -166,6 +166,7 @@ bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t off
         }
     }
     live.guards.emplace_back(offset, length);
+    bring_together();
     return true;
 }
 
@@ -188,17 +189,17 @@ bool Tracer::Engine::release_guards(MappingId id) {
     live.reads_pass = false;
     if (live.guards.empty()) return true;
     return with_frozen_testee([&](Thread& thread) {
-        if (stepping_ == Stepping::kSingleStep) {
-            live.guards.clear();
-            return true;
-        }
-        note_pending_guard_faults();
-        Injection injection(*this, thread);
-        bool all = injection.usable();
-        for (const auto& [offset, length] : live.guards) {
-            all = protect(injection, live, offset, length, false) && all;
+        bool all = true;
+        if (stepping_ != Stepping::kSingleStep) {
+            note_pending_guard_faults();
+            Injection injection(*this, thread);
+            all = injection.usable();
+            for (const auto& [offset, length] : live.guards) {
+                all = protect(injection, live, offset, length, false) && all;
+            }
         }
         if (all) live.guards.clear();
+        go_apart();
         return all;
     });
 }

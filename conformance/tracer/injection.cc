@@ -79,6 +79,7 @@ Injection::Injection(Tracer::Engine& engine, Thread& thread)
     if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
     const uint64_t blocked = all_but_faults();
     usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
+    engine.bring_together();
 }
 
 Injection::~Injection() {

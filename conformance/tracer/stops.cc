@@ -247,6 +247,7 @@ void Tracer::Engine::handle_child(Thread& thread) {
         Thread& record = threads_[child];
         record.tid = child;
         record.process = status->process;
+        let_newborn_apart(child);
         const bool is_new = processes_.count(status->process) == 0;
         Process& process = process_of(record);
         if (is_new) process.is_new_fork_of_testee = is_testee(thread);

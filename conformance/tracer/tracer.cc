@@ -72,6 +72,10 @@ std::vector<Mapping> Tracer::mappings() {
 std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
     return engine_->open_fds();
 }
+void Tracer::go_apart() {
+    engine_->go_apart();
+}
+
 bool Tracer::guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count) {
     return engine_->guard_pages(mapping, first_page, page_count);
 }

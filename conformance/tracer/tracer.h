@@ -276,6 +276,10 @@ class Tracer {
     // again. All threads are stopped for it. False: it stops reads as before (other ways of
     // stepping than guard pages, a mapping that is gone).
     bool let_reads_pass(MappingId mapping, bool pass);
+    // The testee shares a processor with the caller's thread while pages are guarded, and for a
+    // moment when it has mapped something (until it waits, or does nothing of the kind for 2 ms).
+    // This ends such a moment: what follows shall run beside the caller.
+    void go_apart();
     // Asked at each guarded access before it happens, inside wait(), instead of an event. It may
     // use the tracer (step_guarded, inspect, guards), but not wait() or kill_all(). What it throws
     // comes out of wait(); the thread then still stands before the access, and the handler is asked

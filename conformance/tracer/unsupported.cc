@@ -64,6 +64,8 @@ std::vector<Mapping> Tracer::mappings() {
 std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
     return {};
 }
+void Tracer::go_apart() {}
+
 bool Tracer::guard_pages(MappingId, uint64_t, uint64_t) {
     return false;
 }
