@@ -103,10 +103,9 @@ void Stage::stop_ended() {
         throw SuiteError(ended_->text);
     if (ended_->kind == EndKind::kKilled && ended_->signal == SIGSYS)
         stop_inconclusive(
-            "a seccomp filter of the testee's own killed it; the suite serves kmes_attach by "
-            "openat "
-            "and mmap in its stead, which that filter has to let through (with mprotect, munmap, "
-            "close and getpid)");
+            "a seccomp filter of the testee's own killed it: for a call of its own, or for one of "
+            "those by which the suite serves kmes_attach and mmap in its stead, which that filter "
+            "has to let through (openat, fcntl, mmap, mprotect, munmap, close)");
     if (ended_->sanitizer_needs_ptrace)
         stop_inconclusive(
             "the testee was built with a sanitizer that needs ptrace for itself; run it with "

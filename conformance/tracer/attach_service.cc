@@ -62,9 +62,11 @@ int64_t Tracer::Engine::open_runner_fd(Injection& injection, Thread& thread, int
 // openat in the testee. `is_ours`: the descriptor is closed again before the testee goes on.
 int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const std::string& path,
                                   int flags, bool is_ours) {
-    if (!ensure_scratch(injection, thread)) return -ENOMEM;
+    if (!ensure_scratch(injection, thread)) return injection.usable() ? -ENOMEM : -ESRCH;
     const uint64_t scratch = process_of(thread).scratch;
-    if (!write_memory(thread.tid, scratch, path.c_str(), path.size() + 1)) return -EFAULT;
+    // (Another thread may have ended the process.)
+    if (!write_memory(thread.tid, scratch, path.c_str(), path.size() + 1))
+        return errno == ESRCH || !injection.usable() ? -ESRCH : -EFAULT;
     const auto at_current = static_cast<uint64_t>(static_cast<int64_t>(AT_FDCWD));
     const auto open_flags = static_cast<uint64_t>(flags | O_CLOEXEC);
     const int64_t fd = injection.call(SYS_openat, at_current, scratch, open_flags, 0);
@@ -127,8 +129,11 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     const uint64_t count_at = registers.rsi;
     const uint64_t capacity_at = registers.rdx;
     Injection injection(*this, thread);
-    // To the exit of a call without effect: from there every answer is given in the same way.
-    if (injection.call(SYS_getpid) < 0) return;
+    // To the exit of a call without effect: from there every answer is given in the same way. The
+    // call itself does, with nowhere to write to, whatever a kernel says of it: a filter of the
+    // testee's own lets it pass, and may refuse any other.
+    injection.call(call_number_of(registers));
+    if (!injection.usable()) return;
     if (is_foreign) {
         injection.finish_call(-EPERM);
         push(thread, ForeignAttach{thread.process});

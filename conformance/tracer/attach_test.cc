@@ -203,6 +203,46 @@ TEST_P(AttachTest, ServesAnInterpreter) {
     EXPECT_EQ(run.tracer.standard_output(), "attached 2, byte 42, word 1\n");
 }
 
+// Its own filter, which comes behind a first attach, lets a second one pass and refuses what the
+// tracer would do for it: that is told, once, and the run goes on.
+TEST_P(AttachTest, AFilterThatRefusesAllElseIsTold) {
+    TestRun run(options_for(GetParam()));
+    run.start("own-filter");
+    std::vector<TracerTrouble> troubles;
+    const TimePoint deadline = limit();
+    std::optional<Ended> ended;
+    while (!ended && Clock::now() < deadline) {
+        const TracerEvent event = run.tracer.wait(deadline);
+        if (const auto* trouble = std::get_if<TracerTrouble>(&event)) troubles.push_back(*trouble);
+        if (const auto* last = std::get_if<Ended>(&event)) ended = *last;
+    }
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->exit_status, EPERM) << ended->text;
+    ASSERT_EQ(troubles.size(), 1u);
+    EXPECT_EQ(troubles[0].reason, TracerTrouble::Reason::its_rights) << troubles[0].what;
+}
+
+// Another thread ends the process in the middle of an attach: the status is that of the process.
+TEST_P(AttachTest, AnEndInTheMiddleIsTold) {
+    for (int i = 0; i < 100; ++i) {
+        TestRun run(options_for(GetParam()));
+        run.start("end-in-attach");
+        const TimePoint deadline = limit();
+        for (;;) {
+            const TracerEvent event = run.tracer.wait(deadline);
+            ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
+            if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+                EXPECT_EQ(trouble->reason, TracerTrouble::Reason::none_known) << trouble->what;
+            }
+            if (const auto* ended = std::get_if<Ended>(&event)) {
+                ASSERT_EQ(ended->kind, EndKind::kExited) << ended->text;
+                ASSERT_EQ(ended->exit_status, 78) << ended->text;
+                break;
+            }
+        }
+    }
+}
+
 // An outer filter answers 1091 with ENOSYS and outranks ours: the automatic way sees that.
 TEST(OuterFilter, IsFoundOutAndWorkedBelow) {
     TracerOptions options;

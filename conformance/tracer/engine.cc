@@ -307,9 +307,16 @@ void Tracer::Engine::put_off(Thread& thread, int status) {
     backlog_.push_back({thread.tid, status});
 }
 
+// Of its stops; its end is kept.
 bool Tracer::Engine::drop_from_backlog(pid_t tid) {
-    if (Thread* thread = find(tid)) thread->in_backlog = false;
-    return std::erase_if(backlog_, [&](const Received& entry) { return entry.tid == tid; }) != 0;
+    const bool dropped = std::erase_if(backlog_, [&](const Received& entry) {
+                             return entry.tid == tid && WIFSTOPPED(entry.status);
+                         }) != 0;
+    if (Thread* thread = find(tid)) {
+        thread->in_backlog = std::any_of(backlog_.begin(), backlog_.end(),
+                                         [&](const Received& entry) { return entry.tid == tid; });
+    }
+    return dropped;
 }
 
 bool Tracer::Engine::handle_backlog() {
@@ -359,6 +366,7 @@ void Tracer::Engine::resume(Thread& thread) {
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
     thread.is_in_group_stop = request == PTRACE_LISTEN;
     thread.is_stepping = request == PTRACE_SINGLESTEP;
+    if (thread.is_stepping) lift_trap(thread);
     if (thread.is_stepping) thread.was_stepped = true;
     if (thread.shows_trap_flag && !thread.is_stepping) clear_trap_flag(thread);
     const int signal_number = thread.deliver_signal;

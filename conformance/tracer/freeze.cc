@@ -49,7 +49,8 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
             handle(received->tid, received->status);
             continue;
         }
-        if (thread.received == StopKind::kInterrupt) continue;  // asked for; nothing to tell
+        // Asked for; nothing to tell, but of one that has just been born.
+        if (thread.received == StopKind::kInterrupt && !thread.is_new) continue;
         if (thread.received == StopKind::kKernelEvent) note_new_thread(thread);
         put_off(thread, received->status);
     }

@@ -247,6 +247,35 @@ TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
     EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
 }
 
+// Threads that read guarded pages block all signals, as one that has a handler of SIGSEGV for
+// memory of its own, and asks for the handler, does not: neither mask nor handler is touched.
+TEST_P(GuardTest, BlockedSignalsStayBlockedAndTheHandlerStays) {
+    TestRun run(options_for(GetParam()));
+    run.start("blocked-signals");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    uint64_t hits = 0;
+    run.tracer.set_guard_handler([&](const GuardHit&) {
+        ++hits;
+        return GuardAnswer::kStep;
+    });
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        const uint64_t before = hits;
+        const TimePoint deadline = limit();
+        while (hits < before + 100 && Clock::now() < deadline) {
+            const TracerEvent event = run.tracer.wait(Clock::now() + std::chrono::milliseconds(2));
+            ASSERT_FALSE(std::holds_alternative<Ended>(event))
+                << std::get<Ended>(event).text << run.tracer.standard_error();
+        }
+        EXPECT_GE(hits, before + 100);
+        ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    }
+    *run.buffers[0]->word() = 1;  // the end
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.standard_error();
+}
+
 // Pointers into guarded pages in system calls work as without guards, and do not count as accesses
 // of the program.
 TEST_P(GuardTest, SystemCallsReachGuardedPages) {

@@ -131,7 +131,10 @@ bool Injection::run_to_exit(int64_t* result) {
         // come from a kill(): it is handled afterwards, but for a guard's, whose access is simply
         // done again.
         siginfo_t info{};
-        if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) == 0 && !engine_.is_at_guard(info)) {
+        if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) != 0) continue;
+        if (engine_.is_at_guard(info)) {
+            engine_.note_lost_handler(thread_);
+        } else {
             thread_.signal_info = info;
             thread_.deliver_signal = signal_number;
             thread_.signal_is_new = true;

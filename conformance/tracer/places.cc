@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -16,8 +17,8 @@
 namespace kmes::conformance {
 namespace {
 
-// Farther away than this an address has nothing to do with the mapping.
-constexpr int64_t kNearBytes = int64_t{1} << 30;
+// Farther away than this, or than the mapping is long, an address has nothing to do with it.
+constexpr int64_t kNearBytes = int64_t{1} << 20;
 
 }  // namespace
 
@@ -110,7 +111,7 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
         fault.removed_mapping = removed->mapping;
         return fault;
     }
-    int64_t best = kNearBytes;
+    int64_t best = std::numeric_limits<int64_t>::max();
     for (const LiveMapping& live : mappings_) {
         if (!live.live) continue;
         const auto before = static_cast<int64_t>(live.mapping.address - fault.address);
@@ -118,7 +119,8 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
             static_cast<int64_t>(fault.address - live.mapping.address - live.mapping.length_bytes) +
             1;
         const int64_t distance = before > 0 ? -before : std::max<int64_t>(behind, 0);
-        if (std::abs(distance) >= best) continue;
+        const auto near = std::max(kNearBytes, static_cast<int64_t>(live.mapping.length_bytes));
+        if (std::abs(distance) >= std::min(best, near)) continue;
         best = std::abs(distance);
         fault.nearest_mapping = live.mapping;
         fault.distance_bytes = distance;

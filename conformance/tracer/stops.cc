@@ -52,6 +52,7 @@ bool is_own_step(const Thread& thread) {
 }  // namespace
 
 void Tracer::Engine::classify(Thread& thread) {
+    lower_trap(thread);
     const int signal_number = WSTOPSIG(thread.status);
     StopKind kind = StopKind::kSignal;
     switch (thread.status >> 16) {
@@ -82,6 +83,7 @@ void Tracer::Engine::classify(Thread& thread) {
         if (is_testee(thread) && signal_number == SIGSEGV) {
             thread.is_guard_fault =
                 is_at_guard(thread.signal_info) || std::exchange(thread.late_guard_fault, false);
+            if (thread.is_guard_fault) put_back_mask(thread);
         }
     }
     thread.received = thread.now = kind;
@@ -119,7 +121,12 @@ void Tracer::Engine::handle(pid_t tid, int status) {
         case StopKind::kNone:
             break;
     }
-    if (may_run(*thread)) resume(*thread);
+    thread = find(tid);
+    if (thread == nullptr || !may_run(*thread)) return;
+    if (needs_fault_handler(*thread))
+        go_on_alone(*thread);
+    else
+        resume(*thread);
 }
 
 void Tracer::Engine::handle_entry(Thread& thread) {
@@ -168,10 +175,13 @@ void Tracer::Engine::handle_entry(Thread& thread) {
                                            "which the suite does not follow",
                                    .reason = TracerTrouble::Reason::not_followed});
             note_unmap(arguments[0], arguments[1]);
+            if (!any_guards()) put_back_fault_handler(thread);
         }
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
     }
-    if (is_testee(thread) && any_guards()) redirect_arguments(thread, *registers);
+    if (!is_testee(thread) || !any_guards()) return;
+    redirect_arguments(thread, *registers);
+    note_signal_call(thread, number, arguments);
 }
 
 void Tracer::Engine::handle_exit(Thread& thread) {
@@ -182,6 +192,7 @@ void Tracer::Engine::handle_exit(Thread& thread) {
             write_registers(thread.tid, *registers);
         }
     }
+    note_signal_call_done(thread);
     if (!thread.wait) return;
     if (!thread.wait->interrupted) {
         if (is_restart_code(thread.call_result)) {
@@ -235,6 +246,11 @@ void Tracer::Engine::first_stop(Thread& thread) {
         process.is_new_fork_of_testee = false;
         open_inherited_guards(thread);
     }
+    if (thread.is_new && is_testee(thread) && any_guards()) {
+        note_mask(thread);
+        know_fault_handler(thread);
+    }
+    thread.is_new = false;
 }
 
 void Tracer::Engine::handle_child(Thread& thread) {

@@ -439,6 +439,13 @@ CORRECT = [
         ["contract-1"],
         ["WITH_HANDLERS"],
     ),
+    _c(
+        "with-lazy-memory",
+        "Blocks all signals in the threads that read; another one has a handler of SIGSEGV that opens memory of its own.",
+        "company",
+        ["contract-1"],
+        ["WITH_LAZY"],
+    ),
     _c("with-pauses", "Yields and sleeps while it reads.", "company", ["5.1.8.1"], ["WITH_PAUSES"]),
     _c(
         "with-locked-ring",

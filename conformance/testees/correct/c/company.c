@@ -12,6 +12,9 @@
 //   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
 //   WITH_MEMORY   a large static array and huge pages
 //   WITH_HANDLERS signals blocked in all threads but one, which waits for them
+//   WITH_LAZY     the readers block all signals, as does the handler's own thread not: it has
+//   memory
+//                 that is opened by a handler of SIGSEGV, again and again
 //   WITH_PAUSES   yields and sleeps in the middle of reading
 #include "contract.h"
 
@@ -194,7 +197,48 @@ static void* wait_for_signals(void* set) {
 }
 #endif
 
+#ifdef WITH_LAZY
+enum { LAZY_PAGES = 16, PAGE_BYTES = 4096 };
+
+static unsigned char* lazy;
+static atomic_int opened;
+
+static void open_page(int number, siginfo_t* info, void* unused) {
+    (void)number;
+    (void)unused;
+    size_t offset = (size_t)((unsigned char*)info->si_addr - lazy);
+    if (offset >= LAZY_PAGES * PAGE_BYTES) _exit(77);
+    atomic_fetch_add(&opened, 1);
+    mprotect(lazy + offset / PAGE_BYTES * PAGE_BYTES, PAGE_BYTES, PROT_READ | PROT_WRITE);
+}
+
+static void* work_in_lazy_memory(void* unused) {
+    for (;;) {
+        for (int i = 0; i < LAZY_PAGES; i++) {
+            int before = atomic_load(&opened);
+            ((volatile unsigned char*)lazy)[i * PAGE_BYTES]++;
+            if (atomic_load(&opened) != before + 1) _exit(78);
+        }
+        mprotect(lazy, LAZY_PAGES * PAGE_BYTES, PROT_NONE);
+        nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    }
+    return unused;
+}
+#endif
+
 static void block_signals(void) {
+#ifdef WITH_LAZY
+    lazy = mmap(NULL, LAZY_PAGES * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (lazy == MAP_FAILED) err(1, "mmap");
+    struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    pthread_t worker;
+    if (pthread_create(&worker, NULL, work_in_lazy_memory, NULL) != 0) errx(1, "pthread_create");
+    // What is created from here on inherits it.
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_BLOCK, &every, NULL);
+#endif
 #ifdef WITH_HANDLERS
     static sigset_t all;
     sigfillset(&all);
