@@ -130,6 +130,12 @@ void Stage::stop_ended() {
             "follows the first process that calls kmes_attach. Let that one read all CPUs, in the "
             "foreground, in the run that is judged",
             ended_->text));
+    if (has_twin_)
+        stop_inconclusive(fmt::format(
+            "it ended ({}), and has had a second process in its own memory (clone with CLONE_VM), "
+            "which the suite does not follow: what that one did there, and what the guards did to "
+            "it, is not known. Let it consume with threads in the run that is judged",
+            ended_->text));
     stop_with(end_finding(*ended_));
 }
 

@@ -479,6 +479,7 @@ void Stage::on_other(const TracerEvent& event) {
     } else if (const auto* forked = std::get_if<Forked>(&event)) {
         last_change_ = Clock::now();
         has_forked_ = true;
+        has_twin_ |= forked->shares_memory && !forked->is_vfork;
         note(fmt::format("the testee made a child process, {}", forked->child_pid));
     } else if (const auto* executed = std::get_if<Executed>(&event)) {
         if (!maps_.empty())

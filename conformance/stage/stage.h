@@ -465,6 +465,7 @@ class Stage {
     bool has_hung_ = false;
     bool stands_still_ = false;  // stop_hung: it does nothing any more, or nothing of use
     bool has_forked_ = false;
+    bool has_twin_ = false;  // a second process in its own memory
     bool has_stored_oddly_ = false;
     std::uint64_t guard_hits_ = 0;  // that the case has asked for
     std::uint64_t accesses_recorded_ = 0;

@@ -392,6 +392,7 @@ class Tracer::Engine {
     bool ask_about(Thread& thread);
     bool close_guard(Thread& thread, LiveMapping& live, uint64_t offset, uint64_t length);
     bool report_write_fault(Thread& thread);
+    bool has_the_memory_of_the_testee(pid_t process) const;
     void open_inherited_guards(Thread& thread);
 
     // --- signals.cc

@@ -135,6 +135,7 @@ struct Forked {
     pid_t parent_tid = 0;
     pid_t child_pid = 0;
     bool is_vfork = false;
+    bool shares_memory = false;  // the parent's, for good if it is no vfork
 };
 
 // The testee replaced its program after it had attached. All mappings are gone.

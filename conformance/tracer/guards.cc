@@ -233,12 +233,17 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
     });
 }
 
+bool Tracer::Engine::has_the_memory_of_the_testee(pid_t process) const {
+    constexpr int kCompareMemory = 1;  // KCMP_VM
+    return syscall(SYS_kcmp, process, testee_, kCompareMemory, 0, 0) == 0;
+}
+
 void Tracer::Engine::open_inherited_guards(Thread& thread) {
     // A child of vfork lives in the testee's own memory: opening the guards there would open them
     // for the testee.
-    constexpr int kCompareMemory = 1;  // KCMP_VM
-    const bool is_shared = syscall(SYS_kcmp, thread.process, testee_, kCompareMemory, 0, 0) == 0;
-    if (!any_guards() || is_shared || stepping_ == Stepping::kSingleStep) return;
+    if (!any_guards() || has_the_memory_of_the_testee(thread.process) ||
+        stepping_ == Stepping::kSingleStep)
+        return;
     // The same program at the same addresses: the parent's syscall instruction is the child's.
     process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
     process_of(thread).scratch = processes_[testee_].scratch;

@@ -273,7 +273,8 @@ void Tracer::Engine::handle_child(Thread& thread) {
     const bool is_thread =
         event == PTRACE_EVENT_CLONE && status && status->process == thread.process;
     if (is_testee(thread) && !is_thread)
-        push(thread, Forked{thread.tid, child, event == PTRACE_EVENT_VFORK});
+        push(thread, Forked{thread.tid, child, event == PTRACE_EVENT_VFORK,
+                            has_the_memory_of_the_testee(child)});
 }
 
 void Tracer::Engine::handle_exec(Thread& thread) {
