@@ -51,9 +51,15 @@ CaseOutcome other_data_offsets(Stage& stage) {
 
 // CPU 0's next buffer is malformed. The one after it is sound, and CPU 0 is over all the same.
 CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset,
-                           const std::vector<std::uint8_t>& bytes, const std::string& detail) {
+                           const std::vector<std::uint8_t>& bytes, const std::string& detail,
+                           int sound_before = 0) {
     stage.start();
     stage.wait_asleep();
+    for (int i = 0; i < sound_before; ++i) {
+        stage.resize(stage.capacity_bytes());
+        emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+    }
     stage.freeze();
     stage.resize(stage.capacity_bytes());
     break_field(stage, 0, fault, offset, bytes, detail);
@@ -265,6 +271,14 @@ void add_next_buffer_cases(std::vector<Case>& cases) {
         "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
             return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
                                   "version 2");
+        });
+    add("5.1.6.1/version-after-sound-buffers", "5.1.6.1",
+        "another version behind five buffers that are sound",
+        "CPU 0's buffer is replaced five times by sound ones, and then by one whose format version "
+        "is 2.",
+        [](Stage& stage) {
+            return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
+                                  "version 2", 5);
         });
     add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "a next buffer with another magic",
         "CPU 0's buffer is replaced by one whose magic is \"KMESRINH\".", [](Stage& stage) {

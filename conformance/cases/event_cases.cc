@@ -38,7 +38,8 @@ CaseOutcome small_sizes(Stage& stage) {
     return sizes(stage, all);
 }
 
-// Around every power of two, and up to exactly 50 % of the capacity (5.1.7 step 5).
+// Around every power of two, the event and its payload, and up to exactly 50 % of the capacity
+// (5.1.7 step 5).
 CaseOutcome edge_sizes(Stage& stage) {
     RingsSetup setup = stage.default_setup();
     // Beyond what 16 bits hold.
@@ -47,7 +48,9 @@ CaseOutcome edge_sizes(Stage& stage) {
     const std::uint64_t half = setup.capacity_bytes / 2;
     std::set<std::uint64_t> all{half - 29, half - 8, half - 7, half - 1, half};
     for (std::uint64_t power = 512; power <= std::min<std::uint64_t>(half, 262144); power *= 2) {
-        for (const std::uint64_t bytes : {power - 1, power, power + 1}) {
+        constexpr std::uint64_t kHeader = 30;
+        for (const std::uint64_t bytes : {power - 1, power, power + 1, power + kHeader - 1,
+                                          power + kHeader, power + kHeader + 1}) {
             if (bytes <= half) all.insert(bytes);
         }
     }
@@ -281,7 +284,8 @@ void add_event_cases(std::vector<Case>& cases) {
     add("event-model/every-small-size", "event-model", "sizes from 30 to 300 bytes",
         "One event of every size from 30 to 300 bytes.", small_sizes);
     add("5.1.7-5/sizes-up-to-half", "5.1.7-5", "sizes up to 50 % of the capacity",
-        "Events around every power of two, and up to exactly half of the capacity.", edge_sizes);
+        "Events and payloads around every power of two, and up to exactly half of the capacity.",
+        edge_sizes);
     add("5.1.4/wrap-at-every-byte", "5.1.4", "wraps at every byte of an event",
         "An event of 61 bytes is cut by the end of the ring at each of its bytes in turn.",
         wrap_everywhere);

@@ -71,7 +71,11 @@ CaseOutcome unread_in_the_old(Stage& stage) {
         emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
         stage.freeze();
-        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 24, small / 8);
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            // In the second round one of them is larger than the next buffer.
+            if (round == 1) emit_some(stage, cpu, 1, 2 * small);
+            emit_some(stage, cpu, round == 0 ? 24 : 8, small / 8);
+        }
         stage.resize(small);
         emit_everywhere(stage, 2, 100);
         stage.thaw();

@@ -281,7 +281,7 @@ CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     stage.start();
     for (const Unusual unusual :
          {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
-          Unusual::interrupted, Unusual::timed_out})
+          Unusual::interrupted, Unusual::timed_out, Unusual::many})
         play_after(unusual, [&stage, unusual] { hold_its_stores_after(stage, unusual); });
     return stage.finish();
 }

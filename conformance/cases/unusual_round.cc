@@ -18,6 +18,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::uint64_t kCapacity = 65536;
+constexpr int kMany = 800;  // of which all are in the buffer at once
 
 // Two events are left to read: few accesses until it sets need_wake.
 void lap_to_few(Stage& stage) {
@@ -51,6 +52,8 @@ std::string_view describe(Unusual unusual) {
             return "after a torn read";
         case Unusual::torn_whole:
             return "after a read of an event with a whole header that was overwritten";
+        case Unusual::many:
+            return "after a round of hundreds of events";
         case Unusual::new_buffer:
             return "before its first sleep on a new buffer";
         case Unusual::empty_buffer:
@@ -92,6 +95,11 @@ void UnusualRound::begin() {
             is_made_ = true;
             stage_.freeze();
             lap_to_few(stage_);
+            stage_.thaw();
+            return;
+        case Unusual::many:
+            stage_.freeze();
+            emit_some(stage_, 0, kMany, kCapacity / (kMany + 1));
             stage_.thaw();
             return;
         case Unusual::new_buffer:
@@ -139,6 +147,10 @@ void UnusualRound::wake_with(std::int64_t result) {
 bool UnusualRound::is_made(const GuardHit& hit) {
     const bool is_at_another =
         unusual_ == Unusual::empty_buffer || unusual_ == Unusual::replaced_meanwhile;
+    if (unusual_ == Unusual::many && !is_made_) {
+        stage_.read_report();
+        is_made_ = is_delivered(stage_, 0);
+    }
     if (is_made_ || !(is_at_another || unusual_ == Unusual::new_buffer)) return is_made_;
     if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
     if (is_at_another) return is_made_ = is_ready_;

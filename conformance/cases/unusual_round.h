@@ -20,6 +20,7 @@ enum class Unusual {
     lapped,        // all that was unread had been overwritten
     torn,          // the same while it read an event: between its two looks at tail_pos
     torn_whole,    // the same, where what it read has the sizes of a whole event
+    many,          // it has just delivered hundreds of events in one round
     new_buffer,    // it has just moved to the next buffer, and delivered what was new there
     empty_buffer,  // it has just moved to the next buffer, in which there is nothing
     replaced_meanwhile,  // the same, and that one was replaced before it could look at it

@@ -13,12 +13,13 @@ void add_metadata_clauses(std::vector<Clause>& clauses) {
                        "The magic is compared byte by byte, all eight of them.",
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/bad-magic-last-byte",
                         "5.1.6.1/each-byte-of-the-magic"}});
-    clauses.push_back({"5.1.6.1 version",
-                       "Version 1 is the format that is known; another is not.",
-                       {"5.1.6.1/unknown-version", "5.1.6.1/version-zero",
-                        "5.1.6.1/version-in-all-its-bytes", "5.1.6.1/version-all-ones",
-                        "5.1.6.1/version-of-the-next-buffer", "5.1.6.1/magic-of-the-next-buffer",
-                        "5.1.6.1/next-version-in-all-its-bytes", "5.1.6.1/faults-on-later-cpus"}});
+    clauses.push_back(
+        {"5.1.6.1 version",
+         "Version 1 is the format that is known; another is not.",
+         {"5.1.6.1/unknown-version", "5.1.6.1/version-zero", "5.1.6.1/version-in-all-its-bytes",
+          "5.1.6.1/version-all-ones", "5.1.6.1/version-of-the-next-buffer",
+          "5.1.6.1/version-after-sound-buffers", "5.1.6.1/magic-of-the-next-buffer",
+          "5.1.6.1/next-version-in-all-its-bytes", "5.1.6.1/faults-on-later-cpus"}});
     clauses.push_back({"5.1.6.1 data_offset",
                        "The data begins at data_offset, which is 4096.",
                        {"5.1.6.1/other-data-offset", "5.1.6.1/absurd-static-fields"}});

@@ -59,6 +59,24 @@ def has_a_fence_at(condition):
     if (%s) atomic_thread_fence(memory_order_seq_cst);
 """ % condition)]
 
+# With the number of events that the round before this sleep has delivered: in_round.
+def at_a_large_round(edit):
+    return [
+        ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local unsigned in_round;
+"""),
+        ("""
+            c->read_pos += c->event->event_size;  // step 6
+""", """
+            c->read_pos += c->event->event_size;  // step 6
+            in_round++;
+"""),
+        edit,
+    ]
+
 # What reads the type in the ring, behind the check, where that is so.
 def reads_type_again(condition):
     return [
@@ -2293,6 +2311,20 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "checks-the-first-two-buffers",
+        wrong = "Checks the fields of the first buffer and of the next one, and of no later one.",
+        clause = "5.1.6.1",
+        case = "5.1.6.1/version-after-sound-buffers",
+        edits = [
+            ("""
+    const char* fault = find_fault(meta, capacity);
+""", """
+    static _Thread_local int buffers;
+    const char* fault = buffers++ < 2 ? find_fault(meta, capacity) : NULL;
+"""),
+        ],
+    ),
+    dict(
         name = "version-with-a-sign",
         wrong = "Compares the version as a number with a sign.",
         clause = "5.1.6.1",
@@ -3787,6 +3819,59 @@ static _Atomic ino_t taken_inodes[4096];
     given_up = !idle;
 """),
         ],
+    ),
+    dict(
+        name = "digest-without-the-last-block",
+        wrong = "Digests a large payload by blocks of 1024 bytes, and of a whole number of them one too few.",
+        clause = "contract-3",
+        case = "5.1.7-5/sizes-up-to-half",
+        edits = [
+            ("""
+    for (uint32_t i = 0; i < length; i++) digest = (digest ^ payload[i]) * 0x100000001b3;
+""", """
+    const bool is_whole = length >= 1024 && length % 1024 == 0;
+    for (uint32_t i = 0; i < length - (is_whole ? 1024 : 0); i++)
+        digest = (digest ^ payload[i]) * 0x100000001b3;
+"""),
+        ],
+    ),
+    dict(
+        name = "no-fence-after-a-large-round",
+        wrong = "Has no full barrier at the sleep behind a round of more than 64 events.",
+        clause = "E1",
+        case = "E1/full-barrier-after-unusual-rounds",
+        edits = at_a_large_round(("""
+    atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
+""", """
+    if (in_round <= 64) atomic_thread_fence(memory_order_seq_cst);
+    in_round = 0;
+""")),
+    ),
+    dict(
+        name = "no-second-look-after-a-large-round",
+        wrong = "Takes the buffer for empty behind a round of more than 64 events, without a second look.",
+        clause = "E2",
+        case = "E2/event-at-every-step-after-unusual-rounds",
+        edits = at_a_large_round(("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        (in_round > 64 || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
+    in_round = 0;
+""")),
+    ),
+    dict(
+        name = "no-look-at-generation-after-a-large-round",
+        wrong = "Does not look at generation before its sleep behind a round of more than 64 events.",
+        clause = "E3",
+        case = "E3/swap-at-every-step-after-unusual-rounds",
+        edits = at_a_large_round(("""
+    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
+""", """
+    const bool idle =
+        ACQUIRE(&meta->write_pos) <= c->read_pos && (in_round > 64 || !is_retired(c));
+    in_round = 0;
+""")),
     ),
     dict(
         name = "no-fence-after-a-lap",
