@@ -28,7 +28,7 @@ CaseOutcome event_at_every_step(Stage& stage) {
     return at_every_step(
         stage,
         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
-         Unusual::many, Unusual::new_buffer, Unusual::empty_buffer, Unusual::replaced_meanwhile},
+         Unusual::new_buffer, Unusual::empty_buffer, Unusual::replaced_meanwhile, Unusual::many},
         [&stage] { emit_some(stage, 0, 1, 70); });
 }
 
@@ -37,7 +37,7 @@ CaseOutcome swap_at_every_step(Stage& stage) {
     stage.set_nudging(false);
     return at_every_step(stage,
                          {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
-                          Unusual::refused, Unusual::many, Unusual::new_buffer},
+                          Unusual::refused, Unusual::new_buffer, Unusual::many},
                          [&stage] {
                              stage.resize(stage.capacity_bytes());
                              emit_some(stage, 0, 1, 70);
@@ -52,9 +52,9 @@ void add_unusual_round_cases(std::vector<Case>& cases) {
         "an event at every step to sleep, after an unusual round",
         "The consumer has given up a sleep because its second look found an event; was lapped; has "
         "discarded a torn read, with sizes that fit and with others; had its wait refused "
-        "(EAGAIN); has delivered 800 events in one round; "
+        "(EAGAIN); "
         "has moved to a new buffer, to an empty one, and to one that was replaced before it had "
-        "looked at it. After each of "
+        "looked at it; has delivered 800 events in one round. After each of "
         "these an event comes at every access to the metadata page in turn, until it sleeps.",
         "No event is slept on: it looks at write_pos again each time, whatever came before.",
         event_at_every_step);
@@ -62,8 +62,9 @@ void add_unusual_round_cases(std::vector<Case>& cases) {
         "a resize at every step to sleep, after an unusual round",
         "The consumer has given up a sleep because its second look found an event; was lapped; has "
         "discarded a torn read, with sizes that fit and with others; had its wait refused "
-        "(EAGAIN); has delivered 800 events in one round; "
-        "has moved to a new buffer, and delivered an event there. After each of these a resize, "
+        "(EAGAIN); "
+        "has moved to a new buffer, and delivered an event there; has delivered 800 events in one "
+        "round. After each of these a resize, "
         "and an event in the new buffer, come at every access to the metadata page in turn, until "
         "it sleeps.",
         "It does not sleep on the retired buffer: it looks at generation again each time, whatever "

@@ -246,6 +246,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     processes_[first_process_].pid = first_process_;
     Thread& thread = threads_[first_process_];
     thread.tid = thread.process = first_process_;
+    thread.is_new = false;
     launch_->let_go();
 }
 

@@ -29,6 +29,17 @@ void run_for_a_moment(TestRun& run) {
     while (!std::holds_alternative<TimedOut>(run.tracer.wait(deadline))) continue;
 }
 
+// A stop that was asked for leaves nothing to be handled: the thread can be stepped at once.
+TEST_P(FreezeTest, AFrozenThreadCanBeStepped) {
+    TestRun run(options_for(GetParam()));
+    run.start("spin");
+    for (size_t i = 0; i < run.buffers.size(); ++i) ASSERT_TRUE(run.next<Mapped>());
+    run_for_a_moment(run);
+    ASSERT_TRUE(run.tracer.freeze_all(limit()));
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(run.tracer.step_over(run.tracer.testee_pid())) << i;
+    run.tracer.thaw_all();
+}
+
 // 8 threads that compute, sleep, wait with limits and map memory; every stop of theirs arrives.
 TEST_P(FreezeTest, EightThreads200Times) {
     TestRun run(options_for(GetParam()));
