@@ -3822,7 +3822,7 @@ static _Atomic ino_t taken_inodes[4096];
     ),
     dict(
         name = "digest-without-the-last-block",
-        wrong = "Digests a large payload by blocks of 1024 bytes, and of a whole number of them one too few.",
+        wrong = "Digests by blocks of 1024 bytes, and of a whole number of them one too few.",
         clause = "contract-3",
         case = "5.1.7-5/sizes-up-to-half",
         edits = [
@@ -3849,7 +3849,7 @@ static _Atomic ino_t taken_inodes[4096];
     ),
     dict(
         name = "no-second-look-after-a-large-round",
-        wrong = "Takes the buffer for empty behind a round of more than 64 events, without a second look.",
+        wrong = "Looks no second time behind a round of more than 64 events.",
         clause = "E2",
         case = "E2/event-at-every-step-after-unusual-rounds",
         edits = at_a_large_round(("""
@@ -3862,7 +3862,7 @@ static _Atomic ino_t taken_inodes[4096];
     ),
     dict(
         name = "no-look-at-generation-after-a-large-round",
-        wrong = "Does not look at generation before its sleep behind a round of more than 64 events.",
+        wrong = "Does not look at generation again behind a round of more than 64 events.",
         clause = "E3",
         case = "E3/swap-at-every-step-after-unusual-rounds",
         edits = at_a_large_round(("""

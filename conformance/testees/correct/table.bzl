@@ -441,7 +441,7 @@ CORRECT = [
     ),
     _c(
         "with-lazy-memory",
-        "Blocks all signals in the threads that read; another one has a handler of SIGSEGV that opens memory of its own.",
+        "Blocks all signals where it reads, and opens memory of another thread by SIGSEGV.",
         "company",
         ["contract-1"],
         ["WITH_LAZY"],

@@ -12,9 +12,7 @@
 //   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
 //   WITH_MEMORY   a large static array and huge pages
 //   WITH_HANDLERS signals blocked in all threads but one, which waits for them
-//   WITH_LAZY     the readers block all signals, as does the handler's own thread not: it has
-//   memory
-//                 that is opened by a handler of SIGSEGV, again and again
+//   WITH_LAZY     signals blocked where it reads; another thread has memory that a handler opens
 //   WITH_PAUSES   yields and sleeps in the middle of reading
 #include "contract.h"
 
