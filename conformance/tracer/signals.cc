@@ -83,7 +83,7 @@ void Tracer::Engine::note_lost_handler(const Thread& thread) {
 // In a stopped thread of the testee that has no signal to get.
 void Tracer::Engine::put_back_fault_handler(Thread& thread) {
     Process& process = process_of(thread);
-    if (!process.fault_handler_is_lost) return;
+    if (!process.fault_handler_is_lost || !process.fault_handler) return;
     Injection injection(*this, thread);
     if (!write_memory(thread.tid, process.scratch, &*process.fault_handler,
                       sizeof *process.fault_handler))
@@ -154,6 +154,7 @@ void Tracer::Engine::note_signal_call(Thread& thread, long number, const uint64_
 
 // At its exit.
 void Tracer::Engine::note_signal_call_done(Thread& thread) {
+    thread.asks_for_fault_handler = false;
     if (!std::exchange(thread.changes_signals, false)) return;
     note_mask(thread);
     if (std::exchange(thread.changes_fault_handler, false)) {
