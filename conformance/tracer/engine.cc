@@ -129,7 +129,6 @@ Tracer::Engine::~Engine() {
         if (file.data_fd >= 0) close(file.data_fd);
         if (file.view != nullptr) munmap(file.view, kPageBytes + 2 * file.capacity_bytes);
     }
-    if (old_processors_) sched_setaffinity(0, sizeof *old_processors_, &*old_processors_);
     sigaction(SIGCHLD, &old_action_, nullptr);
     if (!sigismember(&old_mask_, SIGCHLD)) {
         const sigset_t child_signal = only_child_signal();
@@ -184,17 +183,6 @@ void Tracer::Engine::refuse_start(EndKind kind, int error, std::string text) {
     ended_ = ended;
 }
 
-// The child inherits it. Where it cannot be had the run is only slower.
-void Tracer::Engine::pin() {
-    cpu_set_t allowed;
-    const int here = sched_getcpu();
-    if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(here, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0) old_processors_ = allowed;
-}
-
 void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     if (started_) throw std::logic_error("Tracer::start: a Tracer starts one program");
     started_ = true;
@@ -215,7 +203,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     report_ = std::make_unique<CaptureFile>("kmes-report");
     output_files_[0] = std::make_unique<CaptureFile>("kmes-stdout");
     output_files_[1] = std::make_unique<CaptureFile>("kmes-stderr");
-    if (options_.pin_to_one_processor) pin();
+    if (options_.pin_to_one_processor) bring_together();  // the child inherits it
     plan_.fixed_addresses = options_.fixed_addresses;
     plan_.arguments = arguments;
     plan_.environment = testee_environment(options_.extra_environment);
@@ -244,9 +232,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
         return;
     }
     processes_[first_process_].pid = first_process_;
-    Thread& thread = threads_[first_process_];
-    thread.tid = thread.process = first_process_;
-    thread.is_new = false;
+    add_thread(first_process_, first_process_).is_new = false;
     launch_->let_go();
 }
 
@@ -268,19 +254,26 @@ std::optional<Tracer::Engine::Received> Tracer::Engine::receive(TimePoint deadli
     return Received{received->first, received->second};
 }
 
+Thread& Tracer::Engine::add_thread(pid_t tid, pid_t process) {
+    Thread& thread = threads_[tid];
+    thread.tid = tid;
+    thread.process = process;
+    let_newborn_apart(tid);
+    return thread;
+}
+
 Thread& Tracer::Engine::record(const Received& received) {
     const bool is_known = threads_.count(received.tid) != 0;
-    Thread& thread = threads_[received.tid];
     if (!is_known) {
-        thread.tid = received.tid;
-        let_newborn_apart(received.tid);
         const auto status = read_status(received.tid);
-        thread.process = status && status->process != 0 ? status->process : received.tid;
+        const Thread& thread = add_thread(
+            received.tid, status && status->process != 0 ? status->process : received.tid);
         if (processes_.count(thread.process) == 0) {
             process_of(thread).is_new_fork_of_testee =
                 status && testee_ != 0 && status->parent == testee_;
         }
     }
+    Thread& thread = threads_[received.tid];
     if (WIFSTOPPED(received.status)) {
         thread.stopped = true;
         thread.status = received.status;
@@ -367,8 +360,10 @@ void Tracer::Engine::resume(Thread& thread) {
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
     thread.is_in_group_stop = request == PTRACE_LISTEN;
     thread.is_stepping = request == PTRACE_SINGLESTEP;
-    if (thread.is_stepping) lift_trap(thread);
-    if (thread.is_stepping) thread.was_stepped = true;
+    if (thread.is_stepping) {
+        lift_trap(thread);
+        thread.was_stepped = true;
+    }
     if (thread.shows_trap_flag && !thread.is_stepping) clear_trap_flag(thread);
     const int signal_number = thread.deliver_signal;
     // Given to another kind of stop than its own, a signal comes back in a stop of its own, with

@@ -48,6 +48,7 @@
 #include "conformance/tracer/code.h"
 #include "conformance/tracer/deadline.h"
 #include "conformance/tracer/decode.h"
+#include "conformance/tracer/kernel_signals.h"
 #include "conformance/tracer/launch.h"
 #include "conformance/tracer/proc.h"
 #include "conformance/tracer/tracer.h"
@@ -173,11 +174,6 @@ struct Thread {
     CodePlace step_place;
 };
 
-// struct sigaction as the kernel has it.
-struct SignalAction {
-    uint64_t handler, flags, restorer, mask;
-};
-
 struct Process {
     pid_t pid = 0;
     // That of SIGSEGV, where a thread blocks it while pages are guarded.
@@ -293,9 +289,10 @@ class Tracer::Engine {
         int status = 0;
     };
     std::optional<Received> receive(TimePoint deadline);  // from the kernel
-    Thread& record(const Received& received);             // into the thread's record
-    std::optional<int> wait_for_thread(pid_t tid);        // other threads' stops go to the backlog
-    void put_off(Thread& thread, int status);             // its stop or end is handled later
+    Thread& add_thread(pid_t tid, pid_t process);
+    Thread& record(const Received& received);       // into the thread's record
+    std::optional<int> wait_for_thread(pid_t tid);  // other threads' stops go to the backlog
+    void put_off(Thread& thread, int status);       // its stop or end is handled later
     bool handle_backlog();
     void receive_all();
     bool drop_from_backlog(pid_t tid);  // true if something was there
@@ -308,7 +305,6 @@ class Tracer::Engine {
     void push(Thread& thread, TracerEvent event);
     void push(TracerEvent event) { events_.emplace_back(0, std::move(event)); }
     void check_output_limits();
-    void pin();
     std::vector<pid_t> all_threads() const;
     void refuse_start(EndKind kind, int error, std::string text);
 
@@ -373,13 +369,16 @@ class Tracer::Engine {
     std::optional<FutexOther> parse_other(pid_t tid, long number, const uint64_t (&arguments)[6]);
 
     // --- freeze.cc
+    // Stopping all threads takes well under a millisecond each; more means that one hangs in the
+    // kernel.
+    static constexpr auto kFreezeLimit = std::chrono::seconds(10);
     void note_new_thread(const Thread& parent);
     void find_zombies();
     void resume_frozen();
 
     // --- guards.cc
     bool with_frozen_testee(const std::function<bool(Thread&)>& action);
-    Thread* injectable_thread();
+    Thread* injectable_thread(pid_t but = 0);
     bool ensure_hidden_mapping(Injection& injection, Thread& thread, LiveMapping& mapping);
     bool set_guards(Thread& thread, bool closed);
     bool protect(Injection& injection, const LiveMapping& mapping, uint64_t offset, uint64_t length,
@@ -512,7 +511,6 @@ class Tracer::Engine {
     std::optional<Fault> last_fault_;
     CodeTable code_;  // of the testee
     DeadlineTimer timer_;
-    std::optional<cpu_set_t> old_processors_;
     bool are_together_ = false;  // testee and Tracer, on one processor
     cpu_set_t together_ = {};    // that one, or the last; empty: there was none yet
     cpu_set_t all_processors_ = {};

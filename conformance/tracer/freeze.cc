@@ -75,10 +75,7 @@ void Tracer::Engine::note_new_thread(const Thread& parent) {
     const auto child = static_cast<pid_t>(message);
     const auto status = read_status(child);
     if (!status || status->process != parent.process || threads_.count(child) != 0) return;
-    Thread& record = threads_[child];
-    record.tid = child;
-    record.process = status->process;
-    let_newborn_apart(child);
+    add_thread(child, status->process);
 }
 
 // After a freeze that failed: those that it stopped go on at once, as nothing has been given to the

@@ -157,7 +157,7 @@ bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registe
         active.resume_address = registers.rip;
         std::copy(std::begin(arguments), std::end(arguments), std::begin(active.arguments));
         thread.wait = std::move(active);
-        together_until_ = {};
+        go_apart();
         push(thread, std::move(*wait));
         return true;
     }

@@ -20,10 +20,6 @@
 namespace kmes::conformance {
 namespace {
 
-// Stopping all threads takes well under a millisecond each; more means that one hangs in the
-// kernel.
-constexpr auto kFreezeLimit = std::chrono::seconds(10);
-
 // What the page at this offset of the layout has when it is not guarded.
 uint64_t protection_of(const Mapping& mapping, uint64_t layout_offset) {
     if (layout_offset < kPageBytes) return mapping.protection;
@@ -47,13 +43,16 @@ LiveMapping* Tracer::Engine::guarded_at(uint64_t address) {
     return nullptr;
 }
 
-// A thread in which calls can be executed now: all of the testee are stopped.
-Thread* Tracer::Engine::injectable_thread() {
+// A thread in which calls can be executed now, another one than `but`: all of the testee are
+// stopped.
+Thread* Tracer::Engine::injectable_thread(pid_t but) {
     // A thread whose stop has been handled, or says nothing, is best; one with a stop still to be
     // handled does as well.
     for (const bool backlog_too : {false, true}) {
         for (auto& [tid, thread] : threads_) {
-            if (!is_testee(thread) || !thread.stopped || thread.in_backlog != backlog_too) continue;
+            if (tid == but || !is_testee(thread) || !thread.stopped ||
+                thread.in_backlog != backlog_too)
+                continue;
             if (!WIFSTOPPED(thread.status)) continue;
             if (thread.now == StopKind::kEntry || thread.now == StopKind::kExit ||
                 thread.now == StopKind::kSignal || thread.now == StopKind::kInterrupt) {

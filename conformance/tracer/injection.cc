@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "conformance/tracer/kernel_signals.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance::tracing {
@@ -24,10 +25,6 @@ constexpr int64_t kRestartNoHandler = -514;    // ERESTARTNOHAND
 constexpr int64_t kRestartBlock = -516;        // ERESTART_RESTARTBLOCK
 constexpr uint64_t kSyscallInstructionBytes = 2;
 constexpr uint64_t kNoCall = ~uint64_t{0};
-
-uint64_t all_but_faults() {
-    return ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
-}
 
 // Does to the registers what the kernel does on the way out of an interrupted call. It would not do
 // so any more after an injected call, because that one was not interrupted.
@@ -77,7 +74,7 @@ Injection::Injection(Tracer::Engine& engine, Thread& thread)
     syscall_instruction_ = engine.process_of(thread).syscall_instruction;
     if (!at_entry_ && syscall_instruction_ == 0) return;
     if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
-    const uint64_t blocked = all_but_faults();
+    const uint64_t blocked = kAllButFaults;
     usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
     engine.bring_together();
 }

@@ -320,7 +320,7 @@ Inspection Tracer::Engine::inspect() {
         switches.push_back(status ? status->context_switches : 0);
         const uint64_t caught = status ? status->caught_signals : 0;
         inspection.others_may_end_it = inspection.others_may_end_it || state.is_up_to_others ||
-                                       (caught >> (SIGALRM - 1) & 1) != 0;
+                                       (caught & signal_bit(SIGALRM)) != 0;
         inspection.threads.push_back(std::move(state));
     }
     // Each thread slept from its first look to its second if it has not been switched between.

@@ -33,6 +33,8 @@
 #include <system_error>
 #include <thread>
 
+#include "conformance/tracer/kernel_signals.h"
+
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
@@ -106,9 +108,7 @@ KMES_IN_SHARED_MEMORY long install_filter(const sock_fprog& filter) {
 
 // Signals as a fresh session would have them, whatever the runner ignores or blocks.
 KMES_IN_SHARED_MEMORY void reset_signals() {
-    struct {  // as the kernel has it
-        unsigned long handler, flags, restorer, mask;
-    } const fresh{};
+    const SignalAction fresh{};
     for (int signal_number = 1; signal_number <= kSignals; ++signal_number)
         call(SYS_rt_sigaction, signal_number, address(&fresh), 0, sizeof fresh.mask);
     call(SYS_rt_sigprocmask, SIG_SETMASK, address(&fresh.mask), 0, sizeof fresh.mask);

@@ -64,7 +64,7 @@ std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
     constexpr uint64_t kOneByte = 1;  // back into the call, which may be the last of its function
     const auto status = read_status(thread.tid);
     const int signal_number = thread.signal_info.si_signo;
-    if (!status || (status->caught_signals >> (signal_number - 1) & 1) != 0) return std::nullopt;
+    if (!status || (status->caught_signals & signal_bit(signal_number)) != 0) return std::nullopt;
     const std::string program = program_of(thread.tid);
     ModuleTable modules;
     modules.entries = read_maps(thread.tid);

@@ -9,10 +9,8 @@
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -23,14 +21,7 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr uint64_t bit_of(int signal_number) {
-    return uint64_t{1} << (signal_number - 1);
-}
-
 constexpr uint64_t kNoHandler = 0;  // SIG_DFL
-
-// Stopping all threads takes well under a millisecond each.
-constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
 void change_mask(pid_t tid, uint64_t set, uint64_t clear) {
     uint64_t mask = 0;
@@ -42,7 +33,7 @@ void change_mask(pid_t tid, uint64_t set, uint64_t clear) {
 }  // namespace
 
 bool Tracer::Engine::blocks(const Thread& thread, int signal_number) {
-    return (thread.blocked & bit_of(signal_number)) != 0;
+    return (thread.blocked & signal_bit(signal_number)) != 0;
 }
 
 // Of a thread that stands still with no fault pending.
@@ -69,7 +60,7 @@ void Tracer::Engine::know_fault_handler(Thread& thread) {
 // A guard's fault has been received.
 void Tracer::Engine::put_back_mask(Thread& thread) {
     if (!blocks(thread, SIGSEGV)) return;
-    change_mask(thread.tid, bit_of(SIGSEGV), 0);
+    change_mask(thread.tid, signal_bit(SIGSEGV), 0);
     note_lost_handler(thread);
 }
 
@@ -111,13 +102,8 @@ void Tracer::Engine::go_on_alone(Thread& thread) {
     const bool was_frozen = frozen_;
     if (!freeze_all(Clock::now() + kFreezeLimit)) return;
     note_pending_guard_faults(false);
-    for (auto& [other_tid, other] : threads_) {
-        if (!process_of(thread).fault_handler_is_lost) break;
-        const bool will_do = other.now == StopKind::kExit || other.now == StopKind::kSignal ||
-                             other.now == StopKind::kInterrupt;
-        if (other_tid != tid && is_testee(other) && other.stopped && will_do)
-            put_back_fault_handler(other);
-    }
+    // Not in the thread itself, which would come out of its stop.
+    if (Thread* other = injectable_thread(tid)) put_back_fault_handler(*other);
     const bool is_call = std::exchange(thread.asks_for_fault_handler, false);
     const auto request = is_call ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     // The trap before the first instruction of the handler is the tracer's own.
@@ -131,12 +117,13 @@ void Tracer::Engine::go_on_alone(Thread& thread) {
 // The trap of a step would have the same effect as a fault.
 void Tracer::Engine::lift_trap(Thread& thread) {
     if (!blocks(thread, SIGTRAP)) return;
-    change_mask(thread.tid, 0, bit_of(SIGTRAP));
+    change_mask(thread.tid, 0, signal_bit(SIGTRAP));
     thread.trap_is_lifted = true;
 }
 
 void Tracer::Engine::lower_trap(Thread& thread) {
-    if (std::exchange(thread.trap_is_lifted, false)) change_mask(thread.tid, bit_of(SIGTRAP), 0);
+    if (std::exchange(thread.trap_is_lifted, false))
+        change_mask(thread.tid, signal_bit(SIGTRAP), 0);
 }
 
 // At the entry of a call, with guards.

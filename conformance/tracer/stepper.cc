@@ -20,16 +20,12 @@
 #include <cstring>
 
 #include "conformance/tracer/engine.h"
+#include "conformance/tracer/kernel_signals.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
 namespace {
 
-// Stopping all threads takes well under a millisecond each; more means that one hangs in the
-// kernel.
-constexpr auto kFreezeLimit = std::chrono::seconds(10);
-constexpr uint64_t kAllButTrapAndSegv =
-    ~((uint64_t{1} << (SIGTRAP - 1)) | (uint64_t{1} << (SIGSEGV - 1)));
 constexpr uint64_t kAlwaysSet = 2;  // a bit of the flags
 constexpr uint16_t kTrapFlag = 0x100;
 constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
@@ -151,7 +147,7 @@ void Tracer::Engine::clear_trap_flag(Thread& thread) {
 GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     uint64_t mask = 0;
     ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask);
-    const uint64_t blocked = kAllButTrapAndSegv;
+    const uint64_t blocked = kAllButFaults;
     ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof blocked, &blocked);
     GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
     for (;;) {

@@ -260,10 +260,7 @@ void Tracer::Engine::handle_child(Thread& thread) {
     // If it has lived and died already there is no status, and it must not be recorded again.
     const auto status = read_status(child);
     if (status && threads_.count(child) == 0) {
-        Thread& record = threads_[child];
-        record.tid = child;
-        record.process = status->process;
-        let_newborn_apart(child);
+        const Thread& record = add_thread(child, status->process);
         const bool is_new = processes_.count(status->process) == 0;
         Process& process = process_of(record);
         if (is_new) process.is_new_fork_of_testee = is_testee(thread);

@@ -70,6 +70,7 @@ void Tracer::Engine::let_newborn_apart(pid_t tid) {
 }
 
 void Tracer::Engine::part_if_idle() {
+    if (options_.pin_to_one_processor) return;  // to the end of the run
     if (are_together_ && Clock::now() >= together_until_ && !any_guards()) let_apart();
 }
 
