@@ -7,6 +7,7 @@
 
 #include "conformance/cases/colliding_types.h"
 #include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
@@ -47,11 +48,12 @@ CaseOutcome edge_sizes(Stage& stage) {
     stage.set_up(setup);
     const std::uint64_t half = setup.capacity_bytes / 2;
     std::set<std::uint64_t> all{half - 29, half - 8, half - 7, half - 1, half};
+    constexpr std::uint64_t kHeader = kHeaderBytesBeforeType + 1;  // with a type of one byte
     for (std::uint64_t power = 512; power <= std::min<std::uint64_t>(half, 262144); power *= 2) {
-        constexpr std::uint64_t kHeader = 30;
-        for (const std::uint64_t bytes : {power - 1, power, power + 1, power + kHeader - 1,
-                                          power + kHeader, power + kHeader + 1}) {
-            if (bytes <= half) all.insert(bytes);
+        for (const std::uint64_t middle : {power, power + kHeader}) {
+            for (const std::uint64_t bytes : {middle - 1, middle, middle + 1}) {
+                if (bytes <= half) all.insert(bytes);
+            }
         }
     }
     return sizes(stage, all);

@@ -328,6 +328,7 @@ class Stage {
     bool idles();
     bool hardly_runs(pid_t tid) const;
     bool all_mapped() const;
+    void wait_mapped_unless(const std::function<bool()>& condition);
     bool all_ended() const { return progress_->all_ended(); }
     void note_work();
     std::optional<MappingId> mapping_of(BufferIndex buffer) const;

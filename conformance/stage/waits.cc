@@ -423,19 +423,21 @@ bool Stage::all_mapped() const {
     return true;
 }
 
-void Stage::wait_mapped() {
-    wait_while([this] { return !all_mapped(); }, [] { return true; },
+void Stage::wait_mapped_unless(const std::function<bool()>& condition) {
+    wait_while([&] { return !all_mapped() && !condition(); }, [] { return true; },
                "every buffer to be mapped or refused");
     tracer_->go_apart();
+}
+
+void Stage::wait_mapped() {
+    wait_mapped_unless([] { return false; });
 }
 
 bool Stage::wait_mapped_or_exit() {
     const auto gave_up = [this] {
         return ended_ && ended_->kind == EndKind::kExited && ended_->exit_status != 0;
     };
-    wait_while([&] { return !all_mapped() && !gave_up(); }, [] { return true; },
-               "every buffer to be mapped or refused");
-    tracer_->go_apart();
+    wait_mapped_unless(gave_up);
     return !gave_up();
 }
 

@@ -59,23 +59,27 @@ def has_a_fence_at(condition):
     if (%s) atomic_thread_fence(memory_order_seq_cst);
 """ % condition)]
 
-# With the number of events that the round before this sleep has delivered: in_round.
-def at_a_large_round(edit):
-    return [
-        ("""
+# What knows how many events the last round has delivered: in_round.
+COUNTS_THE_ROUND = [
+    ("""
 static int report_fd = 1, cpu_count;
 """, """
 static int report_fd = 1, cpu_count;
 static _Thread_local unsigned in_round;
 """),
-        ("""
+    ("""
+        more = drain(c);
+""", """
+        in_round = 0;
+        more = drain(c);
+"""),
+    ("""
             c->read_pos += c->event->event_size;  // step 6
 """, """
             c->read_pos += c->event->event_size;  // step 6
             in_round++;
 """),
-        edit,
-    ]
+]
 
 # What reads the type in the ring, behind the check, where that is so.
 def reads_type_again(condition):
@@ -3840,38 +3844,34 @@ static _Atomic ino_t taken_inodes[4096];
         wrong = "Has no full barrier at the sleep behind a round of more than 64 events.",
         clause = "E1",
         case = "E1/full-barrier-after-unusual-rounds",
-        edits = at_a_large_round(("""
+        edits = COUNTS_THE_ROUND + [
+            ("""
     atomic_thread_fence(memory_order_seq_cst);  // E1: we see the event or they see the flag
 """, """
     if (in_round <= 64) atomic_thread_fence(memory_order_seq_cst);
-    in_round = 0;
-""")),
+"""),
+        ],
     ),
     dict(
         name = "no-second-look-after-a-large-round",
         wrong = "Looks no second time behind a round of more than 64 events.",
         clause = "E2",
         case = "E2/event-at-every-step-after-unusual-rounds",
-        edits = at_a_large_round(("""
-    const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
-""", """
-    const bool idle =
-        (in_round > 64 || ACQUIRE(&meta->write_pos) <= c->read_pos) && !is_retired(c);
-    in_round = 0;
-""")),
+        edits = COUNTS_THE_ROUND + leaves_out_the_second_look("in_round > 64"),
     ),
     dict(
         name = "no-look-at-generation-after-a-large-round",
         wrong = "Does not look at generation again behind a round of more than 64 events.",
         clause = "E3",
         case = "E3/swap-at-every-step-after-unusual-rounds",
-        edits = at_a_large_round(("""
+        edits = COUNTS_THE_ROUND + [
+            ("""
     const bool idle = ACQUIRE(&meta->write_pos) <= c->read_pos && !is_retired(c);  // E3: both
 """, """
     const bool idle =
         ACQUIRE(&meta->write_pos) <= c->read_pos && (in_round > 64 || !is_retired(c));
-    in_round = 0;
-""")),
+"""),
+        ],
     ),
     dict(
         name = "no-fence-after-a-lap",
