@@ -130,6 +130,9 @@ bool Injection::run_to_exit(int64_t* result) {
         siginfo_t info{};
         if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) != 0) continue;
         if (engine_.is_at_guard(info)) {
+            thread_.late_guard_fault = false;
+            // It had unblocked the signal before the mask was saved.
+            saved_mask_ |= thread_.blocked & signal_bit(SIGSEGV);
             engine_.note_lost_handler(thread_);
         } else {
             thread_.signal_info = info;

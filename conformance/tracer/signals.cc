@@ -36,8 +36,10 @@ bool Tracer::Engine::blocks(const Thread& thread, int signal_number) {
     return (thread.blocked & signal_bit(signal_number)) != 0;
 }
 
-// Of a thread that stands still with no fault pending.
+// Of a thread that stands still. One whose fault at a guard is still pending has the signal
+// unblocked: what it blocks is known from before.
 void Tracer::Engine::note_mask(Thread& thread) {
+    if (thread.late_guard_fault) return;
     uint64_t mask = 0;
     if (ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask) == 0) thread.blocked = mask;
 }
@@ -89,10 +91,10 @@ void Tracer::Engine::put_back_fault_handler(Thread& thread) {
 bool Tracer::Engine::needs_fault_handler(const Thread& thread) {
     if (!is_testee(thread) || !may_run(thread)) return false;
     const Process& process = process_of(thread);
-    if (!process.fault_handler || process.fault_handler->handler == kNoHandler) return false;
+    if (!process.fault_handler) return false;
     return thread.asks_for_fault_handler ||
-           (thread.deliver_signal == SIGSEGV && thread.now == StopKind::kSignal &&
-            !blocks(thread, SIGSEGV));
+           (process.fault_handler->handler != kNoHandler && thread.deliver_signal == SIGSEGV &&
+            thread.now == StopKind::kSignal && !blocks(thread, SIGSEGV));
 }
 
 // It does that, up to the first instruction of the handler or the end of the call, while no other
@@ -109,7 +111,12 @@ void Tracer::Engine::go_on_alone(Thread& thread) {
     // The trap before the first instruction of the handler is the tracer's own.
     thread.is_stepping = !is_call;
     ptrace(request, tid, 0, thread.deliver_signal);
-    if (const auto status = wait_for_thread(tid)) put_off(record({tid, *status}), *status);
+    if (const auto status = wait_for_thread(tid)) {
+        Thread& behind = record({tid, *status});
+        put_off(behind, *status);
+        // Before another thread can make the old handler the one that is put back.
+        if (behind.now == StopKind::kExit) note_signal_call_done(behind);
+    }
     frozen_ = was_frozen;
     resume_ready();
 }

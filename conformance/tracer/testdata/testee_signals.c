@@ -33,6 +33,10 @@ static void open_page(int number, siginfo_t* info, void* context) {
     mprotect(lazy + offset / kPage * kPage, kPage, PROT_READ | PROT_WRITE);
 }
 
+static void open_page_too(int number, siginfo_t* info, void* context) {
+    open_page(number, info, context);
+}
+
 static void* read_with_blocked_signals(void* unused) {
     volatile uint64_t* write_pos = (volatile uint64_t*)(maps[0] + 64);
     uint64_t sum = 0;
@@ -43,7 +47,7 @@ static void* read_with_blocked_signals(void* unused) {
         pthread_sigmask(SIG_SETMASK, NULL, &mask);
         if (!sigismember(&mask, SIGSEGV) || !sigismember(&mask, SIGTRAP)) _exit(81);
         sigaction(SIGSEGV, NULL, &action);
-        if (action.sa_sigaction != open_page) _exit(82);
+        if (action.sa_sigaction != open_page && action.sa_sigaction != open_page_too) _exit(82);
     }
     return sum == 1 ? unused : NULL;
 }
@@ -67,6 +71,14 @@ static int mode_blocked_signals(char** argv) {
             if (opened != until) _exit(83);
         }
         mprotect(lazy, kPages * kPage, PROT_NONE);
+        /* Another handler is the one that stays. */
+        struct sigaction there;
+        action.sa_sigaction = action.sa_sigaction == open_page ? open_page_too : open_page;
+        sigaction(SIGSEGV, &action, NULL);
+        for (int i = 0; i < 10; ++i) {
+            sigaction(SIGSEGV, NULL, &there);
+            if (there.sa_sigaction != action.sa_sigaction) _exit(84);
+        }
     }
     stop = 1;
     for (int i = 0; i < 2; ++i) pthread_join(readers[i], NULL);
