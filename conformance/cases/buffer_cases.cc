@@ -150,6 +150,21 @@ CaseOutcome every_capacity(Stage& stage, std::uint64_t metadata_says, std::uint6
     return stage.finish_refused();
 }
 
+// The same of the next buffers.
+CaseOutcome every_next_capacity(Stage& stage, std::uint64_t says) {
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    stage.resize(stage.capacity_bytes());
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        break_field(stage, cpu, BufferFault::capacity, 16, bytes_of(says),
+                    fmt::format("capacity {}", says));
+    stage.set_reported_capacity(says);
+    stage.thaw();
+    return stage.finish_refused();
+}
+
 // What is not one malformed field of CPU 0 that must be refused.
 void add_other_cases(std::vector<Case>& cases) {
     cases.push_back(
@@ -267,6 +282,15 @@ void add_buffer_cases(std::vector<Case>& cases) {
 
 void add_next_buffer_cases(std::vector<Case>& cases) {
     const Add add = add_refused(cases);
+    cases.push_back(
+        {"5.1.3/a-later-attach-says-no-power-of-two", Level::must, "5.1.3",
+         "a later kmes_attach with a capacity that is no power of two",
+         "All buffers are replaced by some of which kmes_attach and the metadata say the same "
+         "capacity, which is no power of two.",
+         "It refuses every buffer, or ends with a non-zero status; it delivers nothing of them.",
+         [](Stage& stage) {
+             return every_next_capacity(stage, stage.default_setup().capacity_bytes - 4096);
+         }});
     add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
         "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
             return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),

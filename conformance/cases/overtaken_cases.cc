@@ -297,13 +297,13 @@ void tear_large(Stage& stage, std::uint64_t pages, std::uint64_t stopped_at, boo
 }
 
 // At its last access to the last page: for one that goes over an event more than once.
-void tear_large_at_last(Stage& stage, std::uint64_t pages) {
-    const std::uint64_t event_bytes = pages * kPageBytes - 64;
+void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
+    const std::uint64_t last_page = 1 + (event_bytes - 1) / kPageBytes;
     std::uint64_t looks = 0;
     for (const bool is_torn : {false, true}) {
         if (!go_to_the_begin(stage)) return;
         std::uint64_t left = looks;
-        stage.guard(0, pages, 1, [&](const GuardHit&) {
+        stage.guard(0, last_page, 1, [&](const GuardHit&) {
             if (!is_torn) ++looks;
             if (!is_torn || --left > 0) return Stage::AtGuard::step;
             overwrite_newest(stage, event_bytes, Published::at_once);
@@ -331,8 +331,18 @@ CaseOutcome large_event_torn(Stage& stage) {
         for (const std::uint64_t stopped_at : {std::uint64_t{0}, pages / 2, pages - 1})
             tear_large(stage, pages, stopped_at, true);
         tear_large(stage, pages, 5, false);
-        tear_large_at_last(stage, pages);
+        tear_at_last(stage, pages * kPageBytes - 64);
     }
+    return stage.finish();
+}
+
+// Who copies piece by piece, and looks behind each, is to look behind the last one too, where no
+// part of one is left.
+CaseOutcome torn_at_last_access(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    for (const std::uint64_t event_bytes : {64, 128, 512, 4096, 8192, 65536})
+        tear_at_last(stage, event_bytes);
     return stage.finish();
 }
 
@@ -507,6 +517,12 @@ void add_by_size_and_number(const AddCase& add) {
         "However large an event is, it looks at tail_pos when it has read all of it, and discards "
         "it.",
         large_event_torn);
+    add("5.1.8.1-5/torn-at-the-last-access", Level::must, "5.1.8.1-5",
+        "an event of a power of two is overwritten before the last access to it",
+        "Events of 64 bytes to 64 KiB, each a power of two; the testee is stopped at its last "
+        "access to the last page of one, and one of the same size is written over it.",
+        "It looks at tail_pos when it has read all of an event, and discards it.",
+        torn_at_last_access);
     add("5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
         "a large event is overwritten behind each look at tail_pos",
         "Events of 1.2 MiB; when the testee has looked at tail_pos for the first time, the second, "

@@ -125,6 +125,12 @@ void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
     emit_some(stage, cpu, capacity(stage, cpu) / bytes + 2, bytes);
 }
 
+void leave_in_the_old_buffer(Stage& stage, std::uint64_t events) {
+    emit_some(stage, 0, events, 120);
+    stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
+    lap(stage, 0, 9000);
+}
+
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu) {
     const History& history = stage.rings().history();
     return history.buffer(history.present_buffer(cpu)).write_pos;

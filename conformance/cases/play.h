@@ -81,6 +81,9 @@ bool is_long(const FutexWait& wait);
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 
+// Events on CPU 0, and a resize; they are only in the old buffer by the time that anybody can look.
+void leave_in_the_old_buffer(Stage& stage, std::uint64_t events);
+
 // Events until write_pos of the CPU is `offset` bytes before the end of the data region (5.1.4).
 // The last one has at least the least size that an event can have.
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);

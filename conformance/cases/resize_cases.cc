@@ -349,13 +349,6 @@ CaseOutcome nudged(Stage& stage) {
     return stage.finish();
 }
 
-// The events before the swap are only in the old buffer by the time that anybody can look.
-void leave_in_the_old_buffer(Stage& stage, std::uint64_t events) {
-    emit_some(stage, 0, events, 120);
-    stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
-    lap(stage, 0, 9000);
-}
-
 CaseOutcome swap_at_every_access_while_draining(Stage& stage) {
     stage.start();
     stage.wait_asleep();

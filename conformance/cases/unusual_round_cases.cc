@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The way to sleep that follows an unusual round (unusual_round.h): an event, or a swap, at every
-// step of it. The full barrier on that way is looked at in store_buffer_cases.cc.
+// What follows an unusual round (unusual_round.h): an event, or a swap, at every step until it
+// sleeps. The full barrier on that way is looked at in store_buffer_cases.cc.
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -44,6 +44,14 @@ CaseOutcome swap_at_every_step(Stage& stage) {
                          });
 }
 
+CaseOutcome swap_at_every_step_of_the_drain(Stage& stage) {
+    stage.set_nudging(false);
+    return at_every_step(stage,
+                         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
+                          Unusual::refused, Unusual::new_buffer, Unusual::many},
+                         [&stage] { leave_in_the_old_buffer(stage, 1); });
+}
+
 }  // namespace
 
 void add_unusual_round_cases(std::vector<Case>& cases) {
@@ -70,6 +78,17 @@ void add_unusual_round_cases(std::vector<Case>& cases) {
         "It does not sleep on the retired buffer: it looks at generation again each time, whatever "
         "came before.",
         swap_at_every_step);
+    add("E24/swap-at-every-step-after-unusual-rounds", Level::erratum, "E24",
+        "a resize at every step of a drain, after an unusual round",
+        "The consumer has given up a sleep because its second look found an event; was lapped; has "
+        "discarded a torn read, with sizes that fit and with others; had its wait refused "
+        "(EAGAIN); has moved to a new buffer, and delivered an event there; has delivered 800 "
+        "events in one round. After each of these an event, a resize that shifts all positions, "
+        "and a lap of the new buffer come at every access to the metadata page in turn, until it "
+        "sleeps.",
+        "write_pos of the old buffer is looked at again after generation has changed, whatever "
+        "came before: nothing is lost.",
+        swap_at_every_step_of_the_drain);
 }
 
 }  // namespace kmes::conformance

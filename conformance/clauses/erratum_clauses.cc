@@ -150,6 +150,7 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E24",
                        "write_pos of the old buffer is read again after generation has changed.",
                        {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
+                        "E24/swap-at-every-step-after-unusual-rounds",
                         "E24/full-of-the-smallest-as-it-looks"}});
 }
 

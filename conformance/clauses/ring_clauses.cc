@@ -75,7 +75,8 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.3",
                        "The capacity is a power of two, the same for every CPU.",
                        {"5.1.3/capacity-no-power-of-two", "5.1.3/capacity-zero",
-                        "5.1.3/attach-says-no-power-of-two", "5.1.3/largest-capacity"}});
+                        "5.1.3/attach-says-no-power-of-two",
+                        "5.1.3/a-later-attach-says-no-power-of-two", "5.1.3/largest-capacity"}});
     clauses.push_back({"5.1.4",
                        "An event that crosses the end of the ring is one run of bytes.",
                        {"5.1.4/wrap-at-every-byte", "5.1.4/wrap-at-an-event-boundary"}});
@@ -137,6 +138,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
                         "5.1.8.1-5/torn-reads-leave-nothing",
                         "5.1.8.1-5/overtaken-again-and-again",
                         "5.1.8.1-5/torn-again-and-again",
+                        "5.1.8.1-5/torn-at-the-last-access",
                         "5.1.8.1-5/torn-one-by-one",
                         "5.1.8.1-5/long-type-lapped-behind-every-look",
                         "5.1.8.1-5/without-payload-lapped-behind-every-look",

@@ -81,6 +81,17 @@ static _Thread_local unsigned in_round;
 """),
 ]
 
+# What looks at generation behind the drain, too, where that is so, and then does not drain again.
+def leaves_the_buffer_where(condition):
+    return [("""
+        if (more && !retired) sleep_until_woken(c);
+        if (more && retired) more = take_buffer(c);
+""", """
+        const bool leaves = retired || (%s && is_retired(c));
+        if (more && !leaves) sleep_until_woken(c);
+        if (more && leaves) more = take_buffer(c);
+""" % condition)]
+
 # What reads the type in the ring, behind the check, where that is so.
 def reads_type_again(condition):
     return [
@@ -4636,6 +4647,82 @@ static bool drain(struct consumer* c, uint32_t most) {
     c->meta = meta;
     c->number++;
     c->capacity = capacity;
+"""),
+        ],
+    ),
+    dict(
+        name = "leaves-the-buffer-behind-a-lap",
+        wrong = "Looks at generation once more behind a drain in which it was lapped, and leaves a " +
+                "retired buffer at once.",
+        clause = "E24",
+        case = "E24/swap-at-every-step-after-unusual-rounds",
+        edits = leaves_the_buffer_where("was_lapped") + [
+            ("""
+static int report_fd = 1, cpu_count;
+""", """
+static int report_fd = 1, cpu_count;
+static _Thread_local bool was_lapped;
+"""),
+            ("""
+        more = drain(c);
+""", """
+        was_lapped = false;
+        more = drain(c);
+"""),
+            ("""
+            c->read_pos = tail_pos;  // lapped, or torn
+""", """
+            c->read_pos = tail_pos;
+            was_lapped = true;
+"""),
+        ],
+    ),
+    dict(
+        name = "leaves-the-buffer-behind-a-large-round",
+        wrong = "Looks at generation once more behind a drain of 500 events, and leaves a retired " +
+                "buffer at once.",
+        clause = "E24",
+        case = "E24/swap-at-every-step-after-unusual-rounds",
+        edits = leaves_the_buffer_where("in_round > 500") + COUNTS_THE_ROUND,
+    ),
+    dict(
+        name = "no-look-behind-whole-pieces",
+        wrong = "Copies in pieces of 64 bytes, looks at tail_pos between them, and behind the last " +
+                "one only where that is no whole piece.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/torn-at-the-last-access",
+        edits = [
+            ("""
+    copy_relaxed((uint8_t*)c->event, from, header.event_size);
+    return true;
+""", """
+    for (size_t done = 0; done < header.event_size; done += 64) {
+        const size_t left = header.event_size - done;
+        if (done > 0 && ACQUIRE(&c->meta->tail_pos) > c->read_pos) return false;
+        copy_relaxed((uint8_t*)c->event + done, from + done, left < 64 ? left : 64);
+    }
+    return true;
+"""),
+            ("""
+        const uint64_t tail_pos = ACQUIRE(&c->meta->tail_pos);  // step 5
+""", """
+        const bool was_looked_at = sound && c->event->event_size % 64 == 0;
+        const uint64_t tail_pos = was_looked_at ? c->read_pos : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "looks-at-the-first-capacity",
+        wrong = "Asks only of the first kmes_attach that its capacity is a power of two.",
+        clause = "5.1.3",
+        case = "5.1.3/a-later-attach-says-no-power-of-two",
+        edits = [
+            ("""
+    if ((mapped & (mapped - 1)) != 0 || mapped < 32 || mapped > SIZE_MAX / 4) return "bad capacity";
+""", """
+    static _Thread_local uint64_t first;
+    if (first == 0) first = mapped;
+    if ((first & (first - 1)) != 0 || mapped < 32 || mapped > SIZE_MAX / 4) return "bad capacity";
 """),
         ],
     ),
