@@ -106,7 +106,7 @@ std::string right_of(std::size_t number, std::uint32_t cpu, const Event& event) 
                                event.length, event.bytes, event.bytes - event.length);
         default:
             return fmt::format("FNV-1a of the {} payload byte{} is {}", event.length,
-                               event.length == 1 ? "" : "s", digest_text(event.digest));
+                               event.length == 1 ? "" : "s", digest_text(event.digest()));
     }
 }
 

@@ -308,7 +308,7 @@ class ReportCheck {
 
 std::string right_record(std::uint32_t cpu, const Event& event) {
     return fmt::format("E {} {} {} {} {} {} {}", cpu, event.sequence, event.timestamp, event.origin,
-                       hex_of(event.type), event.length, digest_text(event.digest));
+                       hex_of(event.type), event.length, digest_text(event.digest()));
 }
 
 std::vector<LineProblem> check_report(const History& history, std::string_view report) {

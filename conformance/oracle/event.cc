@@ -37,12 +37,13 @@ std::string generate_payload(std::uint64_t& state, std::size_t bytes) {
 }
 
 bool is_generated(std::string_view payload, std::uint64_t seed) {
-    for (std::size_t at = 0; at < payload.size(); at += kWordBytes) {
-        const std::uint64_t word = next_random(seed);
-        if (std::memcmp(&payload[at], &word, std::min(kWordBytes, payload.size() - at)) != 0)
-            return false;
+    for (; payload.size() >= kWordBytes; payload.remove_prefix(kWordBytes)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, payload.data(), kWordBytes);  // one load
+        if (word != next_random(seed)) return false;
     }
-    return true;
+    const std::uint64_t last = next_random(seed);
+    return std::memcmp(payload.data(), &last, payload.size()) == 0;
 }
 
 std::uint64_t fnv1a(std::string_view bytes) {

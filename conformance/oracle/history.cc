@@ -48,6 +48,17 @@ constexpr std::uint64_t kMaximumBytesOutrun = std::uint64_t{1} << 62;
 
 }  // namespace
 
+std::uint64_t Event::digest() const {
+    if (!digest_) digest_ = fnv1a(payload);
+    return *digest_;
+}
+
+void Event::release_payload() {
+    digest();
+    payload = std::string();
+    payload_kept = false;
+}
+
 EventSpec spec_of(const Event& event) {
     return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
@@ -432,13 +443,13 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
     event.origin = spec.origin;
     event.type = spec.type;
     event.length = spec.payload.size();
-    event.digest = fnv1a(spec.payload);
     event.bytes = emitted.bytes;
     event.dropped = too_large;
     emitted.sequence = event.sequence;
     if (too_large) {
         emitted.outcome = EmitOutcome::dropped;
-        event.payload_kept = false;
+        event.payload = spec.payload;
+        event.release_payload();
         lane.events.push_back(std::move(event));
         return emitted;
     }
@@ -541,8 +552,7 @@ void History::release_payloads(Lane& lane) {
            kept_payload_bytes_ > log_.kept_payload_bytes) {
         Event& event = lane.events[lane.released_count];
         kept_payload_bytes_ -= event.payload.size();
-        event.payload = std::string();
-        event.payload_kept = false;
+        event.release_payload();
         ++lane.released_count;
     }
 }

@@ -47,7 +47,6 @@ struct Event {
     std::string payload;  // released when it has been overwritten long ago: see payload_kept
     bool payload_kept = true;
     std::uint64_t length = 0;
-    std::uint64_t digest = 0;
     std::uint64_t bytes = 0;
     bool dropped = false;
     bool published = false;
@@ -57,6 +56,13 @@ struct Event {
     std::uint64_t owed_by =
         kNever;                   // report bytes of the first idle checkpoint that it survived to
     BufferIndex owed_buffer = 0;  // where it stood then
+
+    // Of the payload. Most events of an exploration are overwritten and never asked for it.
+    std::uint64_t digest() const;
+    void release_payload();
+
+  private:
+    mutable std::optional<std::uint64_t> digest_;
 };
 
 // As it was emitted. The payload is empty where it is no longer kept.

@@ -176,7 +176,7 @@ std::string dump(const History& history) {
         for (const Event& event : history.events_of(cpu))
             out.line(" event", event.sequence, event.timestamp, event.origin, event.type,
                      event.extra_header, event.payload, event.payload_kept, event.length,
-                     event.digest, event.bytes, event.dropped, event.published,
+                     event.digest(), event.bytes, event.dropped, event.published,
                      event.published_after, event.owed_by, event.owed_buffer);
     }
     return out.take();

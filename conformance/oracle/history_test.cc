@@ -374,7 +374,7 @@ TEST(History, ReleasesPayloadsOfWhatIsOverwritten) {
     history.set_kept_payload_bytes(300);
     for (int i = 0; i < 20; ++i) history.emit(0, event_of(130 - 2));
     EXPECT_FALSE(history.find(0, 1)->payload_kept);
-    EXPECT_EQ(history.find(0, 1)->digest, fnv1a(std::string(98, 'p')));
+    EXPECT_EQ(history.find(0, 1)->digest(), fnv1a(std::string(98, 'p')));
     EXPECT_TRUE(history.find(0, 19)->payload_kept);
     EXPECT_TRUE(history.find(0, 20)->payload_kept);
 }

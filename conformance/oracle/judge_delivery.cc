@@ -10,7 +10,7 @@ namespace kmes::conformance::internal {
 namespace {
 
 bool same_payload(const Event& event, const Record& record) {
-    return event.length == record.length && event.digest == record.digest;
+    return event.length == record.length && event.digest() == record.digest;
 }
 
 bool same_content(const Event& event, const Record& record) {
@@ -59,9 +59,9 @@ std::string describe_difference(const Event& event, const Record& record) {
         add("payload length " + std::to_string(record.length) + " instead of " +
             std::to_string(event.length));
     }
-    if (event.digest != record.digest) {
+    if (event.digest() != record.digest) {
         add("payload digest " + digest_text(record.digest) + " instead of " +
-            digest_text(event.digest));
+            digest_text(event.digest()));
     }
     return text;
 }

@@ -51,7 +51,7 @@ class TestRun {
     void line(const std::string& text) { text_ += text + "\n"; }
     void deliver(std::uint32_t cpu, std::uint64_t sequence) {
         const Event& event = *history.find(cpu, sequence);
-        deliver_as(cpu, sequence, event.type, event.length, event.digest);
+        deliver_as(cpu, sequence, event.type, event.length, event.digest());
     }
     void deliver_as(std::uint32_t cpu, std::uint64_t sequence, const std::string& type,
                     std::uint64_t length, std::uint64_t digest, std::uint64_t timestamp = 5,

@@ -25,7 +25,7 @@ std::string explain_by_other(const History& history, std::uint32_t cpu, const Ev
                              const Record& record) {
     for (const Event& other : history.events_of(cpu)) {
         if (other.dropped || other.sequence == event.sequence) continue;
-        if (other.length != record.length || other.digest != record.digest) continue;
+        if (other.length != record.length || other.digest() != record.digest) continue;
         return "the payload is that of event " + std::to_string(other.sequence);
     }
     return {};

@@ -142,7 +142,7 @@ std::string right_record(std::uint32_t cpu, const Event& event) {
         std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(byte));
         line += text;
     }
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(event.digest));
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(event.digest()));
     return line + " " + std::to_string(event.length) + " " + text + "\n";
 }
 
