@@ -147,11 +147,11 @@ void add_swap_errata(std::vector<Clause>& clauses) {
           "E21/torn-while-it-finds-its-place", "E21/lapped-in-part-while-it-finds-its-place",
           "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice",
           "E21/full-of-the-smallest-survivors", "E21/new-over-the-first-that-it-scans"}});
-    clauses.push_back({"E24",
-                       "write_pos of the old buffer is read again after generation has changed.",
-                       {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
-                        "E24/swap-at-every-step-after-unusual-rounds",
-                        "E24/full-of-the-smallest-as-it-looks"}});
+    clauses.push_back(
+        {"E24",
+         "write_pos of the old buffer is read again after generation has changed.",
+         {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
+          "E24/swap-at-every-step-after-unusual-rounds", "E24/full-of-the-smallest-as-it-looks"}});
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
 constexpr std::array kPairActions{Action::emit, Action::lap_part, Action::swap, Action::wake};
 constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
-constexpr std::size_t kBranchesKept = 400;
+constexpr std::size_t kBranchesKeptQuick = 60;
+constexpr std::size_t kBranchesKept = 200;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
 // Whatever the clock says: the verdict of a slow machine is one too.
 constexpr std::uint64_t kPlaysAtLeast = 24;
@@ -99,6 +100,7 @@ class Search {
         several_at_most_ = settings.explore.deep           ? kSeveralDeep
                            : settings.explore.to_the_limit ? kSeveralToTheLimit
                                                            : kSeveralQuick;
+        branches_left_ = several_at_most_ > kSeveralQuick ? kBranchesKept : kBranchesKeptQuick;
     }
 
     CaseOutcome run() {
@@ -151,11 +153,13 @@ class Search {
     }
 
     void work() {
-        while (std::optional<Schedule> schedule = next()) {
-            Played played = play_once(case_, settings_, scenario_, *schedule);
-            if (played.outcome.verdict == Verdict::suite_error && !*settings_.stop)
-                played = play_once(case_, settings_, scenario_, *schedule);
-            take(*schedule, std::move(played));
+        while (const std::optional<Play> next = next_play()) {
+            const auto play = [&] {
+                return play_once(case_, settings_, scenario_, next->schedule, next->course);
+            };
+            Played played = play();
+            if (played.outcome.verdict == Verdict::suite_error && !*settings_.stop) played = play();
+            take(*next, std::move(played));
         }
     }
 
@@ -168,8 +172,35 @@ class Search {
                (seconds_ > 0 && played_ >= kPlaysAtLeast && seconds_since_begin() >= seconds_);
     }
 
-    std::optional<Schedule> next() {
+    // A schedule, and what of its course is wanted afterwards.
+    struct Play {
+        Schedule schedule;
+        Course course = Course::of_the_moves;
+        bool is_branch = false;  // of the sample
+    };
+
+    std::optional<Play> next_play() {
         const std::lock_guard<std::mutex> lock(mutex_);
+        std::optional<Schedule> schedule = next();
+        if (!schedule) return std::nullopt;
+        Play play;
+        play.schedule = std::move(*schedule);
+        if (play.schedule.moves.size() != 1) return play;
+        // A sample of all of them, each as likely as the others.
+        const std::size_t left = 1 + singles_.size() - next_single_;
+        play.is_branch = random_() % left < branches_left_;
+        if (play.is_branch) --branches_left_;
+        if (play.is_branch || begins_pairs(play.schedule.moves.front()))
+            play.course = Course::whole;
+        return play;
+    }
+
+    bool begins_pairs(const Move& move) const {
+        return first_of_pairs_.contains(move.point) && move.parameter == 0 &&
+               std::ranges::find(kPairActions, move.action) != kPairActions.end();
+    }
+
+    std::optional<Schedule> next() {
         if (is_over()) return std::nullopt;
         Schedule schedule{std::string(scenario_.name), settings_.seed, {}};
         if (next_single_ < singles_.size()) {
@@ -218,7 +249,8 @@ class Search {
         return moves;
     }
 
-    void take(const Schedule& schedule, Played played) {
+    void take(const Play& play, Played played) {
+        const Schedule& schedule = play.schedule;
         const std::lock_guard<std::mutex> lock(mutex_);
         switch (played.outcome.verdict) {
             case Verdict::fail:
@@ -239,30 +271,21 @@ class Search {
                 ++not_shown_;
                 return;
         }
-        if (schedule.moves.size() == 1) keep_branch(schedule.moves.front(), played.trace.entries);
+        if (play.course == Course::whole) keep_branch(play, played.trace.entries);
     }
 
-    void keep_branch(const Move& move, const std::vector<TraceEntry>& trace) {
+    void keep_branch(const Play& play, const std::vector<TraceEntry>& trace) {
+        const Move& move = play.schedule.moves.front();
         AccessPoint point = move.point;
         point.split_bytes = 0;
         const auto found = std::find_if(trace.begin(), trace.end(), [&](const TraceEntry& entry) {
             return entry.point == point;
         });
         if (found == trace.end()) return;
-        // A sample of all of them, each as likely as the others.
-        ++branches_seen_;
-        std::size_t at = branches_.size();
-        if (at >= kBranchesKept) at = random_() % branches_seen_;
-        const bool begins_pairs =
-            first_of_pairs_.contains(move.point) && move.parameter == 0 &&
-            std::ranges::find(kPairActions, move.action) != kPairActions.end();
-        if (at >= kBranchesKept && !begins_pairs) return;
         Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
         if (branch.points.empty()) return;
-        if (begins_pairs) pair_branches_.push_back(branch);
-        if (at >= kBranchesKept) return;
-        if (at == branches_.size()) branches_.emplace_back();
-        branches_[at] = std::move(branch);
+        if (begins_pairs(move)) pair_branches_.push_back(branch);
+        if (play.is_branch) branches_.push_back(std::move(branch));
     }
 
     CaseOutcome conclude(std::size_t accesses) {
@@ -325,8 +348,8 @@ class Search {
     std::size_t next_single_ = 0;
     std::uint64_t several_ = 0;
     std::uint64_t several_at_most_ = 0;
+    std::size_t branches_left_ = 0;  // to be kept
     std::vector<Branch> branches_;
-    std::uint64_t branches_seen_ = 0;
     std::set<AccessPoint> first_of_pairs_;  // where the first move of a pair may stand
     std::vector<Branch> pair_branches_;
     std::size_t pair_branch_ = 0;

@@ -9,11 +9,15 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "conformance/explorer/play_once.h"
 #include "conformance/explorer/scenarios.h"
 #include "conformance/explorer/soak.h"
 #include "conformance/failure/run_record.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 namespace {
@@ -79,6 +83,44 @@ TEST_F(Explore, ARightConsumerPasses) {
         EXPECT_EQ(outcome.verdict, Verdict::pass) << scenario << ": " << outcome.message << "\n"
                                                   << outcome.details;
         EXPECT_NE(outcome.message.find("schedules at"), std::string::npos) << outcome.message;
+    }
+}
+
+// What is not stopped at is played all the same: the same moves are made, and the verdict is that
+// of the whole play.
+TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {
+    const Scenario& scenario = *find_scenario("mixed");
+    const Schedule plain{"mixed", 1, {}};
+    struct Testee {
+        const char* name;
+        Verdict verdict;
+    };
+    for (const auto& [name, verdict] :
+         {Testee{"c_consumer", Verdict::pass},
+          Testee{"broken_counter-after-the-recheck", Verdict::fail}}) {
+        settings_.testee = {std::string(kTestees) + name};
+        const Played all = play_once(case_, settings_, scenario, plain);
+        ASSERT_EQ(all.outcome.verdict, Verdict::pass) << all.outcome.message;
+        // Its last read of the counter before it sleeps.
+        std::optional<AccessPoint> point;
+        for (const TraceEntry& entry : all.trace.entries) {
+            if (entry.point.phase == 2 && entry.point.kind == PointKind::access &&
+                entry.point.offset_bytes == kFutexWordOffset)
+                point = entry.point;
+        }
+        ASSERT_TRUE(point);
+        const Schedule schedule{"mixed", 1, {Move{*point, Action::emit, 0}}};
+        const Played whole = play_once(case_, settings_, scenario, schedule);
+        const Played part = play_once(case_, settings_, scenario, schedule, Course::of_the_moves);
+        EXPECT_EQ(whole.outcome.verdict, verdict) << whole.outcome.message;
+        EXPECT_EQ(part.outcome.verdict, verdict) << part.outcome.message;
+        std::vector<AccessPoint> accesses;
+        for (const TraceEntry& entry : part.trace.entries) {
+            if (entry.point.kind == PointKind::access) accesses.push_back(entry.point);
+        }
+        ASSERT_FALSE(accesses.empty());
+        EXPECT_EQ(accesses.front().phase, 2u);
+        EXPECT_EQ(accesses.back(), *point);
     }
 }
 

@@ -38,7 +38,7 @@ std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
 }  // namespace
 
 Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
-                 const Schedule& schedule) {
+                 const Schedule& schedule, Course course) {
     Played played;
     StageSettings own = settings;
     own.schedule = schedule;
@@ -46,7 +46,7 @@ Played play_once(const Case& the_case, const StageSettings& settings, const Scen
     own.capacity_bytes = scenario.capacity_bytes;
     Case play = the_case;
     play.run = [&](Stage& stage) {
-        Player player(stage, scenario, schedule, played.trace);
+        Player player(stage, scenario, schedule, played.trace, course);
         return player.play();
     };
     played.outcome = run_on_stage(play, own);

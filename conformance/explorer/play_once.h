@@ -18,7 +18,7 @@ struct Played {
 };
 
 Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
-                 const Schedule& schedule);
+                 const Schedule& schedule, Course course = Course::whole);
 
 // The schedule itself; of one that was drawn, the moves that it came to, which do the same.
 Schedule in_moves(const Schedule& schedule, const PlayTrace& trace);

@@ -33,7 +33,8 @@ bool same_access(const AccessPoint& a, const AccessPoint& b) {
 
 }  // namespace
 
-Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace)
+Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace,
+               Course course)
     : stage_(stage),
       scenario_(scenario),
       schedule_(schedule),
@@ -42,6 +43,9 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
       spin_watch_(stage),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
+      is_of_the_moves_(course == Course::of_the_moves && !schedule.moves.empty() &&
+                       !stage.settings().record_accesses),
+      is_open_(first_phase() == 0),
       looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {
     if (schedule.drawn) turns_.emplace(schedule.seed, scenario.cpus, scenario.turning);
 }
@@ -87,11 +91,35 @@ void Player::start() {
     stage_.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
     stage_.set_on_mapped([this](const Mapped& mapped) {
         if (is_open_)
-            stage_.guard_mapping(mapped,
-                                 looks_at_data_ ? Stage::Guarded::all : Stage::Guarded::metadata);
+            guard(mapped);
+        else if (phase_ < first_phase())
+            mapped_.push_back(mapped);
     });
     stage_.set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
     stage_.start();
+}
+
+void Player::guard(const Mapped& mapped) {
+    stage_.guard_mapping(mapped, looks_at_data_ ? Stage::Guarded::all : Stage::Guarded::metadata);
+}
+
+std::uint32_t Player::first_phase() const {
+    if (!is_of_the_moves_) return 0;
+    std::uint32_t first = schedule_.moves.front().point.phase;
+    for (const Move& move : schedule_.moves) first = std::min(first, move.point.phase);
+    return first;
+}
+
+// While it sleeps. What it has unmapped meanwhile needs no guard.
+void Player::open() {
+    is_open_ = true;
+    const std::vector<Mapping> there = stage_.tracer().mappings();
+    for (const Mapped& mapped : mapped_) {
+        const bool is_there = std::any_of(there.begin(), there.end(), [&](const Mapping& each) {
+            return each.id == mapped.mapping.id;
+        });
+        if (is_there) guard(mapped);
+    }
 }
 
 // One that falls asleep before a reservation is published makes no more accesses to wait for.
@@ -121,6 +149,7 @@ void Player::settle() {
     }
     accesses_of_phase_ = 0;
     occurrences_.clear();
+    if (!is_open_ && phase_ == first_phase()) open();
     make_moves_asleep();
 }
 
@@ -203,7 +232,8 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
 
 // Most accesses of a play are only noted, without the way through the stage.
 bool Player::is_plain(const GuardHit& hit) {
-    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_) return false;
+    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_ || has_no_more_to_do())
+        return false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
         if (!buffer) continue;
@@ -224,7 +254,20 @@ bool Player::is_plain(const GuardHit& hit) {
     return true;
 }
 
+// While a thread is held, the accesses of others are counted; a reservation is published after so
+// many of them.
+bool Player::has_no_more_to_do() const {
+    if (!is_of_the_moves_ || moves_under_way_ > 0 ||
+        std::find(made_.begin(), made_.end(), false) != made_.end())
+        return false;
+    for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
+        if (stage_.rings().is_reserved(cpu)) return false;
+    }
+    return true;
+}
+
 Stage::AtGuard Player::on_access(const GuardHit& hit) {
+    is_open_ = is_open_ && !has_no_more_to_do();
     if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return Stage::AtGuard::release;
     ++accesses_;
     spin_watch_.saw(hit);
@@ -273,7 +316,9 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
 void Player::act_told(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
     if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
+    ++moves_under_way_;
     act(move, thread);
+    --moves_under_way_;
     recorder.end_move();
 }
 

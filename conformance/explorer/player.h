@@ -37,6 +37,10 @@ struct PlayTrace {
     std::vector<Move> drawn;
 };
 
+// How much of a play is stopped at: all of it, or from the phase of the first move to the last
+// move. The rest of it runs as in a run without exploration, and is judged alike.
+enum class Course { whole, of_the_moves };
+
 class Player;
 
 // A play in phases. In phase 0 the testee attaches; each further phase begins when it has delivered
@@ -64,7 +68,8 @@ struct Scenario {
 class Player {
   public:
     // All must outlive the player. `trace` gets the accesses as they come, however the play ends.
-    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace);
+    Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace,
+           Course course = Course::whole);
 
     // The whole play, to the judge's verdict. Throws Stop as the stage does.
     CaseOutcome play();
@@ -113,6 +118,10 @@ class Player {
     bool is_blocked(pid_t thread) const;
     bool must_nudge() const;
     bool has_made_a_move() const;
+    std::uint32_t first_phase() const;
+    void guard(const Mapped& mapped);
+    void open();
+    bool has_no_more_to_do() const;
     void stop_looking_at_data();
     std::int32_t ordinal_of(pid_t thread);
 
@@ -134,8 +143,11 @@ class Player {
     std::vector<pid_t> held_;  // for others whose turn it is
     std::set<pid_t> stuck_;    // had their turn, and did nothing with it
     std::uint64_t turns_in_vain_ = 0;
-    bool is_open_ = true;  // guards are looked at
-    bool looks_at_data_;   // until the last move that comes at data has been made
+    bool is_of_the_moves_;  // see Course
+    int moves_under_way_ = 0;
+    bool is_open_;                // guards are looked at
+    std::vector<Mapped> mapped_;  // until they are
+    bool looks_at_data_;          // until the last move that comes at data has been made
 };
 
 // In plain words: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".
