@@ -231,6 +231,8 @@ class Stage {
     void blame(Finding finding) { findings_.push_back(std::move(finding)); }
     void blame(std::string_view clause, const std::string& message);
     void note(std::string line) { notes_.push_back(std::move(line)); }
+    // The message of a pass: what of the case was not played, and why.
+    void played_in_part(std::string what) { in_part_ = std::move(what); }
 
     // -- The end --
     // The end event on every CPU that has not ended. Once; finish() does it where nobody has.
@@ -436,6 +438,7 @@ class Stage {
     SleepClock sleep_clock_;
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
+    std::string in_part_;
     std::optional<Ended> ended_;
     pid_t foreign_process_ = 0;  // that has called kmes_attach beside the testee
     TimePoint last_change_;
@@ -455,6 +458,8 @@ class Stage {
     struct IdleFrom {
         TimePoint at;
         ProcessorTime time;
+        unsigned looks = 0;
+        unsigned blocked_looks = 0;
     };
     std::map<pid_t, IdleFrom> times_when_idle_;
     TimePoint looked_idle_at_;

@@ -261,10 +261,16 @@ bool Stage::idles() {
     // A runtime begins threads at any time.
     for (const pid_t tid : tracer_->testee_threads()) {
         if (!times_when_idle_.contains(tid))
-            times_when_idle_.emplace(tid, IdleFrom{now, processor_time_of(tid)});
+            times_when_idle_.emplace(tid, IdleFrom{now, processor_time_of(tid), 0, 0});
     }
     const Clock::duration recent = scaled(kNap, settings_.timeout_scale);
     const Inspection inspection = tracer_->inspect();
+    for (const ThreadState& thread : inspection.threads) {
+        const auto from = times_when_idle_.find(thread.tid);
+        if (from == times_when_idle_.end()) continue;
+        ++from->second.looks;
+        from->second.blocked_looks += is_out_of_the_way(thread) ? 1 : 0;
+    }
     const auto is_calm = [&](const ThreadState& thread) {
         const auto nap = last_nap_.find(thread.tid);
         return is_out_of_the_way(thread) ||
@@ -283,10 +289,12 @@ bool Stage::idles() {
 // interrupted there by timers, or works a little every few milliseconds (a collector of garbage),
 // is never found blocked on a busy machine. Of the time in which it had no processor to wait for,
 // it ran in a small part; one that goes round and round runs in all of it.
-// (One that attaches all the time stands in the tracer's hands most of it: of that more is asked.)
+// (One that attaches all the time stands in the tracer's hands most of it, and on a busy machine it
+// waits for that, too: of that more is asked, and that it is found blocked now and then.)
 bool Stage::hardly_runs(pid_t tid) const {
     constexpr int kPart = 4;
     constexpr int kSmallPart = 20;
+    constexpr unsigned kBlockedAtOneOf = 5;
     constexpr milliseconds kOften{20};
     const auto from = times_when_idle_.find(tid);
     if (from == times_when_idle_.end()) return false;
@@ -297,7 +305,8 @@ bool Stage::hardly_runs(pid_t tid) const {
     if (now.had == Clock::duration{}) return false;
     const auto attaches = static_cast<std::int64_t>(attaches_.size() - attaches_when_idle_);
     if (attaches * kOften > Clock::now() - idle_from_)
-        return had * kSmallPart < all && (had + waited) * 2 < all;
+        return had * kSmallPart < all && (had + waited) * 2 < all &&
+               from->second.blocked_looks * kBlockedAtOneOf >= from->second.looks;
     return had * kPart < all - waited;
 }
 
