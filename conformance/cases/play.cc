@@ -232,7 +232,8 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
 }  // namespace
 
 WalkLimit::WalkLimit(Stage& stage)
-    : hurry_(stage),
+    : stage_(stage),
+      hurry_(stage),
       limit_(std::chrono::milliseconds(
           static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
       begin_(std::chrono::steady_clock::now()) {}
@@ -242,7 +243,12 @@ bool WalkLimit::is_over() {
     constexpr std::chrono::milliseconds kLongStep{100};
     const auto passed = std::chrono::steady_clock::now() - begin_;
     ++steps_;
-    return passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
+    const bool is_over = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
+    if (is_over)
+        stage_.played_in_part(
+            fmt::format("the walk over its steps was ended after {:.0f} s, at step {}",
+                        std::chrono::duration<double>(passed).count(), steps_));
+    return is_over;
 }
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,

@@ -109,7 +109,8 @@ bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act);
 
 // Ends a walk over all steps of a consumer that takes long for each: one that waits on each CPU in
-// turn, and is hurried on (Stage::Hurry) while the walk lasts. No verdict hangs on it.
+// turn, and is hurried on (Stage::Hurry) while the walk lasts. No verdict hangs on it; a pass says
+// that the walk was ended.
 class WalkLimit {
   public:
     explicit WalkLimit(Stage& stage);
@@ -117,6 +118,7 @@ class WalkLimit {
     bool is_over();
 
   private:
+    Stage& stage_;
     Stage::Hurry hurry_;
     std::chrono::steady_clock::duration limit_;
     std::chrono::steady_clock::time_point begin_;

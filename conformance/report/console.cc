@@ -38,9 +38,12 @@ std::string_view spoken_name(Verdict verdict) {
     return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
 }
 
-// "  1840 schedules in 12.4 s": how much was explored, where it was.
+// "  1840 schedules in 12.4 s": how much was explored, where it was. Or what was left out.
 std::string explored_text(const CaseResult& result) {
-    if (!result.explored) return {};
+    if (!result.explored) {
+        const bool says = result.verdict == Verdict::pass && !result.message.empty();
+        return says ? "  " + printable(result.message) : std::string();
+    }
     const Explored& explored = *result.explored;
     if (explored.schedules == 0 && explored.whole)
         return fmt::format("  nothing to explore: {}", printable(result.message));
