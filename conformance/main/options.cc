@@ -29,6 +29,7 @@ constexpr double kMostSeconds = 1e6;
 // what would be right.
 struct RawOptions {
     std::vector<std::string> filters;
+    std::vector<std::string> without;
     std::string explain;
     std::string level;
     std::string cpus;
@@ -117,11 +118,12 @@ class Checker {
         options_.report = value == "json" ? ReportFormat::json : ReportFormat::console;
     }
 
-    void filters(const std::vector<std::string>& values) {
+    void patterns(std::string_view option, const std::vector<std::string>& values,
+                  std::vector<std::string>& into) {
         for (const std::string& value : values) {
-            if (value.empty()) return fail("--filter", value, "a pattern for case ids");
+            if (value.empty()) return fail(option, value, "a pattern for case ids");
         }
-        options_.filters = values;
+        into = values;
     }
 
   private:
@@ -186,6 +188,11 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("GLOB")
         ->take_all()
         ->allow_extra_args(false);
+    app.add_option("--without", raw.without,
+                   "leave out the cases whose id matches GLOB; repeatable")
+        ->type_name("GLOB")
+        ->take_all()
+        ->allow_extra_args(false);
     app.add_option("--level", raw.level, "cases up to this level (default erratum)")
         ->type_name("must|should|erratum|robust");
     app.add_option("--cpus", raw.cpus, "number of CPUs, 1 to 64 (default 4)")->type_name("N");
@@ -230,8 +237,9 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
           std::tuple("--expect-unsupported", &options.expect_unsupported, "a file")}) {
         if (app.count(option) > 0 && value->empty()) return wrong_value(option, "", right);
     }
-    if (app.count("--debug") > 0 && app.count("--filter") > 0) {
-        return "--debug runs one case; --filter does not go with it";
+    for (const char* option : {"--filter", "--without"}) {
+        if (app.count("--debug") > 0 && app.count(option) > 0)
+            return fmt::format("--debug runs one case; {} does not go with it", option);
     }
     if (app.count("--debug") > 0 && options.report == ReportFormat::json && !options.report_file) {
         return "--debug talks on standard output; --report json goes with it only where "
@@ -268,7 +276,8 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--soak") > 0) checker.soak(raw.soak);
     if (app.count("--save") > 0) parsed.options.save_folder = raw.save;
     parsed.options.debug = raw.debug;
-    checker.filters(raw.filters);
+    checker.patterns("--filter", raw.filters, parsed.options.filters);
+    checker.patterns("--without", raw.without, parsed.options.without);
     parsed.options.explain = raw.explain;
     if (parsed.error.empty()) parsed.error = find_contradiction(app, raw, parsed.options);
 }

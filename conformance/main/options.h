@@ -21,6 +21,7 @@ struct Options {
     bool list = false;
     std::string explain;               // --explain CASE; empty: not asked
     std::vector<std::string> filters;  // --filter GLOB
+    std::vector<std::string> without;  // --without GLOB
     std::optional<Level> level;        // --level; without it up to erratum
     std::uint32_t cpus = 4;
     std::uint64_t capacity_bytes = 65536;

@@ -51,6 +51,8 @@ TEST(Options, TakeEveryName) {
     const Options options = right({"--filter",
                                    "5.1.8*",
                                    "--filter=E*",
+                                   "--without",
+                                   "E7/*",
                                    "--level",
                                    "robust",
                                    "--cpus",
@@ -74,6 +76,7 @@ TEST(Options, TakeEveryName) {
                                    "--list",
                                    "--"});
     EXPECT_THAT(options.filters, ElementsAre("5.1.8*", "E*"));
+    EXPECT_THAT(options.without, ElementsAre("E7/*"));
     EXPECT_EQ(options.level, Level::robust);
     EXPECT_EQ(options.cpus, 64u);
     EXPECT_EQ(options.capacity_bytes, 268435456u);
@@ -143,6 +146,8 @@ TEST(Options, SayWhatGoesDeeperShouldBe) {
     EXPECT_THAT(wrong({"--debug", "", "--", "p"}), HasSubstr("the id of a case"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--filter", "a/*", "--", "p"}),
                 HasSubstr("--filter does not go with it"));
+    EXPECT_THAT(wrong({"--debug", "a/b", "--without", "a/*", "--", "p"}),
+                HasSubstr("--without does not go with it"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--report", "json", "--", "p"}),
                 HasSubstr("only where --report-file is given"));
 }
@@ -204,6 +209,7 @@ TEST(Options, PrintHelp) {
     EXPECT_THAT(parsed.help, HasSubstr("in the place of a run: smoke, judge"));
     for (const char* name : {"--list",
                              "--filter GLOB",
+                             "--without GLOB",
                              "--level",
                              "--cpus N",
                              "--capacity BYTES",

@@ -329,8 +329,8 @@ class Run {
 
 int list_cases(const Options& options, const Surroundings& around) {
     // A list without --level leaves nothing out.
-    const Selection selection =
-        select_cases(around.cases, options.filters, options.level.value_or(Level::robust), nullptr);
+    const Selection selection = select_cases(around.cases, {options.filters, options.without},
+                                             options.level.value_or(Level::robust), nullptr);
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     const std::size_t width = longest_id(selection.cases);
     for (const Case* each : selection.cases) {
@@ -417,7 +417,7 @@ int run_program(const std::vector<std::string>& arguments, const Surroundings& a
     if (!options.explain.empty()) return explain_case(options, around);
     if (!options.debug.empty()) return debug_case(options, around);
     const StageSettings settings = settings_of(options, around);
-    Selection selection = select_cases(around.cases, options.filters,
+    Selection selection = select_cases(around.cases, {options.filters, options.without},
                                        options.level.value_or(kDefaultLevel), &settings);
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");

@@ -473,6 +473,20 @@ TEST(Program, FiltersByPattern) {
     EXPECT_THAT(shell.ran, ElementsAre("5.1.8.3/checks"));
 }
 
+TEST(Program, LeavesOutByPattern) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--without", "5.1.8.3/*"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "E21/twice"));
+    EXPECT_EQ(shell.test({"--filter", "5*", "--without", "*maps"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.8.3/checks"));
+    EXPECT_EQ(shell.test({"--filter", "5*", "--without", "E21/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--without \"E21/*\" matches only cases that would"));
+    EXPECT_EQ(shell.test({"--without", "E21/twise"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("matches no case; --list names them (nearest: E21/t"));
+    EXPECT_EQ(shell.test({"--filter", "E21/*", "--without", "E*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--without leaves no case to run"));
+}
+
 TEST(Program, ListsCases) {
     Shell shell;
     EXPECT_EQ(shell.run({"--list"}), 0);

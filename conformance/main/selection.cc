@@ -75,6 +75,44 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
                        printable(pattern), list_ids(nearest_ids(cases, pattern)));
 }
 
+std::string leaves_out_none(const std::vector<Case>& cases, const std::string& pattern) {
+    const bool is_known =
+        std::ranges::any_of(cases, [&](const Case& each) { return matches(pattern, each.id); });
+    if (is_known)
+        return fmt::format("--without \"{}\" matches only cases that would not run anyway",
+                           printable(pattern));
+    return fmt::format("--without \"{}\" matches no case; --list names them (nearest: {})",
+                       printable(pattern), list_ids(nearest_ids(cases, pattern)));
+}
+
+// Several patterns, and which of them have matched anything.
+class Matcher {
+  public:
+    explicit Matcher(const std::vector<std::string>& patterns)
+        : patterns_(patterns), used_(patterns.size(), false) {}
+
+    bool matches(std::string_view id) {
+        bool any = false;
+        for (std::size_t i = 0; i < patterns_.size(); ++i) {
+            if (!conformance::matches(patterns_[i], id)) continue;
+            used_[i] = true;
+            any = true;
+        }
+        return any;
+    }
+
+    // The first one that has not; nullptr: all have.
+    const std::string* unused() const {
+        const auto found = std::find(used_.begin(), used_.end(), false);
+        return found == used_.end() ? nullptr
+                                    : &patterns_[static_cast<std::size_t>(found - used_.begin())];
+    }
+
+  private:
+    const std::vector<std::string>& patterns_;
+    std::vector<bool> used_;
+};
+
 bool asks(const StageSettings& settings, Demand demand) {
     return (demand == Demand::soak && settings.soak_seconds > 0) ||
            (demand == Demand::shared && settings.shared);
@@ -106,26 +144,23 @@ std::string contradiction(const std::vector<Case>& cases, const Selection& selec
 
 }  // namespace
 
-Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
-                       Level level, const StageSettings* settings) {
+Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patterns, Level level,
+                       const StageSettings* settings) {
     Selection selection;
-    std::vector<bool> used(patterns.size(), false);
+    Matcher only(patterns.only);
+    Matcher without(patterns.without);
     for (const Case& candidate : cases) {
         if (candidate.level > level) continue;
         if (settings != nullptr && !is_demanded(candidate, *settings)) continue;
-        bool wanted = patterns.empty();
-        for (std::size_t i = 0; i < patterns.size(); ++i) {
-            if (!matches(patterns[i], candidate.id)) continue;
-            used[i] = true;
-            wanted = true;
-        }
-        if (wanted) selection.cases.push_back(&candidate);
+        if (!only.matches(candidate.id) && !patterns.only.empty()) continue;
+        if (!without.matches(candidate.id)) selection.cases.push_back(&candidate);
     }
-    const auto unused = std::find(used.begin(), used.end(), false);
-    if (unused != used.end()) {
-        const std::string& pattern = patterns[static_cast<std::size_t>(unused - used.begin())];
-        selection.error = no_match(cases, pattern, level);
-    }
+    if (const std::string* unused = only.unused())
+        selection.error = no_match(cases, *unused, level);
+    else if (const std::string* leaves_none_out = without.unused())
+        selection.error = leaves_out_none(cases, *leaves_none_out);
+    else if (selection.cases.empty() && !patterns.without.empty())
+        selection.error = "--without leaves no case to run";
     if (selection.error.empty() && settings != nullptr)
         selection.error = contradiction(cases, selection, *settings, level);
     return selection;

@@ -19,11 +19,17 @@ struct Selection {
     std::string error;               // one line; not empty: bad usage
 };
 
-// The cases of a level up to `level` whose id matches any of the patterns (all, if there is none),
-// and that `settings` ask for (nullptr: that is no matter). A pattern that matches no case is an
-// error.
-Selection select_cases(const std::vector<Case>& cases, const std::vector<std::string>& patterns,
-                       Level level, const StageSettings* settings);
+// --filter and --without.
+struct CasePatterns {
+    std::vector<std::string> only;  // none: all cases
+    std::vector<std::string> without;
+};
+
+// The cases of a level up to `level` whose id matches any pattern of `only` and none of `without`,
+// and that `settings` ask for (nullptr: that is no matter). A pattern that matches no case, or
+// would leave out none that is meant, is an error; so is it where no case is left.
+Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patterns, Level level,
+                       const StageSettings* settings);
 
 // Into an order that follows from `seed`, on every machine the same.
 void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);
