@@ -4652,8 +4652,8 @@ static bool drain(struct consumer* c, uint32_t most) {
     ),
     dict(
         name = "leaves-the-buffer-behind-a-lap",
-        wrong = "Looks at generation once more behind a drain in which it was lapped, and leaves a " +
-                "retired buffer at once.",
+        wrong = "Looks at generation once more behind a drain in which it was lapped, and " +
+                "leaves a retired buffer at once.",
         clause = "E24",
         case = "E24/swap-at-every-step-after-unusual-rounds",
         edits = leaves_the_buffer_where("was_lapped") + [
@@ -4679,16 +4679,16 @@ static _Thread_local bool was_lapped;
     ),
     dict(
         name = "leaves-the-buffer-behind-a-large-round",
-        wrong = "Looks at generation once more behind a drain of 500 events, and leaves a retired " +
-                "buffer at once.",
+        wrong = "Looks at generation once more behind a drain of 500 events, and leaves " +
+                "a retired buffer at once.",
         clause = "E24",
         case = "E24/swap-at-every-step-after-unusual-rounds",
         edits = leaves_the_buffer_where("in_round > 500") + COUNTS_THE_ROUND,
     ),
     dict(
         name = "no-look-behind-whole-pieces",
-        wrong = "Copies in pieces of 64 bytes, looks at tail_pos between them, and behind the last " +
-                "one only where that is no whole piece.",
+        wrong = "Copies in pieces of 64 bytes, looks at tail_pos between them, and behind the " +
+                "last one only where that is no whole piece.",
         clause = "5.1.8.1-5",
         case = "5.1.8.1-5/torn-at-the-last-access",
         edits = [
