@@ -35,8 +35,9 @@ constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
 constexpr std::array kPairActions{Action::emit, Action::lap_part, Action::swap, Action::wake};
 constexpr std::size_t kWorkersAtMost = 8;
 // Plays of one move whose further course is kept, to put a second move there.
-constexpr std::size_t kBranchesKeptQuick = 60;
 constexpr std::size_t kBranchesKept = 200;
+constexpr std::size_t kBranchesAtLeast = 20;
+constexpr std::size_t kMovesToABranch = 10;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
 // Whatever the clock says: the verdict of a slow machine is one too.
 constexpr std::uint64_t kPlaysAtLeast = 24;
@@ -100,7 +101,6 @@ class Search {
         several_at_most_ = settings.explore.deep           ? kSeveralDeep
                            : settings.explore.to_the_limit ? kSeveralToTheLimit
                                                            : kSeveralQuick;
-        branches_left_ = several_at_most_ > kSeveralQuick ? kBranchesKept : kBranchesKeptQuick;
     }
 
     CaseOutcome run() {
@@ -126,6 +126,8 @@ class Search {
             first_of_pairs_.insert(thinned.begin(), thinned.end());
         }
         if (!is_drawn()) singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        branches_left_ =
+            std::clamp(singles_.size() / kMovesToABranch, kBranchesAtLeast, kBranchesKept);
         begin_ = SearchClock::now();
         run_workers();
         return conclude(baseline.trace.entries.size());
