@@ -49,19 +49,23 @@ _testee = rule(
     doc = "The binary, built without what the configuration adds for the rest of the tree.",
 )
 
-def cc_testee(name, visibility = None, tags = [], **kwargs):
+def cc_testee(name, visibility = None, tags = [], linkopts = [], **kwargs):
     """A cc_binary that is built plainly in every configuration.
 
     Args:
       name: of the program
       visibility: of the program
       tags: of the program
+      linkopts: of the program
       **kwargs: those of cc_binary
     """
     cc_binary(
         name = name + ".plain",
         tags = ["manual"],
         visibility = ["//visibility:private"],
+        # Bazel links every program with libstdc++ and libm. What somebody builds from C has neither,
+        # and starts in half the time.
+        linkopts = linkopts + ["-Wl,--as-needed"],
         **kwargs
     )
     _testee(name = name, binary = name + ".plain", tags = tags, visibility = visibility)
