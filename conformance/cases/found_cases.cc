@@ -201,6 +201,20 @@ CaseOutcome swap_elsewhere(Stage& stage) {
     });
 }
 
+// All positions are the same, and stay so.
+CaseOutcome events_everywhere(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.start_positions.assign(setup.cpus, 0);
+    stage.set_up(setup);
+    stage.start();
+    Step step;
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) step.cpus.push_back(cpu);
+    step.wake = [&stage] { emit_everywhere(stage, 1, 70); };
+    step.act = [&stage](const GuardHit&) { emit_everywhere(stage, 1, 70); };
+    act_at_every(stage, step);
+    return stage.finish();
+}
+
 // -- Positions --
 
 // write_pos passes `border` between two accesses; so do both positions, in laps.
@@ -437,6 +451,13 @@ void add_found_cases(std::vector<Case>& cases) {
                      "of any CPU in turn, an event of another CPU comes.",
                      "Before it sleeps it looks again at every CPU that it sleeps for (E2).",
                      event_elsewhere});
+    cases.push_back({"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
+                     "the same event on all CPUs at every step",
+                     "All CPUs have the same positions. An event on each wakes the consumer; "
+                     "before each access to the metadata of any CPU in turn, another one comes on "
+                     "each, all of the same size.",
+                     "Before it sleeps it compares the positions of each CPU with its own (E2).",
+                     events_everywhere});
     cases.push_back(
         {"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
          "a resize of another CPU at every step",

@@ -67,7 +67,8 @@ void add_layout_clauses(std::vector<Clause>& clauses) {
           "5.1.1/two-cpus-go-to-sleep", "5.1.1/two-cpus-in-the-middle-of-a-lap",
           "5.1.1/many-cpus-in-the-middle", "5.1.1/two-cpus-in-the-middle",
           "5.1.1/two-cpus-in-the-middle-of-large-events",
-          "5.1.1/two-cpus-in-the-middle-of-long-types", "5.1.1/event-elsewhere-at-every-step"}});
+          "5.1.1/two-cpus-in-the-middle-of-long-types", "5.1.1/event-elsewhere-at-every-step",
+          "5.1.1/events-everywhere-at-every-step"}});
     clauses.push_back({"5.1.2",
                        "What survived in the boot buffers is in the rings; before, none is there.",
                        {"5.1.2/events-of-the-boot-phase", "5.1.2/attach-in-the-boot-phase",

@@ -162,6 +162,14 @@ BROKEN = [
         case = "5.1.8.2/idle-beside-a-refused-cpu",
         language = "c",
     ),
+    dict(
+        name = "waitv-positions-xored",
+        wrong = "Before it sleeps it compares the sum without carry of all write_pos with that " +
+                "of its positions.",
+        clause = "5.1.8.2-2",
+        case = "5.1.1/events-everywhere-at-every-step",
+        language = "c",
+    ),
     # C++: a reader a CPU hands its events to a writer for all, and reads ahead.
     dict(
         name = "handover-queue-one-too-full",
