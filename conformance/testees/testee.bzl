@@ -63,8 +63,8 @@ def cc_testee(name, visibility = None, tags = [], linkopts = [], **kwargs):
         name = name + ".plain",
         tags = ["manual"],
         visibility = ["//visibility:private"],
-        # Bazel links every program with libstdc++ and libm. What somebody builds from C has neither,
-        # and starts in half the time.
+        # Bazel links every program with libstdc++ and libm. What somebody builds from C has none
+        # of them, and starts in half the time.
         linkopts = linkopts + ["-Wl,--as-needed"],
         **kwargs
     )
