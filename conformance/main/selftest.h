@@ -35,9 +35,10 @@ SelftestTable parse_selftest_table(std::string_view text);
 
 // What a run of the suite on one testee gave.
 struct SelftestRun {
-    int status = 3;                   // exit status of the runner
-    std::vector<std::string> failed;  // ids of the cases that failed
-    std::string trouble;              // one line, where there is no report
+    int status = 3;                    // exit status of the runner
+    std::vector<std::string> failed;   // ids of the cases that failed
+    std::string trouble;               // one line, where there is no report
+    std::vector<std::string> in_part;  // ids of those that passed, and were cut short by time
 };
 
 // `arguments` of the runner, without its name. For tests another one.

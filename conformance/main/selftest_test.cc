@@ -57,10 +57,10 @@ class Shell {
         cases_.push_back({"E12/two", Level::erratum, "E12", "t", "d", "e", never_run});
         cases_.back().demand = Demand::shared;
         // All is as it should be.
-        answers["broken_no-tail-recheck"] = {1, {"E4/torn"}, ""};
-        answers["broken_slow-waker"] = {1, {"E1/late"}, ""};
-        answers["broken_sharer"] = {1, {"E12/two"}, ""};
-        answers["python-one.program"] = {0, {}, ""};
+        answers["broken_no-tail-recheck"] = {1, {"E4/torn"}, "", {}};
+        answers["broken_slow-waker"] = {1, {"E1/late"}, "", {}};
+        answers["broken_sharer"] = {1, {"E12/two"}, "", {}};
+        answers["python-one.program"] = {0, {}, "", {}};
     }
     ~Shell() { std::filesystem::remove_all(folder_); }
 
@@ -121,6 +121,14 @@ TEST(Selftest, CountsByLanguageWhereAllIsAsItShouldBe) {
     EXPECT_EQ(shell.error.str(), "");
 }
 
+TEST(Selftest, RunsABrokenOneAgainWhoseCaseWasPlayedInPart) {
+    Shell shell;
+    shell.answers["broken_slow-waker"] = {0, {}, "", {"E1/late"}};
+    EXPECT_EQ(shell.run({"--explore", "off"}), 1);
+    EXPECT_THAT(shell.calls["broken_slow-waker"], Contains("4"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("NOT failed by E1/late\n"));
+}
+
 TEST(Selftest, RunsABrokenOneWithItsCaseAndACorrectOneByDefault) {
     Shell shell;
     EXPECT_EQ(shell.run({"--explore", "off"}), 0);
@@ -140,35 +148,35 @@ TEST(Selftest, RunsABrokenOneWithItsCaseAndACorrectOneByDefault) {
 
 TEST(Selftest, FailsWhereABrokenOnePasses) {
     Shell shell;
-    shell.answers["broken_slow-waker"] = {0, {}, ""};
+    shell.answers["broken_slow-waker"] = {0, {}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("NOT failed by E1/late\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("rust:    0 of 1 broken ones failed\n"));
     // Failed by another case than the one that is meant for it: not good enough.
-    shell.answers["broken_slow-waker"] = {1, {"E2/other"}, ""};
+    shell.answers["broken_slow-waker"] = {1, {"E2/other"}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
     // Inconclusive is no failure.
-    shell.answers["broken_slow-waker"] = {4, {}, ""};
+    shell.answers["broken_slow-waker"] = {4, {}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
 }
 
 TEST(Selftest, FailsWhereACorrectOneIsBlamed) {
     Shell shell;
-    shell.answers["python-one.program"] = {1, {"5.1.5/maps", "E3/x"}, ""};
+    shell.answers["python-one.program"] = {1, {"5.1.5/maps", "E3/x"}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("FAILED by 5.1.5/maps E3/x\n"));
-    shell.answers["python-one.program"] = {4, {}, ""};
+    shell.answers["python-one.program"] = {4, {}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("INCONCLUSIVE\n"));
 }
 
 TEST(Selftest, SaysWhereTheSuiteFails) {
     Shell shell;
-    shell.answers["python-one.program"] = {3, {}, "no report: words of the runner"};
+    shell.answers["python-one.program"] = {3, {}, "no report: words of the runner", {}};
     EXPECT_EQ(shell.run({}), 3);
     EXPECT_THAT(shell.out.str(), HasSubstr("no report: words of the runner\n"));
-    shell.answers["broken_sharer"] = {2, {}, ""};
-    shell.answers["python-one.program"] = {0, {}, ""};
+    shell.answers["broken_sharer"] = {2, {}, "", {}};
+    shell.answers["python-one.program"] = {0, {}, "", {}};
     EXPECT_EQ(shell.run({}), 3);
 }
 

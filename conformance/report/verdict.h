@@ -40,6 +40,9 @@ struct Explored {
     bool whole = false;  // every point of its scenarios, and not only what the time allowed
 };
 
+// Begins the message of a pass of which something was not played, and says what.
+inline constexpr std::string_view kInPart = "in part: ";
+
 // What a case says about its run. `clause` and `message` may be empty for a pass.
 struct CaseOutcome {
     Verdict verdict = Verdict::suite_error;

@@ -293,7 +293,7 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
         outcome.message = findings.front().message;
     } else {
         outcome.clause = case_.clause;
-        if (!in_part_.empty()) outcome.message = "in part: " + in_part_;
+        if (!in_part_.empty()) outcome.message = std::string(kInPart) + in_part_;
     }
     std::string text;
     for (std::size_t i = 1; i < findings.size(); ++i)
