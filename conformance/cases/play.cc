@@ -337,12 +337,17 @@ void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
 
 void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
     constexpr int kTries = 20;
+    // Each a millisecond: on a busy machine it may take long to come from the call to its sleep.
+    constexpr int kTriesWhereItSleeps = 3000;
+    constexpr std::chrono::seconds kLong{4};  // it does not end meanwhile
     const std::uint64_t before = stage.sleeps(cpu);
     // A wait that is told has not begun to sleep yet. One that sleeps at another word, or is
     // between two waits with a limit, does not notice, and need not.
-    int tries = kTries;
-    while (stage.rings().spurious_wake(cpu) == 0 && --tries > 0) stage.let_run(1);
-    if (tries == 0) return;
+    int tries = 0;
+    while (stage.rings().spurious_wake(cpu) == 0) {
+        if (++tries >= (stage.sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries)) return;
+        stage.let_run(1);
+    }
     stage.wait_until([&] { return stage.sleeps(cpu) > before || stage.has_ended(cpu); },
                      "another wait after a wake without an event");
 }

@@ -208,6 +208,8 @@ class Stage {
     bool is_waiting(pid_t thread) const { return waiting_.contains(thread); }
     // Now, on the word of this CPU's present buffer; not one whose thread sleeps elsewhere.
     bool sleeps_without_limit(std::uint32_t cpu) const;
+    // The same, with a limit of `limit` or more, or without.
+    bool sleeps_for(std::uint32_t cpu, Clock::duration limit) const;
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
     const RecordParser& records() const { return parser_; }

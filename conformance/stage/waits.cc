@@ -84,6 +84,11 @@ bool Stage::sleeps_without_limit(std::uint32_t cpu) const {
     return wait != nullptr && wait->wait.limit == TimeLimit::kNone;
 }
 
+bool Stage::sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
+    const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
+    return wait != nullptr && limit_of(wait->wait).value_or(limit) >= limit;
+}
+
 bool Stage::asleep(std::uint32_t cpu) {
     const BufferIndex buffer = rings_->history().present_buffer(cpu);
     if (const Wait* wait = wait_on(cpu, buffer)) {
