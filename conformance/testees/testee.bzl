@@ -64,7 +64,7 @@ def cc_testee(name, visibility = None, tags = [], linkopts = [], **kwargs):
         tags = ["manual"],
         visibility = ["//visibility:private"],
         # Bazel links every program with libstdc++ and libm. What somebody builds from C has none
-        # of them, and starts in half the time.
+        # of them, and starts in six tenths of the time.
         linkopts = linkopts + ["-Wl,--as-needed"],
         **kwargs
     )
