@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/kmes: the ioctls of <linux/kmes.h>. Looks at capabilities and copies arguments; what is done
- * is done elsewhere. Everything is copied back with no lock held (E14).
+ * /dev/kmes: the ioctls of <linux/kmes.h>, but for those that attach (attach.c). Looks at
+ * capabilities and copies arguments; what is done is done elsewhere. Everything is copied back with
+ * no lock held (E14).
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
-#include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -24,121 +24,6 @@ struct kmes_staging {
     u64 bytes;
     u8 event[];
 };
-
-/* The world that this open file attaches to, held. */
-static struct kmes_world* world_of(struct kmes_open* open) {
-    struct kmes_world* world;
-
-    mutex_lock(&open->lock);
-    world = open->joined ? open->joined : kmes_real_world;
-    kmes_world_get(world);
-    mutex_unlock(&open->lock);
-    return world;
-}
-
-/* -- attach ---------------------------------------------------------------------------------- */
-
-/* One slot of an attach. */
-struct attached {
-    struct file* file;
-    int fd;
-};
-
-/* Takes back what has been made of an attach. */
-static void detach(struct attached* slots, u32 count) {
-    u32 i;
-
-    for (i = 0; i < count; i++) {
-        put_unused_fd((unsigned)slots[i].fd);
-        fput(slots[i].file);
-    }
-}
-
-/* Files and numbers for `count` buffers, all or none; nobody sees them yet. */
-static int make_files(struct kmes_memory** memories, struct attached* slots, u32 count) {
-    u32 i;
-
-    for (i = 0; i < count; i++) {
-        int error = slots[i].fd = get_unused_fd_flags(O_CLOEXEC);
-
-        if (error >= 0) {
-            slots[i].file = kmes_memory_open(memories[i]);
-            if (!IS_ERR(slots[i].file)) continue;
-            error = PTR_ERR(slots[i].file);
-            put_unused_fd((unsigned)slots[i].fd);
-        }
-        detach(slots, i);
-        return error;
-    }
-    return 0;
-}
-
-/* The last step that can fail; after it the fds are the process's. */
-static int hand_out(struct attached* slots, struct kmes_ioctl_attach* attach, void __user* argument,
-                    u32 count) {
-    int __user* fds = u64_to_user_ptr(attach->fds_address);
-    bool is_bad = false;
-    u32 i;
-
-    for (i = 0; i < count && !is_bad; i++) is_bad = put_user(slots[i].fd, fds + i) != 0;
-    if (is_bad || copy_to_user(argument, attach, sizeof(*attach))) {
-        detach(slots, count);
-        return -EFAULT;
-    }
-    for (i = 0; i < count; i++) fd_install((unsigned)slots[i].fd, slots[i].file);
-    return 0;
-}
-
-static int attach_to(struct kmes_world* world, struct kmes_ioctl_attach* attach,
-                     void __user* argument) {
-    struct kmes_memory** memories = kvcalloc(world->cpus, sizeof(*memories), GFP_KERNEL_ACCOUNT);
-    struct attached* slots = kvcalloc(world->cpus, sizeof(*slots), GFP_KERNEL_ACCOUNT);
-    int error = -ENOMEM;
-    u32 i;
-
-    if (!memories || !slots) goto out;
-    error = kmes_world_attach(world, memories, &attach->capacity);
-    if (error) goto out;
-    error = make_files(memories, slots, world->cpus);
-    if (!error) error = hand_out(slots, attach, argument, world->cpus);
-    for (i = 0; i < world->cpus; i++) kmes_memory_put(memories[i]);
-out:
-    kvfree(slots);
-    kvfree(memories);
-    return error;
-}
-
-static bool is_boot(struct kmes_world* world) {
-    bool answer;
-
-    mutex_lock(&world->lock);
-    answer = world->is_boot;
-    mutex_unlock(&world->lock);
-    return answer;
-}
-
-static int ioctl_attach(struct kmes_open* open, void __user* argument) {
-    struct kmes_ioctl_attach attach;
-    struct kmes_world* world;
-    u32 slots;
-    int error;
-
-    if (!capable(CAP_AUDIT_READ)) return -EPERM;
-    if (copy_from_user(&attach, argument, sizeof(attach))) return -EFAULT;
-    if (attach.reserved) return -EINVAL;
-    world = world_of(open);
-    slots = attach.count;
-    attach.count = world->cpus;
-    attach.capacity = 0;
-    if (is_boot(world))
-        error = -EAGAIN;
-    else if (slots < world->cpus)
-        error = copy_to_user(argument, &attach, sizeof(attach)) ? -EFAULT : -ERANGE;
-    else
-        error = attach_to(world, &attach, argument);
-    kmes_world_put(world);
-    return error;
-}
 
 /* -- emit ------------------------------------------------------------------------------------ */
 
@@ -307,7 +192,7 @@ static int ioctl_buffers(struct kmes_open* open, void __user* argument) {
     if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&buffers, argument, sizeof(buffers))) return -EFAULT;
     if (buffers.reserved) return -EINVAL;
-    world = world_of(open);
+    world = kmes_world_of(open);
     error = list_buffers(world, &buffers);
     kmes_world_put(world);
     if (error && error != -ERANGE) return error;
@@ -324,7 +209,11 @@ static long device_ioctl(struct file* file, unsigned int command, unsigned long 
         case KMES_IOC_EMIT_BATCH:
             return ioctl_emit_batch(open, pointer);
         case KMES_IOC_ATTACH:
-            return ioctl_attach(open, pointer);
+            return kmes_ioctl_attach(open, pointer);
+        case KMES_IOC_ATTACH_CPU:
+            return kmes_ioctl_attach_cpu(open, pointer);
+        case KMES_IOC_IDENTIFY:
+            return kmes_ioctl_identify(open, pointer);
         case KMES_IOC_CONFIGURE:
             return ioctl_configure(pointer, kmes_world_configure);
         case KMES_IOC_REGISTRY_AVAILABLE:

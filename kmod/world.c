@@ -144,6 +144,25 @@ int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u
     return error;
 }
 
+struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu) {
+    struct kmes_memory* memory;
+
+    mutex_lock(&world->lock);
+    if (world->is_boot) {
+        memory = ERR_PTR(-EAGAIN);
+    } else if (cpu >= world->cpus) {
+        memory = ERR_PTR(-EINVAL);
+    } else {
+        memory = world->cpu[array_index_nospec(cpu, world->cpus)]->memory;
+        if (memory)
+            kmes_memory_get(memory);
+        else
+            memory = ERR_PTR(-ESHUTDOWN);
+    }
+    mutex_unlock(&world->lock);
+    return memory;
+}
+
 /* What one look at a CPU's producer, on its processor, found. */
 struct look {
     struct kmes_world_cpu* cpu;

@@ -146,6 +146,9 @@ long kmes_on_cpu(struct kmes_world_cpu* cpu, long (*work)(void*), void* context)
 /* Of each CPU of the world its buffer, held, all of one capacity (E14): `memories` has room for
  * world->cpus. -EAGAIN: the boot phase; -ESHUTDOWN: the world has ended. */
 int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u64* capacity);
+/* The buffer that one CPU writes to now, referenced; an ERR_PTR: the errors above, and -EINVAL
+ * where the world has no such CPU. */
+struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu);
 
 /* Fills in what the producer of one CPU has counted; -EINVAL: no such CPU. _locked: under
  * world->lock; in a test world also while a reservation is open. */
@@ -245,6 +248,15 @@ extern atomic64_t kmes_dropped_no_cpu;
 struct kmes_world_cpu* kmes_emit_cpu(void);
 /* KMES says something of itself: an event of origin class 1, the payload as printf makes it. */
 __printf(2, 3) void kmes_say(const char* type, const char* format, ...);
+
+/* -- attach.c -------------------------------------------------------------------------------- */
+
+/* The world that an open file attaches to, referenced. */
+struct kmes_world* kmes_world_of(struct kmes_open* open);
+/* The ioctls of these names, with their capability checks; `argument` is the process's. */
+int kmes_ioctl_attach(struct kmes_open* open, void __user* argument);
+int kmes_ioctl_attach_cpu(struct kmes_open* open, void __user* argument);
+int kmes_ioctl_identify(struct kmes_open* open, void __user* argument);
 
 /* -- device.c -------------------------------------------------------------------------------- */
 

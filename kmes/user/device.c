@@ -31,15 +31,23 @@ static int open_device(void) {
     }
 }
 
-/* One ioctl on an open file of its own. */
-static int ask(unsigned long request, void* argument) {
+/* One ioctl on an open file of its own. -ENOTTY: whatever this device is, it has no such request.
+ */
+static int ask_any(unsigned long request, void* argument) {
     int fd = open_device();
     int error = 0;
 
     if (fd < 0) return fd;
-    if (ioctl(fd, request, argument) != 0) error = errno == ENOTTY ? -ENODEV : -errno;
+    if (ioctl(fd, request, argument) != 0) error = -errno;
     close(fd);
     return error;
+}
+
+/* A request that every version of the module knows. */
+static int ask(unsigned long request, void* argument) {
+    int error = ask_any(request, argument);
+
+    return error == -ENOTTY ? -ENODEV : error;
 }
 
 static __u64 address_of(const void* pointer) {
@@ -57,6 +65,35 @@ int kmes_device_attach(int* fds, int* count, __u64* capacity_bytes) {
     if (!error || error == -ERANGE) *count = (int)attach.count;
     if (!error) *capacity_bytes = attach.capacity;
     return error;
+}
+
+int kmes_device_attach_cpu(__u32 cpu, int* fd, __u64* capacity_bytes) {
+    struct kmes_ioctl_attach_cpu attach = {0};
+    int error;
+
+    if (!fd || !capacity_bytes) return -EFAULT;
+    attach.cpu = cpu;
+    attach.fd = -1;
+    error = ask_any(KMES_IOC_ATTACH_CPU, &attach);
+    if (error) return error;
+    *fd = attach.fd;
+    *capacity_bytes = attach.capacity;
+    return 0;
+}
+
+int kmes_device_identify(__u32 cpu, struct kmes_device_identity* identity) {
+    struct kmes_ioctl_identify identify = {0};
+    int error;
+
+    if (!identity) return -EFAULT;
+    identify.cpu = cpu;
+    error = ask_any(KMES_IOC_IDENTIFY, &identify);
+    if (error) return error;
+    identity->device = identify.device;
+    identity->inode = identify.inode;
+    identity->capacity = identify.capacity;
+    identity->cpus = identify.cpus;
+    return 0;
 }
 
 int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {

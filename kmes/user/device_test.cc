@@ -140,6 +140,74 @@ TEST_F(DeviceTest, AnErrorOfTheDeviceChangesNothing) {
     EXPECT_EQ(device_.opened, 1);
 }
 
+TEST_F(DeviceTest, AttachOfOneCpuGivesOneDescriptor) {
+    device_.answer = [](unsigned long request, void* argument) {
+        EXPECT_EQ(request, KMES_IOC_ATTACH_CPU);
+        auto* attach = static_cast<kmes_ioctl_attach_cpu*>(argument);
+        EXPECT_EQ(attach->cpu, 5u);
+        attach->fd = 71;
+        attach->capacity = 65536;
+        return 0;
+    };
+    int fd = -1;
+    __u64 capacity = 0;
+    EXPECT_EQ(kmes_device_attach_cpu(5, &fd, &capacity), 0);
+    EXPECT_EQ(fd, 71);
+    EXPECT_EQ(capacity, 65536u);
+    EXPECT_EQ(kmes_device_attach_cpu(5, nullptr, &capacity), -EFAULT);
+    EXPECT_EQ(kmes_device_attach_cpu(5, &fd, nullptr), -EFAULT);
+    EXPECT_EQ(device_.opened, 1);
+}
+
+TEST_F(DeviceTest, IdentifyMakesNoDescriptor) {
+    device_.answer = [](unsigned long request, void* argument) {
+        EXPECT_EQ(request, KMES_IOC_IDENTIFY);
+        auto* identify = static_cast<kmes_ioctl_identify*>(argument);
+        EXPECT_EQ(identify->cpu, 1u);
+        identify->device = 0x17;
+        identify->inode = 1ull << 40;
+        identify->capacity = 131072;
+        identify->cpus = 2;
+        return 0;
+    };
+    kmes_device_identity identity{};
+    EXPECT_EQ(kmes_device_identify(1, &identity), 0);
+    EXPECT_EQ(identity.device, 0x17u);
+    EXPECT_EQ(identity.inode, 1ull << 40);
+    EXPECT_EQ(identity.capacity, 131072u);
+    EXPECT_EQ(identity.cpus, 2u);
+    EXPECT_EQ(kmes_device_identify(1, nullptr), -EFAULT);
+    EXPECT_EQ(device_.opened, 1);
+}
+
+// ENOTTY: an older module; the caller attaches to all CPUs there.
+TEST_F(DeviceTest, AnErrorOfOneCpuChangesNothing) {
+    int error = 0;
+    device_.answer = [&error](unsigned long request, void* argument) {
+        if (request == KMES_IOC_ATTACH_CPU) {
+            static_cast<kmes_ioctl_attach_cpu*>(argument)->fd = 3;
+            static_cast<kmes_ioctl_attach_cpu*>(argument)->capacity = 1;
+        } else {
+            static_cast<kmes_ioctl_identify*>(argument)->cpus = 1;
+        }
+        return error;
+    };
+    int fd = -1;
+    __u64 capacity = 7;
+    kmes_device_identity identity{};
+    for (const int each : {EINVAL, EAGAIN, EPERM, EMFILE, ENOTTY}) {
+        error = each;
+        EXPECT_EQ(kmes_device_attach_cpu(9, &fd, &capacity), -each);
+        EXPECT_EQ(kmes_device_identify(9, &identity), -each);
+    }
+    device_.open_error = ENOENT;
+    EXPECT_EQ(kmes_device_attach_cpu(9, &fd, &capacity), -ENODEV);
+    EXPECT_EQ(kmes_device_identify(9, &identity), -ENODEV);
+    EXPECT_EQ(fd, -1);
+    EXPECT_EQ(capacity, 7u);
+    EXPECT_EQ(identity.cpus, 0u);
+}
+
 TEST_F(DeviceTest, EmitPassesOnePointerEach) {
     device_.answer = [](unsigned long request, void* argument) {
         EXPECT_EQ(request, KMES_IOC_EMIT);

@@ -70,14 +70,22 @@ long Player::count(long result) {
     return result;
 }
 
+void Player::keep(int fd) {
+    if (fd < 0) return;
+    if (buffers_.size() < kMostBuffers)
+        buffers_.push_back(fd);
+    else
+        close(fd);
+}
+
 void Player::one(Bytes& bytes) {
     using Method = void (Player::*)(Bytes&);
     static constexpr Method kMethods[] = {
-        &Player::operate,       &Player::operate,     &Player::operate,   &Player::operate,
-        &Player::open_or_close, &Player::create,      &Player::join,      &Player::attach,
-        &Player::emit,          &Player::emit_batch,  &Player::configure, &Player::ask,
-        &Player::unknown_ioctl, &Player::map,         &Player::map,       &Player::use_mapping,
-        &Player::use_mapping,   &Player::other_calls,
+        &Player::operate,       &Player::operate,     &Player::operate,    &Player::operate,
+        &Player::open_or_close, &Player::create,      &Player::join,       &Player::attach,
+        &Player::emit,          &Player::emit_batch,  &Player::configure,  &Player::ask,
+        &Player::unknown_ioctl, &Player::map,         &Player::map,        &Player::use_mapping,
+        &Player::use_mapping,   &Player::other_calls, &Player::attach_cpu, &Player::identify,
     };
     (this->*kMethods[bytes.below(std::size(kMethods))])(bytes);
 }
@@ -174,13 +182,21 @@ void Player::attach(Bytes& bytes) {
     if (there != address_of(fds.data()))
         std::memcpy(fds.data(), reinterpret_cast<const void*>(there),
                     std::min<std::size_t>(attach.count, fds.size()) * sizeof(int));
-    for (const int one : fds) {
-        if (one < 0) continue;
-        if (buffers_.size() < kMostBuffers)
-            buffers_.push_back(one);
-        else
-            close(one);
-    }
+    for (const int one : fds) keep(one);
+}
+
+void Player::attach_cpu(Bytes& bytes) {
+    kmes_ioctl_attach_cpu attach{};
+    attach.cpu = static_cast<__u32>(bytes.byte() < 200 ? bytes.below(3) : bytes.number());
+    attach.capacity = bytes.number();
+    attach.fd = -1;
+    if (call(bytes, device(bytes), KMES_IOC_ATTACH_CPU, &attach) == 0) keep(attach.fd);
+}
+
+void Player::identify(Bytes& bytes) {
+    kmes_ioctl_identify identify{};
+    identify.cpu = static_cast<__u32>(bytes.byte() < 200 ? bytes.below(3) : bytes.number());
+    call(bytes, device(bytes), KMES_IOC_IDENTIFY, &identify);
 }
 
 void Player::emit(Bytes& bytes) {
@@ -289,11 +305,7 @@ void Player::operate(Bytes& bytes) {
     if (operation.verb == KMES_TEST_CANARY)
         canary_ = std::max<std::int64_t>(canary_, operation.result);
     if (operation.verb != KMES_TEST_OPEN || operation.result < 0) return;
-    const int fd = static_cast<int>(operation.result);
-    if (buffers_.size() < kMostBuffers)
-        buffers_.push_back(fd);
-    else
-        close(fd);
+    keep(static_cast<int>(operation.result));
 }
 
 // Any number of our letter, of any size and direction; none that is a generic one, such as
@@ -408,10 +420,8 @@ void Player::other_calls(Bytes& bytes) {
             break;
         default: {
             const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-            if (count(copy) >= 0 && buffers_.size() < kMostBuffers)
-                buffers_.push_back(copy);
-            else if (copy >= 0)
-                close(copy);
+            count(copy);
+            keep(copy);
         }
     }
 }

@@ -51,9 +51,13 @@ class Player {
     template <typename Structure>
     long call(Bytes& bytes, int fd, unsigned long command, Structure* structure);
     long count(long result);
+    // Takes over a descriptor of a buffer: keeps it for other calls, or closes it.
+    void keep(int fd);
 
     void open_or_close(Bytes& bytes);
     void attach(Bytes& bytes);
+    void attach_cpu(Bytes& bytes);
+    void identify(Bytes& bytes);
     void emit(Bytes& bytes);
     void emit_batch(Bytes& bytes);
     void configure(Bytes& bytes);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/kmes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -341,6 +342,33 @@ void Attacker::odd_calls() {
     syscall(SYS_membarrier, random_.below(256), 0, 0);
     std::uint8_t resident[16];
     mincore(base_, std::min<std::uint64_t>(bytes_, 16 * kPage), resident);
+}
+
+// A buffer of the real rings, by any number: its data is as closed, and what the device says of it
+// is what the descriptor says, unless a resize came between.
+void Attacker::attach_to_one() {
+    const int device = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
+    if (device < 0) return;
+    kmes_ioctl_identify identify{};
+    identify.cpu = static_cast<__u32>(random_.chance(70) ? random_.below(3) : random_.next());
+    kmes_ioctl_attach_cpu attach{};
+    attach.cpu = identify.cpu;
+    attach.fd = static_cast<__s32>(random_.next());
+    const bool is_known = ioctl(device, KMES_IOC_IDENTIFY, &identify) == 0;
+    if (ioctl(device, KMES_IOC_ATTACH_CPU, &attach) == 0) {
+        struct stat status{};
+        if (!is_known || fstat(attach.fd, &status) || status.st_ino != identify.inode)
+            stores_that_passed_++;
+        const std::uint64_t bytes = kPage + 2 * attach.capacity;
+        void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, attach.fd, 0);
+        close(attach.fd);
+        if (base != MAP_FAILED) {
+            try_store(static_cast<std::uint8_t*>(base) + kPage +
+                      random_.below(2 * attach.capacity));
+            munmap(base, bytes);
+        }
+    }
+    close(device);
 }
 
 }  // namespace kmes::hostile

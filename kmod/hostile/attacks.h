@@ -35,7 +35,8 @@ namespace kmes::hostile {
     X(lock_and_sync)            \
     X(sleep_on_it)              \
     X(splice_pages)             \
-    X(odd_calls)
+    X(odd_calls)                \
+    X(attach_to_one)
 
 class Attacker {
   public:

@@ -30,15 +30,10 @@ constexpr std::uint64_t kLooksAgainAfter_ns = 20'000'000;
 
 std::pair<Descriptor, std::uint64_t> attach_to_cpu_0() {
     const Descriptor device = identity::open_device();
-    int fds[1024];
-    kmes_ioctl_attach attach{};
-    attach.fds_address = address_of(fds);
-    attach.count = 1024;
-    if (ioctl(device.get(), KMES_IOC_ATTACH, &attach))
-        throw std::system_error(errno, std::generic_category(), "KMES_IOC_ATTACH");
-    std::vector<Descriptor> all;
-    for (unsigned i = 0; i < attach.count; i++) all.emplace_back(fds[i]);
-    return {std::move(all[0]), attach.capacity};
+    kmes_ioctl_attach_cpu attach{};
+    if (ioctl(device.get(), KMES_IOC_ATTACH_CPU, &attach))
+        throw std::system_error(errno, std::generic_category(), "KMES_IOC_ATTACH_CPU");
+    return {Descriptor(attach.fd), attach.capacity};
 }
 
 struct Run {

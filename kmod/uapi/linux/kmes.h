@@ -27,6 +27,30 @@ struct kmes_ioctl_attach {
 };
 
 /*
+ * Attach to one CPU. CAP_AUDIT_READ, else EPERM. EINVAL: there is no such CPU; otherwise the errors
+ * of KMES_IOC_ATTACH. The fd is close-on-exec. Two calls of this can have a resize between them:
+ * then the capacities differ. ENOTTY: an older module; KMES_IOC_ATTACH does it there.
+ */
+struct kmes_ioctl_attach_cpu {
+    __u64 capacity; /* out: bytes */
+    __u32 cpu;      /* in */
+    __s32 fd;       /* out */
+};
+
+/*
+ * Tells which buffer a CPU writes to now, without a descriptor: device and inode are what fstat
+ * reports for the buffer's fds (E19). Capability and errors as KMES_IOC_ATTACH_CPU, but no EMFILE,
+ * ENFILE or ENOMEM.
+ */
+struct kmes_ioctl_identify {
+    __u64 device;   /* out */
+    __u64 inode;    /* out */
+    __u64 capacity; /* out: bytes */
+    __u32 cpu;      /* in */
+    __u32 cpus;     /* out: how many CPUs have a buffer */
+};
+
+/*
  * kmes_emit (1090). CAP_AUDIT_WRITE, else EPERM. EINVAL: type_len 0, or no UTF-8; ENOSPC: over 50 %
  * of the capacity, or over MaxEventSize; EFAULT; EBUSY: this CPU has no producer
  * (it came after the module), or its producer has ended; ENOMEM: no memory to stage the event.
@@ -112,5 +136,7 @@ struct kmes_ioctl_buffers {
 #define KMES_IOC_REGISTRY_AVAILABLE _IOW(KMES_IOC_MAGIC, 0x94, struct kmes_ioctl_configure)
 #define KMES_IOC_STATISTICS _IOWR(KMES_IOC_MAGIC, 0x95, struct kmes_ioctl_statistics)
 #define KMES_IOC_BUFFERS _IOWR(KMES_IOC_MAGIC, 0x96, struct kmes_ioctl_buffers)
+#define KMES_IOC_ATTACH_CPU _IOWR(KMES_IOC_MAGIC, 0x97, struct kmes_ioctl_attach_cpu)
+#define KMES_IOC_IDENTIFY _IOWR(KMES_IOC_MAGIC, 0x98, struct kmes_ioctl_identify)
 
 #endif

@@ -102,6 +102,17 @@ void fail_attach(const Device& device) {
         });
 }
 
+void fail_attach_cpu(const Device& device) {
+    kmes_ioctl_attach_cpu attach;
+    fail_each(
+        device, "attach of one CPU",
+        [&] {
+            attach = {0, 1, -1};
+            return device.call(KMES_IOC_ATTACH_CPU, &attach);
+        },
+        [&] { close(attach.fd); });
+}
+
 void fail_resize(const Device& device) {
     const std::size_t buffers = device.buffers().size();
     std::uint64_t capacity = 1 << 17;
@@ -164,6 +175,7 @@ void test_failures(const Arguments&) {
     fail_open(device);
     fail_emit(device);
     fail_attach(device);
+    fail_attach_cpu(device);
     fail_map(device);
     fail_resize(device);
     EXPECT_EQUAL(device.emit("failures", "after"), 0);

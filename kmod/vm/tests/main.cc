@@ -11,6 +11,7 @@
 int main(int count, char** words) {
     using namespace kmes::guest;
     const std::map<std::string, void (*)(const Arguments&)> tests = {
+        {"attach", test_attach},
         {"permissions", test_permissions},
         {"references", test_references},
         {"wake", test_wake},

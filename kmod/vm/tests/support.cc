@@ -84,6 +84,19 @@ int run(const std::string& command) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+void as_nobody(const std::function<void()>& body) {
+    const pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        EXPECT(setgid(65534) == 0 && setuid(65534) == 0);
+        body();
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail(__FILE__, __LINE__, "the child ended");
+}
+
 int ioctl_error(int fd, unsigned long request, void* argument) {
     return ioctl(fd, request, argument) == 0 ? 0 : errno;
 }

@@ -45,6 +45,10 @@ std::int64_t read_number(const std::string& path);
 // Status of a command of the guest's shell.
 int run(const std::string& command);
 
+// Runs `body` in a child process of an ordinary user without capabilities; what does not hold there
+// ends this program as well.
+void as_nobody(const std::function<void()>& body);
+
 // Lets the kernel fail allocations of any kind (fail-nth), without a word in its log.
 void prepare_failures();
 
@@ -99,6 +103,7 @@ class Buffer {
 
 // The tests, by name; arguments as in tests.txt.
 using Arguments = std::vector<std::string>;
+void test_attach(const Arguments& arguments);
 void test_permissions(const Arguments& arguments);
 void test_references(const Arguments& arguments);
 void test_wake(const Arguments& arguments);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctls of <linux/kmes.h> that attach: all CPUs, one CPU, and which buffer a CPU writes to.
+ * Each one checks the capability and copies its argument. No lock is held while memory of the
+ * process is touched (E14).
+ */
+#include <linux/capability.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/kdev_t.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "world.h"
+
+struct kmes_world* kmes_world_of(struct kmes_open* open) {
+    struct kmes_world* world;
+
+    mutex_lock(&open->lock);
+    world = open->joined ? open->joined : kmes_real_world;
+    kmes_world_get(world);
+    mutex_unlock(&open->lock);
+    return world;
+}
+
+/* -- all CPUs -------------------------------------------------------------------------------- */
+
+/* One slot of an attach. */
+struct attached {
+    struct file* file;
+    int fd;
+};
+
+/* Takes back what has been made of an attach. */
+static void detach(struct attached* slots, u32 count) {
+    u32 i;
+
+    for (i = 0; i < count; i++) {
+        put_unused_fd((unsigned)slots[i].fd);
+        fput(slots[i].file);
+    }
+}
+
+/* Files and numbers for `count` buffers, all or none; nobody sees them yet. */
+static int make_files(struct kmes_memory** memories, struct attached* slots, u32 count) {
+    u32 i;
+
+    for (i = 0; i < count; i++) {
+        int error = slots[i].fd = get_unused_fd_flags(O_CLOEXEC);
+
+        if (error >= 0) {
+            slots[i].file = kmes_memory_open(memories[i]);
+            if (!IS_ERR(slots[i].file)) continue;
+            error = PTR_ERR(slots[i].file);
+            put_unused_fd((unsigned)slots[i].fd);
+        }
+        detach(slots, i);
+        return error;
+    }
+    return 0;
+}
+
+/* The last step that can fail; after it the fds are the process's. */
+static int hand_out(struct attached* slots, struct kmes_ioctl_attach* attach, void __user* argument,
+                    u32 count) {
+    int __user* fds = u64_to_user_ptr(attach->fds_address);
+    bool is_bad = false;
+    u32 i;
+
+    for (i = 0; i < count && !is_bad; i++) is_bad = put_user(slots[i].fd, fds + i) != 0;
+    if (is_bad || copy_to_user(argument, attach, sizeof(*attach))) {
+        detach(slots, count);
+        return -EFAULT;
+    }
+    for (i = 0; i < count; i++) fd_install((unsigned)slots[i].fd, slots[i].file);
+    return 0;
+}
+
+static int attach_to(struct kmes_world* world, struct kmes_ioctl_attach* attach,
+                     void __user* argument) {
+    struct kmes_memory** memories = kvcalloc(world->cpus, sizeof(*memories), GFP_KERNEL_ACCOUNT);
+    struct attached* slots = kvcalloc(world->cpus, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+    int error = -ENOMEM;
+    u32 i;
+
+    if (!memories || !slots) goto out;
+    error = kmes_world_attach(world, memories, &attach->capacity);
+    if (error) goto out;
+    error = make_files(memories, slots, world->cpus);
+    if (!error) error = hand_out(slots, attach, argument, world->cpus);
+    for (i = 0; i < world->cpus; i++) kmes_memory_put(memories[i]);
+out:
+    kvfree(slots);
+    kvfree(memories);
+    return error;
+}
+
+static bool is_boot(struct kmes_world* world) {
+    bool answer;
+
+    mutex_lock(&world->lock);
+    answer = world->is_boot;
+    mutex_unlock(&world->lock);
+    return answer;
+}
+
+int kmes_ioctl_attach(struct kmes_open* open, void __user* argument) {
+    struct kmes_ioctl_attach attach;
+    struct kmes_world* world;
+    u32 slots;
+    int error;
+
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
+    if (copy_from_user(&attach, argument, sizeof(attach))) return -EFAULT;
+    if (attach.reserved) return -EINVAL;
+    world = kmes_world_of(open);
+    slots = attach.count;
+    attach.count = world->cpus;
+    attach.capacity = 0;
+    if (is_boot(world))
+        error = -EAGAIN;
+    else if (slots < world->cpus)
+        error = copy_to_user(argument, &attach, sizeof(attach)) ? -EFAULT : -ERANGE;
+    else
+        error = attach_to(world, &attach, argument);
+    kmes_world_put(world);
+    return error;
+}
+
+/* -- one CPU --------------------------------------------------------------------------------- */
+
+/* The buffer that a CPU of this file's world writes to now, referenced; an ERR_PTR. */
+static struct kmes_memory* find_memory(struct kmes_open* open, u32 cpu) {
+    struct kmes_world* world = kmes_world_of(open);
+    struct kmes_memory* memory = kmes_world_attach_cpu(world, cpu);
+
+    kmes_world_put(world);
+    return memory;
+}
+
+int kmes_ioctl_attach_cpu(struct kmes_open* open, void __user* argument) {
+    struct kmes_ioctl_attach_cpu attach;
+    struct kmes_memory* memory;
+    struct attached slot;
+    int error;
+
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
+    if (copy_from_user(&attach, argument, sizeof(attach))) return -EFAULT;
+    memory = find_memory(open, attach.cpu);
+    if (IS_ERR(memory)) return PTR_ERR(memory);
+    error = make_files(&memory, &slot, 1);
+    attach.capacity = memory->buffer.capacity;
+    kmes_memory_put(memory);
+    if (error) return error;
+    attach.fd = slot.fd;
+    if (copy_to_user(argument, &attach, sizeof(attach))) {
+        detach(&slot, 1);
+        return -EFAULT;
+    }
+    fd_install((unsigned)slot.fd, slot.file);
+    return 0;
+}
+
+int kmes_ioctl_identify(struct kmes_open* open, void __user* argument) {
+    struct kmes_ioctl_identify identify;
+    struct kmes_memory* memory;
+
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
+    if (copy_from_user(&identify, argument, sizeof(identify))) return -EFAULT;
+    memory = find_memory(open, identify.cpu);
+    if (IS_ERR(memory)) return PTR_ERR(memory);
+    identify.device = huge_encode_dev(memory->inode->i_sb->s_dev);
+    identify.inode = memory->inode->i_ino;
+    identify.capacity = memory->buffer.capacity;
+    identify.cpus = memory->world->cpus;
+    kmes_memory_put(memory);
+    return copy_to_user(argument, &identify, sizeof(identify)) ? -EFAULT : 0;
+}
