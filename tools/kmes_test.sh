@@ -141,8 +141,12 @@ test_usage() {
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
     kmes 2 bench
-    has "$ERR" 'tools/kmes: bench: name what is to be measured: conformance'
+    has "$ERR" \
+        'tools/kmes: bench: name what is to be measured, one of: conformance producer reader'
     kmes 2 bench conformance more
+    has "$ERR" 'tools/kmes: bench: conformance takes no options'
+    kmes 2 bench consumer
+    lines "$ERR" 1
     kmes 2 vm --kernel 5.10
     has "$ERR" "tools/kmes: vm: unknown kernel '5.10'; one of: 6.1 6.12 kasan kcsan"
     kmes 2 vm --seconds soon

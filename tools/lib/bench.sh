@@ -1,19 +1,37 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes bench conformance`: the suite's figures, each with its target and the command that
-# prints it. They are printed and never asserted: what a busy machine gives is no verdict.
+# `tools/kmes bench GROUP`: figures. They are printed and never asserted: a busy machine proves
+# nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
+# The other groups are those of bench/main.cc, beside their floors.
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
 # Of the measurement in which whole runs of the deep exploration are counted.
 readonly BENCH_DEEP_SECONDS=20
 
+readonly BENCH_TARGET=//bench:kmes-bench
+readonly BENCH_GROUPS='conformance producer reader'
+
 bench_command() {
-    if [ $# -ne 1 ] || [ "$1" != conformance ]; then
-        bad_usage "bench: name what is to be measured: conformance"
-        return
-    fi
+    case "${1-}" in
+        conformance)
+            if [ $# -eq 1 ]; then
+                bench_conformance
+            else
+                bad_usage "bench: conformance takes no options"
+            fi
+            ;;
+        producer | reader)
+            # Optimised, as it is given away.
+            build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+            "$BAZEL_BIN/bench/kmes-bench" "$@"
+            ;;
+        *) bad_usage "bench: name what is to be measured, one of: $BENCH_GROUPS" ;;
+    esac
+}
+
+bench_conformance() {
     local targets=("$RUNNER_TARGET" "$BENCH_TESTEE_TARGET")
     # Where this tree has it.
     [ -e "$KMES_ROOT/conformance/tracer/stepper_benchmark.cc" ] &&

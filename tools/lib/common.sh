@@ -94,11 +94,12 @@ run_bazel() {
             </dev/null)
 }
 
-# build_targets WHAT TARGET...: builds them quietly; the folder that they are under is in BAZEL_BIN.
-# WHAT is what the user knows them as.
+# build_targets WHAT [--config=NAME] TARGET...: builds them quietly; the folder that they are under
+# is in BAZEL_BIN. WHAT is what the user knows them as.
 build_targets() {
-    local what=$1 log
+    local what=$1 log options=()
     shift
+    [[ $1 != --config=* ]] || options=("$1")
     setup_section required || return
     prepare_bazel || return
     make_scratch || return
@@ -110,7 +111,7 @@ build_targets() {
         return "$STATUS_SETUP"
     fi
     # shellcheck disable=SC2034  # its users are in other files
-    if ! BAZEL_BIN=$(run_bazel info bazel-bin 2>"$log"); then
+    if ! BAZEL_BIN=$(run_bazel info ${options[@]+"${options[@]}"} bazel-bin 2>"$log"); then
         cat -- "$log" >&2
         say_error "Bazel does not say where it builds; its words are above"
         return "$STATUS_SETUP"

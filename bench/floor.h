@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The floor of an emission: what no producer of this protocol can leave out. It reads the clock,
+// copies the record into the ring, reads the size of each event that it overwrites, and publishes
+// with a full barrier. It keeps no statistics, checks nothing, and wakes nobody.
+#ifndef KMES_BENCH_FLOOR_H
+#define KMES_BENCH_FLOOR_H
+
+#include <cstdint>
+#include <memory>
+
+namespace kmes::bench {
+
+// Records of a size that the compiler knows, so that the copy is as cheap as it can be.
+class Floor {
+  public:
+    virtual ~Floor() = default;
+
+    // So many records, each with a clock reading and a barrier of its own.
+    virtual void emit(std::uint64_t records) = 0;
+    // So many records in batches of kBatchEvents: one clock reading and one barrier a batch.
+    virtual void emit_batches(std::uint64_t records) = 0;
+};
+
+// For a payload of one of the sizes of kPayloadBytes; std::invalid_argument for another one.
+std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes);
+
+}  // namespace kmes::bench
+
+#endif

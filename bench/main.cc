@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+//
+// kmes-bench [--quick] [--json FILE] [GROUP...]: prints the tables of the groups, ns per event
+// beside the floor of the same run. A figure is a figure: nothing fails because it is high.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/rows.h"
+
+namespace kmes::bench {
+namespace {
+
+struct Group {
+    const char* name;
+    std::vector<Table> (*tables)(std::uint64_t payload_bytes, const Effort& effort);
+};
+
+constexpr Group kGroups[] = {{"producer", producer_tables}, {"reader", reader_tables}};
+
+// One row of a printed table: a variant, its figure for each payload size.
+struct Row {
+    std::string name;
+    std::vector<Figure> figures;
+};
+
+struct Result {
+    std::string group;
+    std::string table;
+    std::vector<Row> rows;
+};
+
+std::vector<Result> run(const Group& group, const Effort& effort) {
+    std::vector<Result> results;
+
+    for (std::uint64_t payload_bytes : kPayloadBytes) {
+        const std::vector<Table> tables = group.tables(payload_bytes, effort);
+
+        results.resize(tables.size());
+        for (std::size_t i = 0; i < tables.size(); i++) {
+            const std::vector<Figure> figures = measure(tables[i].variants, effort.sampling);
+
+            results[i].group = group.name;
+            results[i].table = tables[i].name;
+            results[i].rows.resize(figures.size());
+            for (std::size_t k = 0; k < figures.size(); k++) {
+                results[i].rows[k].name = figures[k].name;
+                results[i].rows[k].figures.push_back(figures[k]);
+            }
+        }
+    }
+    return results;
+}
+
+void print(const Result& result) {
+    unsigned samples = 0, rejected = 0;
+
+    fmt::print("\n{}: {}, ns per event (ratio to {})\n", result.group, result.table,
+               result.rows[0].name);
+    fmt::print("{:<28}", "payload bytes");
+    for (std::uint64_t payload_bytes : kPayloadBytes) fmt::print("{:>16}", payload_bytes);
+    fmt::print("\n");
+    for (const Row& row : result.rows) {
+        fmt::print("{:<28}", row.name);
+        for (std::size_t i = 0; i < row.figures.size(); i++) {
+            const double ratio = row.figures[i].median_ns / result.rows[0].figures[i].median_ns;
+
+            fmt::print("{:>9.1f} ({:.2f})", row.figures[i].median_ns, ratio);
+            samples += row.figures[i].samples;
+            rejected += row.figures[i].rejected;
+        }
+        fmt::print("\n");
+    }
+    fmt::print("medians of {} samples, interleaved; {} disturbed ones were taken again\n", samples,
+               rejected);
+}
+
+nlohmann::json to_json(const std::vector<Result>& results) {
+    nlohmann::json rows = nlohmann::json::array();
+
+    for (const Result& result : results) {
+        for (const Row& row : result.rows) {
+            for (std::size_t i = 0; i < row.figures.size(); i++) {
+                const Figure& figure = row.figures[i];
+                const double floor = result.rows[0].figures[i].median_ns;
+
+                rows.push_back({{"group", result.group},
+                                {"table", result.table},
+                                {"variant", row.name},
+                                {"payload_bytes", kPayloadBytes[i]},
+                                {"median_ns", figure.median_ns},
+                                {"p10_ns", figure.low_ns},
+                                {"p90_ns", figure.high_ns},
+                                {"ratio", figure.median_ns / floor},
+                                {"samples", figure.samples},
+                                {"rejected", figure.rejected}});
+            }
+        }
+    }
+    return {{"schema", 1}, {"rows", rows}};
+}
+
+int main_checked(int argc, char** argv) {
+    CLI::App app("What an event of KMES costs, beside the floor of the same run.", "kmes-bench");
+    bool is_quick = false;
+    std::string json_path;
+    std::vector<std::string> names;
+    std::vector<std::string> known;
+
+    for (const Group& group : kGroups) known.push_back(group.name);
+    app.add_flag("--quick", is_quick, "a third of the samples and one warm-up lap");
+    app.add_option("--json", json_path, "writes every figure to this file, too");
+    app.add_option("group", names, "which groups (default: all)")->check(CLI::IsMember(known));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        return app.exit(CLI::CallForHelp());
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "kmes-bench: {}\n", error.what());
+        return 2;
+    }
+    Effort effort;
+    std::vector<Result> results;
+
+    if (is_quick) {
+        effort.warm_up_laps = 1;
+        effort.sampling.samples = 5;
+    }
+    if (names.empty()) names = known;
+    for (const Group& group : kGroups) {
+        if (std::find(names.begin(), names.end(), group.name) == names.end()) continue;
+        for (Result& result : run(group, effort)) {
+            print(result);
+            results.push_back(std::move(result));
+        }
+    }
+    if (json_path.empty()) return 0;
+    std::ofstream file(json_path);
+    file << to_json(results).dump(2) << '\n';
+    if (file.flush()) return 0;
+    fmt::print(stderr, "kmes-bench: cannot write {}; a path to a file is needed\n", json_path);
+    return 3;
+}
+
+}  // namespace
+}  // namespace kmes::bench
+
+int main(int argc, char** argv) {
+    try {
+        return kmes::bench::main_checked(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "kmes-bench: {}\n", error.what());
+        return 3;
+    }
+}

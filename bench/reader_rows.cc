@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+//
+// What a reader costs on a full ring that stands still: by copy, in bulk and in place, beside a
+// memcpy of the same bytes. Each pass reads the ring from its tail to its end.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/rows.h"
+#include "kmes/reader.h"
+#include "kmes/ring.h"
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/platform.h"
+
+namespace kmes::bench {
+namespace {
+
+constexpr std::uint64_t kBulkBytes = 256 << 10;
+
+void must(bool is_so, const char* what) {
+    if (!is_so) throw std::runtime_error(what);
+}
+
+// A full ring, a reader on a consumer's mapping of it, and the private bytes that it copies to.
+class FullRing {
+  public:
+    explicit FullRing(std::uint64_t payload_bytes)
+        : room_(kBulkBytes), platform_(EmitterMode::kSingle, Clock()) {
+        std::vector<std::byte> payload(payload_bytes);
+        struct kmes_event_input input = {};
+        struct kmes_cpu cpu = {};
+        BufferOptions options;
+
+        options.capacity_bytes = kCapacityBytes;
+        memory_ = BufferMemory::create(options);
+        kmes_cpu_init(&cpu, 0, memory_->buffer(), platform_.platform(), 0);
+        input.type = kType.data();
+        input.type_len = static_cast<__u16>(kType.size());
+        input.payload = payload.data();
+        input.payload_len = static_cast<__u32>(payload.size());
+        while (memory_->buffer()->tail == 0) must(kmes_cpu_emit(&cpu, &input) == 0, "emit");
+        events_ = memory_->buffer()->frontier_ordinal - memory_->buffer()->tail_ordinal;
+        open();
+    }
+
+    ~FullRing() { kmes_reader_close(&reader_); }
+    FullRing(const FullRing&) = delete;
+    FullRing& operator=(const FullRing&) = delete;
+
+    std::uint64_t events() const { return events_; }
+
+    // Opens the reader anew: the next pass is the first one over a fresh mapping.
+    void map_again() {
+        kmes_reader_close(&reader_);
+        open();
+    }
+
+    void copied(std::uint64_t events) {
+        struct kmes_event_view view;
+
+        passes(events,
+               [&] { return kmes_reader_next(&reader_, room_.data(), room_.size(), &view) == 1; });
+    }
+
+    void bulk(std::uint64_t events) {
+        struct kmes_event_view view;
+        struct kmes_bulk bulk = {};
+
+        passes(events, [&] {
+            if (kmes_bulk_next(&reader_, &bulk, &view)) return true;
+            return kmes_reader_bulk(&reader_, room_.data(), room_.size(), &bulk, nullptr) == 1 &&
+                   kmes_bulk_next(&reader_, &bulk, &view);
+        });
+    }
+
+    // Touches every byte where it lies, as a consumer that digests it would at the least.
+    void in_place(std::uint64_t events) {
+        struct kmes_event_view view;
+
+        passes(events, [&] {
+            if (kmes_reader_peek(&reader_, &view) != 1) return false;
+            std::memcpy(room_.data(), view.payload, view.payload_len);
+            return kmes_reader_release(&reader_);
+        });
+    }
+
+    // The same bytes, record by record.
+    void floor(std::uint64_t events) {
+        const struct kmes_buffer* buffer = memory_->buffer();
+        const std::uint64_t bytes = (buffer->frontier - buffer->tail) / events_;
+        std::uint64_t pos = buffer->tail;
+
+        for (std::uint64_t i = 0; i < events; i++) {
+            std::memcpy(room_.data(), reader_.shared.data + (pos & (kCapacityBytes - 1)), bytes);
+            asm volatile("" ::"r"(room_.data()) : "memory");
+            pos += bytes;
+            if (pos == buffer->frontier) pos = buffer->tail;
+        }
+    }
+
+  private:
+    static int attach(void* context, __u16, struct kmes_mapping* mapping) {
+        auto* self = static_cast<FullRing*>(context);
+        BufferMemory& memory = *self->memory_;
+
+        mapping->mapped_bytes = memory.mapped_bytes();
+        return identify(context, 0, mapping) |
+               kmes_double_map(memory.metadata_fd(), memory.data_fd(), memory.capacity_bytes(),
+                               false, &mapping->base);
+    }
+
+    static int identify(void* context, __u16, struct kmes_mapping* mapping) {
+        const BufferMemory& memory = *static_cast<FullRing*>(context)->memory_;
+
+        mapping->device = memory.device();
+        mapping->inode = memory.inode();
+        mapping->session = 0;
+        return 0;
+    }
+
+    static void detach(void*, struct kmes_mapping* mapping) {
+        kmes_double_unmap(mapping->base, kCapacityBytes);
+    }
+
+    void open() {
+        struct kmes_reader_config config = {};
+
+        config.attach_functions = {attach, identify, detach, this};
+        config.platform = kmes_user_platform();
+        must(kmes_reader_open(&reader_, &config) == 0, "open");
+    }
+
+    // Reads so many events; at the end of the ring it begins at the tail again.
+    template <typename Read>
+    void passes(std::uint64_t events, Read read) {
+        for (std::uint64_t i = 0; i < events; i++) {
+            if (read()) continue;
+            reader_.read_pos = memory_->buffer()->tail;
+            reader_.has_sequence = false;
+            must(read(), "the ring is full");
+        }
+    }
+
+    std::vector<std::byte> room_;
+    CpuPlatform platform_;
+    BufferHandle memory_;
+    struct kmes_reader reader_ = {};
+    std::uint64_t events_ = 0;
+};
+
+}  // namespace
+
+std::vector<Table> reader_tables(std::uint64_t payload_bytes, const Effort& effort) {
+    auto ring = std::make_shared<FullRing>(payload_bytes);
+    const std::uint64_t lap = ring->events();
+    auto steady = [&](const char* name, void (FullRing::*read)(std::uint64_t)) {
+        return Variant{name, [=](std::uint64_t n) { ((*ring).*read)(n); },
+                       effort.warm_up_laps * lap, lap};
+    };
+    // One pass of a fresh mapping is one sample; the mapping itself belongs to it.
+    auto first = [&](const char* name, void (FullRing::*read)(std::uint64_t)) {
+        return Variant{name,
+                       [=](std::uint64_t n) {
+                           ring->map_again();
+                           ((*ring).*read)(n);
+                       },
+                       0, lap};
+    };
+
+    return {{"full ring, steady",
+             {steady("memcpy", &FullRing::floor), steady("copied", &FullRing::copied),
+              steady("bulk", &FullRing::bulk), steady("in place", &FullRing::in_place)}},
+            {"full ring, first pass",
+             {first("memcpy", &FullRing::floor), first("copied", &FullRing::copied),
+              first("bulk", &FullRing::bulk), first("in place", &FullRing::in_place)}}};
+}
+
+}  // namespace kmes::bench

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// The groups of figures. Each group makes tables for one payload size; the first variant of a table
+// is the floor that the others are divided by.
+#ifndef KMES_BENCH_ROWS_H
+#define KMES_BENCH_ROWS_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/sampling.h"
+#include "kmes/abi.h"
+
+namespace kmes::bench {
+
+inline constexpr std::uint64_t kCapacityBytes = 4 << 20;
+inline constexpr std::uint64_t kBatchEvents = 64;
+inline constexpr std::uint64_t kPayloadBytes[] = {16, 64, 256, 1024, 4096};
+inline constexpr std::string_view kType = "bench.record";
+
+constexpr std::uint64_t record_bytes(std::uint64_t payload_bytes) {
+    return KMES_EVENT_FIXED_BYTES + kType.size() + payload_bytes;
+}
+
+struct Table {
+    std::string name;
+    std::vector<Variant> variants;
+};
+
+// How much is done for one sample.
+struct Effort {
+    std::uint64_t warm_up_laps = 4;
+    std::uint64_t sample_events = 16384;
+    Sampling sampling;
+};
+
+std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& effort);
+std::vector<Table> reader_tables(std::uint64_t payload_bytes, const Effort& effort);
+
+}  // namespace kmes::bench
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Measures variants of one thing against each other: one sample of each in turn (A B A B ...), so
+// that a drift of the machine hits all of them alike, and reports medians. A sample during which
+// the thread was preempted is rejected and taken again. Knows no ring.
+#ifndef KMES_BENCH_SAMPLING_H
+#define KMES_BENCH_SAMPLING_H
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kmes::bench {
+
+// One thing to measure.
+struct Variant {
+    std::string name;
+    // Performs so many operations; the number is at least 1. Called on one thread.
+    std::function<void(std::uint64_t operations)> run;
+    std::uint64_t warm_up_operations = 0;  // before each sample
+    std::uint64_t sample_operations = 1;   // in each sample
+};
+
+struct Figure {
+    std::string name;
+    double median_ns = 0;  // per operation
+    double low_ns = 0;     // the 10th and the 90th percentile of the accepted samples
+    double high_ns = 0;
+    unsigned samples = 0;   // accepted
+    unsigned rejected = 0;  // disturbed, and taken again
+};
+
+struct Sampling {
+    unsigned samples = 15;
+    // Disturbed samples that are taken again, for each accepted one; after that a disturbed sample
+    // counts, since a machine that is never quiet would be measured for ever.
+    unsigned tries = 20;
+};
+
+// One figure for each variant, in their order.
+std::vector<Figure> measure(const std::vector<Variant>& variants, const Sampling& sampling);
+
+// The value below which `share` (0 to 1) of the samples lie. `samples` must not be empty.
+double quantile(std::vector<double> samples, double share);
+
+}  // namespace kmes::bench
+
+#endif
