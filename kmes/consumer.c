@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The drain loop: 5.1.8.1 with E4, E6, E7, E20, E21, E24, in three forms (a copy, in place, bulk).
- * Barriers carry the labels of kmes/order.h; the index of pairs stands there.
+ * The drain loop: 5.1.8.1 with E4, E6, E7, E20, E21, E24, E26, in three forms (a copy, in place,
+ * bulk). Barriers carry the labels of kmes/order.h; the index of pairs stands there.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
@@ -22,7 +22,8 @@ static int follow_generation(struct kmes_reader* reader) {
     return error ? error : 1;
 }
 
-/* 5.1.8.1 steps 1 to 3: bytes that are published behind the read position, which is not lapped. */
+/* 5.1.8.1 steps 1 to 3: bytes that are published after the read position, which is not lapped.
+ * write_pos is loaded before tail_pos: more than the capacity is never an honest race (E26). */
 static int look(struct kmes_reader* reader, __u64* available_bytes) {
     for (;;) {
         __u64 write_pos, tail_pos;
@@ -76,8 +77,9 @@ static int find_event(struct kmes_reader* reader, struct kmes_event_header* head
         int found = look(reader, available_bytes);
 
         if (found != KMES_READ_EVENT) return found;
-        /* No producer publishes more than the capacity behind its tail; with positions that say so
-         * there is nothing to be walked, or a ring of old events would be walked for ever. */
+        /* E26: the read position is not behind the tail here, and no producer publishes more than
+         * the capacity after its tail. A reader that believed such a write_pos would walk round a
+         * ring of old events. */
         if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
             read_data(reader, header, sizeof(*header));
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))

@@ -80,11 +80,13 @@ void add_read_errata(std::vector<Clause>& clauses) {
           "E7/forged-across-the-end"}});
     clauses.push_back(
         {"E7 corrupt positions",
-         "Positions that contradict each other end in the same. (More published than the capacity "
-         "is within the bounds of E7: one that walks round there is told to be unsupported.)",
+         "Positions that contradict each other end in the same.",
          {"E7/tail-beyond-write-pos", "E7/write-pos-far-ahead", "E7/size-and-write-pos-forged",
-          "E7/positions-forged", "E7/positions-forged-while-it-runs", "E7/write-pos-laps-ahead",
-          "E7/write-pos-laps-ahead-while-it-runs"}});
+          "E7/positions-forged", "E7/positions-forged-while-it-runs"}});
+    clauses.push_back(
+        {"E26",
+         "A write_pos more than the capacity beyond read_pos and tail_pos is corrupt content.",
+         {"E7/write-pos-laps-ahead", "E7/write-pos-laps-ahead-while-it-runs"}});
     clauses.push_back(
         {"E7 corrupt numbers",
          "Sequence numbers and cpu_id that cannot be right do no harm.",

@@ -31,6 +31,12 @@ constexpr std::uint64_t kAccessesRecorded = 40000;
 
 }  // namespace
 
+void stop_failed(std::string_view clause, std::string_view message) {
+    Finding finding = contract_finding(message);
+    finding.clause = clause;
+    throw Stop{Verdict::fail, std::move(finding)};
+}
+
 void stop_inconclusive(std::string message) {
     throw Stop{Verdict::inconclusive, contract_finding(message)};
 }

@@ -40,6 +40,8 @@ struct Stop {
     Finding finding;
 };
 
+// Throws Stop with a finding of the case's own: the testee has failed.
+[[noreturn]] void stop_failed(std::string_view clause, std::string_view message);
 // Thrown where the run lacks a means: the outcome is inconclusive or unsupported.
 [[noreturn]] void stop_inconclusive(std::string message);
 [[noreturn]] void stop_unsupported(std::string message);

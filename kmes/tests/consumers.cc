@@ -166,6 +166,10 @@ bool LiteralReader::read_event(Run& run, std::uint64_t write_pos) {
             read_pos_ = saved_tail;
             if (!points_.e20) return false;
         }
+        if (!points_.e20 && !points_.e26 && write_pos - read_pos_ > capacity_) {
+            read_pos_ = write_pos; /* corrupt content */
+            return false;
+        }
         kmes_event_header header{};
         std::uint64_t tail_now = 0;
         if (points_.e4) tail_now = tail_pos(KMES_ORDER_RECHECK_TAIL);

@@ -31,6 +31,7 @@ struct Literal {
     bool e20 = false; /* goes on at step 2 and 4 without looking at write_pos again; `==` */
     bool e21 = false; /* the last sequence number is one of this buffer */
     bool e24 = false; /* does not look at write_pos again after it has seen the change */
+    bool e26 = false; /* believes a write_pos that is more than a capacity ahead */
 };
 
 ConsumerFactory literal(const Literal& points);

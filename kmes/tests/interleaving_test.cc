@@ -143,6 +143,17 @@ Scenario swap_at_attach() {
             }};
 }
 
+/* E26: not a producer's action. The ring is full of old events, without a gap at its end. */
+Scenario hostile_write_pos() {
+    return {"a sharer writes a write_pos far ahead",
+            {},
+            [](Run& run) {
+                for (int i = 0; i < 4; i++) run.emit(64);
+            },
+            nothing,
+            [](Run& run) { *run.world.first().buffer.shared.write_pos = 1ull << 62; }};
+}
+
 std::vector<Scenario> all_scenarios() {
     return {emit_one(),       emit_two(),       lap_in_part(),   lap_fully(),       batch(),
             after_a_shrink(), grow(),           shrink(),        emit_and_shrink(), swap_to_zero(),
@@ -233,6 +244,12 @@ TEST(LiteralReader, DeliversTwiceAfterADoubleSwitchAsE21Says) {
 
 TEST(LiteralReader, LosesWhatWasWrittenBeforeTheChangeThatItSawAsE24Says) {
     expect_fails({.e24 = true}, emit_and_shrink());
+}
+
+TEST(LiteralReader, WalksRoundTheOldEventsWithoutTheBoundOfE26) {
+    expect_fails({.e26 = true}, hostile_write_pos());
+    const Exploration exploration = explore(hostile_write_pos(), literal({}));
+    EXPECT_EQ(exploration.failed, 0u) << exploration.first_fault;
 }
 
 }  // namespace

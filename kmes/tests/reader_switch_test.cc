@@ -223,24 +223,47 @@ TEST(ReaderOnCorruptContent, CountsItAndGoesToWritePos) {
     }
 }
 
-// 5.1.4: no more is published than the buffer holds. (Found by the fuzzer of the reader: a call
-// that believed it walked 2^62 bytes of events that it had delivered already.)
+// E26: the reader fuzzer found a call that walked 2^62 bytes of delivered events.
 TEST(ReaderOnCorruptContent, DoesNotWalkOverTheSameEventsForEverBelowAWritePosThatIsFarAhead) {
-    World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);
-    Reader reader(world);
-    ASSERT_EQ(reader.open(), 0);
-    EXPECT_EQ(reader.drain(), Sequences({1, 2, 3, 4}));
-    *world.first().buffer.shared.write_pos = 1ull << 62;
-    std::uint64_t accesses = 0;
-    ScopedHook hook([&](const kmes_order_access&) {
-        // So that a reader that is wrong ends, too.
-        if (++accesses == 10000) *world.first().buffer.shared.write_pos = 0;
-    });
-    EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
-    EXPECT_LT(accesses, 100u);
-    EXPECT_EQ(reader.reader.statistics.corrupt, 1u);
-    EXPECT_EQ(reader.reader.statistics.not_newer, 0u);
+    for (const std::uint64_t far : {1ull << 62, 1ull << 32, ~0ull}) {
+        for (int form = 0; form < 3; form++) {
+            World world({});
+            for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);
+            Reader reader(world);
+            ASSERT_EQ(reader.open(), 0);
+            EXPECT_EQ(reader.drain(), Sequences({1, 2, 3, 4}));
+            *world.first().buffer.shared.write_pos = far;
+            std::uint64_t accesses = 0;
+            ScopedHook hook([&](const kmes_order_access&) {
+                // A faulty reader ends here, too.
+                if (++accesses == 10000) *world.first().buffer.shared.write_pos = 0;
+            });
+            kmes_bulk bulk;
+            const int found =
+                form == 0   ? reader.next()
+                : form == 1 ? kmes_reader_peek(&reader.reader, &reader.view)
+                            : kmes_reader_bulk(&reader.reader, reader.room, 256, &bulk, nullptr);
+            EXPECT_EQ(found, KMES_READ_EMPTY) << form;
+            EXPECT_LT(accesses, 100u) << form;
+            EXPECT_EQ(reader.reader.statistics.corrupt, 1u) << form;
+            EXPECT_EQ(reader.reader.statistics.not_newer, 0u) << form;
+        }
+    }
+}
+
+// E26: the bound is the capacity, from tail_pos where the reader is behind it.
+TEST(ReaderOnCorruptContent, BoundsWritePosByTheCapacityFromTheTail) {
+    for (const std::uint64_t excess : {0, 1}) {
+        World world({});
+        for (int i = 0; i < 6; i++) ASSERT_EQ(world.emit_sized(64), 0);
+        Reader reader(world);
+        ASSERT_EQ(reader.open(), 0);
+        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);  // the reader is lapped
+        *world.first().buffer.shared.write_pos += excess;
+        EXPECT_EQ(reader.drain(), excess ? Sequences() : Sequences({7, 8, 9, 10}));
+        EXPECT_EQ(reader.reader.statistics.corrupt, excess);
+        EXPECT_EQ(reader.reader.statistics.laps, 1u);
+    }
 }
 
 TEST(ReaderOnCorruptContent, StopsWhereItIsAskedTo) {

@@ -460,6 +460,14 @@ BROKEN = [
         language = "rust",
     ),
     dict(
+        name = "inplace-clamps-write-pos",
+        wrong = "Takes a write_pos that is more than the capacity ahead for one that is the " +
+                "capacity ahead.",
+        clause = "E26",
+        case = "E7/write-pos-laps-ahead-while-it-runs",
+        language = "rust",
+    ),
+    dict(
         name = "inplace-old-tail-for-bad-sizes",
         wrong = "Where the sizes cannot be right it does not look at tail_pos again, and refuses " +
                 "the buffer.",
@@ -582,6 +590,14 @@ BROKEN = [
         language = "rust",
     ),
     # Go: a goroutine a CPU; the fds and the report are shared.
+    dict(
+        name = "pooled-clamps-write-pos",
+        wrong = "Takes a write_pos that is more than the capacity ahead for one that is the " +
+                "capacity ahead.",
+        clause = "E26",
+        case = "E7/write-pos-laps-ahead-while-it-runs",
+        language = "go",
+    ),
     dict(
         name = "pooled-closes-twice",
         wrong = "Closes an fd twice: by then it may be another thread's.",

@@ -275,7 +275,11 @@ impl Consumer {
                 self.read_pos = self.saved_tail;
                 continue;
             }
-            let readable = written.wrapping_sub(self.read_pos).min(self.capacity);
+            let readable = match written.wrapping_sub(self.read_pos) {
+                published if published <= self.capacity => published,
+                _ if empty || wrong!("clamps-write-pos") => self.capacity,
+                _ => 0, // E26
+            };
             let readable = if empty { self.capacity } else { readable };
             let event = self.read_event(readable);
             fence(Acquire);

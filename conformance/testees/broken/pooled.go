@@ -163,7 +163,10 @@ func (c *consumer) data() []byte { return c.ring[dataStart+c.readPos&(c.capacity
 
 // copyEvent makes a private copy. False if the sizes cannot be right.
 func (c *consumer) copyEvent(readable uint64) bool {
-	if readable < headerBytes || readable > c.capacity {
+	if mistake == "clamps-write-pos" && readable > c.capacity {
+		readable = c.capacity
+	}
+	if readable < headerBytes || readable > c.capacity { // E26
 		return false
 	}
 	var header [headerBytes]byte

@@ -1598,6 +1598,21 @@ BROKEN = [
         ],
     ),
     dict(
+        name = "clamps-write-pos",
+        wrong = "Takes a write_pos that is more than the capacity ahead for one that is the " +
+                "capacity ahead.",
+        clause = "E26",
+        case = "E7/write-pos-laps-ahead",
+        edits = [
+            ("""
+    if (readable < sizeof header || readable > c->capacity) return false;
+""", """
+    if (readable > c->capacity) readable = c->capacity;
+    if (readable < sizeof header) return false;
+"""),
+        ],
+    ),
+    dict(
         name = "asserts-no-more-than-the-capacity",
         wrong = "Asserts that write_pos is not more than a capacity ahead.",
         clause = "E7",

@@ -47,8 +47,7 @@ static void drain(int index, struct ring* ring) {
             continue;
         }
         const unsigned char* event = ring->base + METADATA_BYTES + ring->position % ring->capacity;
-        uint64_t most =
-            end - ring->position < ring->capacity ? end - ring->position : ring->capacity;
+        uint64_t most = room_within(end - ring->position, ring->capacity);
         struct shape shape;
         bool right = shape_of(event, most, &shape);
         if (right) {

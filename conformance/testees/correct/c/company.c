@@ -284,11 +284,11 @@ static void open_buffer(struct consumer* consumer) {
 static void drain(struct consumer* consumer) {
     uint64_t end;
     while (!consumer->over && (end = see(consumer, AT_WRITE_POS)) > consumer->position) {
-        uint64_t before = see(consumer, AT_TAIL_POS), room = end - consumer->position;
+        uint64_t before = see(consumer, AT_TAIL_POS);
+        uint64_t room = room_within(end - consumer->position, consumer->capacity);
         const unsigned char* event =
             consumer->ring + METADATA_BYTES + (consumer->position & (consumer->capacity - 1));
         struct shape shape;
-        if (room > consumer->capacity) room = consumer->capacity;
         bool fits = before <= consumer->position && shape_of(event, room, &shape);
         if (fits) memcpy(consumer->copy, event, shape.event_size);
         atomic_thread_fence(memory_order_acquire);

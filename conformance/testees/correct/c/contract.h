@@ -108,6 +108,12 @@ struct unaligned {
     } __attribute__((packed)) as;
 } __attribute__((packed));
 
+// The bytes in which an event may lie, of those from the read position to write_pos. More than the
+// capacity is corrupt content (E26): no event lies there.
+static inline uint64_t room_within(uint64_t published, uint64_t capacity) {
+    return published <= capacity ? published : 0;
+}
+
 // False if these cannot be the lengths of an event of at most `room` bytes (E7).
 static inline bool shape_of(const unsigned char* at, uint64_t room, struct shape* shape) {
     if (room < EVENT_BYTES_MIN) return false;

@@ -159,9 +159,9 @@ static void drain(struct one* one) {
             continue;
         }
         const uint8_t* from = one->ring + METADATA_BYTES + (one->at & (one->capacity - 1));
-        uint64_t room = end - one->at;
+        uint64_t room = room_within(end - one->at, one->capacity);
         struct shape shape;
-        bool fits = shape_of(from, room > one->capacity ? one->capacity : room, &shape);
+        bool fits = shape_of(from, room, &shape);
         if (fits) copy_out(one->event, from, shape.event_size);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         tail = word(one, AT_TAIL_POS);

@@ -69,9 +69,9 @@ static void drain(struct channel* channel) {
             continue;
         }
         unsigned char* event = channel->ring + 4096 + (channel->position & (channel->capacity - 1));
-        uint64_t limit = end - channel->position;
+        uint64_t limit = room_within(end - channel->position, channel->capacity);
         struct shape shape;
-        bool fits = shape_of(event, limit < channel->capacity ? limit : channel->capacity, &shape);
+        bool fits = shape_of(event, limit, &shape);
         unsigned char* copy = fixed;
         if (fits && shape.event_size > sizeof fixed)
             copy = large = realloc(large, shape.event_size);

@@ -74,12 +74,12 @@ static void drain(struct post* post) {
     while (!post->over) {
         uint64_t end = look(post, AT_WRITE_POS);
         if (post->position >= end) return;
-        uint64_t tail = look(post, AT_TAIL_POS), most = end - post->position;
+        uint64_t tail = look(post, AT_TAIL_POS);
+        uint64_t most = room_within(end - post->position, post->capacity);
         const unsigned char* event =
             post->ring + METADATA_BYTES + (post->position & (post->capacity - 1));
         struct shape shape;
-        bool right = tail <= post->position &&
-                     shape_of(event, most < post->capacity ? most : post->capacity, &shape);
+        bool right = tail <= post->position && shape_of(event, most, &shape);
         if (right) {
             if (room < shape.event_size && (copy = realloc(copy, room = shape.event_size)) == NULL)
                 err(1, "realloc");

@@ -136,8 +136,7 @@ static int take(struct reader* reader, struct shape* shape) {
     }
     const unsigned char* at =
         reader->ring + METADATA_BYTES + (reader->position & (reader->capacity - 1));
-    uint64_t room = end - reader->position;
-    if (room > reader->capacity) room = reader->capacity;
+    uint64_t room = room_within(end - reader->position, reader->capacity);
     bool whole = shape_of(at, room, shape);
     if (whole) {
         if (reader->copy_room < shape->event_size) {

@@ -180,10 +180,10 @@ static bool one(struct source* source) {
         struct shape shape = {0};
         bool whole = false;
         if (positions.tail_pos <= source->at) {
-            uint64_t room = positions.write_pos - source->at;
+            uint64_t room = room_within(positions.write_pos - source->at, source->capacity);
             const unsigned char* event =
                 source->ring + METADATA_BYTES + (source->at & (source->capacity - 1));
-            whole = shape_of(event, room < source->capacity ? room : source->capacity, &shape);
+            whole = shape_of(event, room, &shape);
             if (whole) copy(source, event, shape.event_size);
         }
         atomic_thread_fence(memory_order_acquire);

@@ -95,8 +95,7 @@ static void drain(struct line* line) {
         }
         wait_for_room(line, SLOTS - 1);
         struct slot* slot = &line->slots[line->filled % SLOTS];
-        uint64_t most = end - line->position;
-        if (most > line->capacity) most = line->capacity;
+        uint64_t most = room_within(end - line->position, line->capacity);
         const unsigned char* event =
             line->ring + METADATA_BYTES + (line->position & (line->capacity - 1));
         bool fits = shape_of(event, most, &slot->shape);

@@ -83,8 +83,7 @@ static bool one(struct source* source) {
             source->at = tail;
             continue;
         }
-        uint64_t size = end - source->at;
-        if (size > source->capacity) size = source->capacity;
+        uint64_t size = room_within(end - source->at, source->capacity);
         const unsigned char* event =
             source->ring + METADATA_BYTES + (source->at & (source->capacity - 1));
         struct shape shape, again;

@@ -71,8 +71,8 @@ static bool next(struct view* view) {
     const unsigned char* event =
         (const unsigned char*)view->ring + METADATA_BYTES + (view->cursor & (view->capacity - 1));
     struct shape shape;
-    uint64_t most = published - view->cursor;
-    bool right = shape_of(event, most > view->capacity ? view->capacity : most, &shape);
+    uint64_t most = room_within(published - view->cursor, view->capacity);
+    bool right = shape_of(event, most, &shape);
     if (!right || SCATTERED) {
         if (!still_whole(view)) return true;
         if (!right) {

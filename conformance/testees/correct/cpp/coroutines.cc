@@ -95,7 +95,7 @@ class Ring {
                 position = tail;
                 continue;
             }
-            const uint64_t room = std::min(end - position, capacity_);
+            const uint64_t room = room_within(end - position, capacity_);
             const unsigned char* at = base + METADATA_BYTES + (position & (capacity_ - 1));
             const bool fits = shape_of(at, room, shape);
             std::vector<unsigned char> copy;

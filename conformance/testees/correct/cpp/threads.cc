@@ -127,7 +127,7 @@ class Consumer {
         if (position_ >= end) return end < mapping_->word(AT_WRITE_POS);
         // At most 4 KiB at once, but one event at least.
         const unsigned char* from = mapping_->at(position_);
-        const uint64_t there = std::min(end - position_, mapping_->capacity());
+        const uint64_t there = room_within(end - position_, mapping_->capacity());
         shape first{};
         const bool right = shape_of(from, there, &first);
         const uint64_t length =

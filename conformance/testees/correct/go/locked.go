@@ -135,7 +135,7 @@ func (r *ring) take() (found event, ok bool, whole bool) {
 		}
 		room := end - r.position
 		if room > r.capacity {
-			room = r.capacity
+			room = 0 // corrupt content (E26): no event fits
 		}
 		at := 4096 + r.position&(r.capacity-1)
 		size := uint64(0)

@@ -92,7 +92,8 @@ class Source:
             self.position = tail
             return True
         start = 4096 + (self.position & (self.capacity - 1))
-        room = min(end - self.position, self.capacity)
+        # More than the capacity is corrupt content (E26): no event fits.
+        room = end - self.position if end - self.position <= self.capacity else 0
         copy, fits = b"", room >= 30
         if fits:
             size = int.from_bytes(bytes(self.bytes[start:start + 4]), "little")

@@ -100,7 +100,8 @@ impl Consumer {
             return true;
         }
         let from = source.base + 4096 + (source.at & (source.capacity - 1));
-        let room = std::cmp::min(end - source.at, source.capacity);
+        // More than the capacity is corrupt content (E26): no event fits.
+        let room = if end - source.at > source.capacity { 0 } else { end - source.at };
         let (mut size, mut header, mut length) = (0u32, 0u32, 0u16);
         if room >= 30 {
             unsafe {

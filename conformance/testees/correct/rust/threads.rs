@@ -133,7 +133,9 @@ impl Ring {
                 self.position = tail;
                 continue;
             }
-            let room = (end - self.position).min(self.capacity);
+            // More than the capacity is corrupt content (E26): no event fits.
+            let published = end - self.position;
+            let room = if published > self.capacity { 0 } else { published };
             let at = 4096 + (self.position & (self.capacity - 1)) as usize;
             let from = unsafe { self.base.add(at) };
             let mut head = [0u8; 29];
