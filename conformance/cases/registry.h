@@ -5,7 +5,6 @@
 #ifndef KMES_CONFORMANCE_CASES_REGISTRY_H_
 #define KMES_CONFORMANCE_CASES_REGISTRY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "conformance/failure/schedule.h"
+#include "conformance/report/stop_flag.h"
 #include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
@@ -102,7 +102,7 @@ struct StageSettings {
     std::optional<Schedule> schedule;
     // Set by SIGINT and SIGTERM: the stage kills the testee and returns as soon as it sees it.
     // Never null.
-    const std::atomic<bool>* stop = nullptr;
+    const StopFlag* stop = nullptr;
 };
 
 // Whether these settings ask for the case.

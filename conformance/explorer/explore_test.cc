@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -46,7 +45,7 @@ class Explore : public testing::Test {
         return false;
     }
 
-    std::atomic<bool> stop_{false};
+    StopFlag stop_;
     StageSettings settings_;
     Case case_{"5.1.8.2/explored-sleep", Level::must, "5.1.8.2", "", "", "", nullptr,
                Demand::explored};

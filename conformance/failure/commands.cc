@@ -25,6 +25,10 @@ int say(const FailureTools& tools, int status, const std::string& line) {
     return status;
 }
 
+int say_interrupted(const FailureTools& tools, const std::string& text) {
+    return say(tools, tools.stop.status_or(kExitSuite), "interrupted" + text);
+}
+
 int done(const FailureTools& tools, int status) {
     tools.out.flush();
     if (tools.out.good()) return status;
@@ -214,6 +218,7 @@ class Player {
         StageSettings settings = loaded_.settings;
         settings.schedule = schedule;
         CaseOutcome outcome = tools_.run_on_stage(*loaded_.the_case, settings);
+        if (tools_.stop) return Trial::other;
         if (outcome.verdict == Verdict::pass) return Trial::passes;
         if (!is_same_failure(loaded_.file, outcome)) return Trial::other;
         if (outcome.record) points_ = outcome.record->points;
@@ -227,6 +232,7 @@ class Player {
         settings.record_accesses = true;
         for (std::uint32_t i = 0; i < times && !tools_.stop; ++i) {
             CaseOutcome outcome = tools_.run_on_stage(*loaded_.the_case, settings);
+            if (tools_.stop) break;
             if (is_same_failure(loaded_.file, outcome)) return outcome;
         }
         return std::nullopt;
@@ -247,7 +253,7 @@ int save_smallest(const std::string& path, const Loaded& loaded, const Shrunk& s
     if (const auto told = player.play_told(shrunk.smallest, kTimes)) {
         file = make_failure_file(*loaded.the_case, loaded.settings, *told, loaded.file.stepper);
     } else {
-        if (tools.stop) return say(tools, kExitSuite, "interrupted; no file was written");
+        if (tools.stop) return say_interrupted(tools, "; no file was written");
         return say(tools, kExitSuite,
                    fmt::format("the smallest schedule did not fail again in {} runs more; no file "
                                "was written",
@@ -306,16 +312,20 @@ int replay_command(const std::string& path, const ReplayOptions& options,
     CaseOutcome outcome;
     std::uint32_t run = 0;
     do {
-        outcome = tools.run_on_stage(*loaded.the_case, loaded.settings);
+        CaseOutcome next = tools.run_on_stage(*loaded.the_case, loaded.settings);
+        if (tools.stop) {
+            return say_interrupted(
+                tools, run == 0 ? "" : fmt::format("; {} of {} runs passed", run, options.times));
+        }
+        outcome = std::move(next);
         ++run;
-        if (tools.stop) return say(tools, kExitSuite, "interrupted");
     } while (outcome.verdict == Verdict::pass && run < options.times);
     if (tools.picture && is_same_failure(loaded.file, outcome)) {
         // For the picture: once more, with every access told.
         StageSettings told = loaded.settings;
         told.record_accesses = true;
         CaseOutcome again = tools.run_on_stage(*loaded.the_case, told);
-        if (is_same_failure(loaded.file, again)) outcome = std::move(again);
+        if (!tools.stop && is_same_failure(loaded.file, again)) outcome = std::move(again);
     }
     print_outcome(tools, loaded.file, outcome, options.verbose);
     if (options.times > 1) tools.out << fmt::format("runs     {}\n", run);
@@ -349,7 +359,14 @@ int shrink_command(const std::string& path, const ShrinkOptions& options,
     const Shrunk shrunk = shrink(
         *loaded.settings.schedule, [&](const Schedule& schedule) { return player.play(schedule); },
         player.points(), limits);
-    if (tools.stop) return say(tools, kExitSuite, "interrupted; no file was written");
+    if (tools.stop) {
+        if (shrunk.fails) {
+            tools.out << "the smallest found so far that fails:\n";
+            print_schedule(tools, shrunk.smallest);
+        }
+        tools.out.flush();
+        return say_interrupted(tools, "; no file was written");
+    }
     if (!shrunk.fails) {
         tools.out << fmt::format("it does not fail in this way any more ({} runs)\n", shrunk.runs);
         return done(tools, kExitFailed);

@@ -5,7 +5,6 @@
 #ifndef KMES_CONFORMANCE_FAILURE_COMMANDS_H_
 #define KMES_CONFORMANCE_FAILURE_COMMANDS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/failure/run_record.h"
+#include "conformance/report/stop_flag.h"
 
 namespace kmes::conformance {
 
@@ -27,8 +27,9 @@ struct FailureTools {
     std::ostream& error;  // one line where the status is 2 or 3
     // What a person types to run this program: "tools/kmes conformance".
     std::string command = "kmes-conformance";
-    // Set by a signal: the command ends as soon as the present run has noticed.
-    const std::atomic<bool>& stop;
+    // Set by a signal: the command ends as soon as the current run has noticed. It prints what it
+    // has found and returns StopFlag::status_or.
+    const StopFlag& stop;
     // A move in the words of the explorer; none: in names and figures.
     std::function<std::string(const Move&)> describe = nullptr;
     // The picture of a failure, for what `replay` shows; none: no picture.

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -127,7 +128,7 @@ class CommandsTest : public testing::Test {
     std::vector<Case> cases_;
     std::ostringstream out_;
     std::ostringstream error_;
-    std::atomic<bool> stop_ = false;
+    StopFlag stop_;
     std::string problem_;
     std::function<CaseOutcome(const StageSettings&)> run_ = [](const StageSettings&) {
         return pass();
@@ -276,16 +277,16 @@ TEST_F(CommandsTest, ShrinkOfWhatWasDrawnSaysThatNothingCanBeLeftOut) {
 
 TEST_F(CommandsTest, AnInterruptEndsEachWithoutAFile) {
     run_ = [this](const StageSettings& settings) {
-        stop_ = true;
+        stop_.ask(SIGINT);
         return fail(settings.schedule);
     };
     const std::string path = save_explored();
-    EXPECT_EQ(shrink_command(path, {}, tools()), kExitSuite);
+    EXPECT_EQ(shrink_command(path, {}, tools()), 130);
     EXPECT_EQ(runs_, 1);
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/5.1.8.2-explored-sleep.smallest.json"));
-    stop_ = false;
-    EXPECT_EQ(replay_command(path, {}, tools()), kExitSuite);
-    EXPECT_THAT(error_.str(), HasSubstr("kmes-conformance: interrupted"));
+    EXPECT_THAT(error_.str(), HasSubstr("kmes-conformance: interrupted; no file was written\n"));
+    EXPECT_EQ(replay_command(path, {}, tools()), 130);
+    EXPECT_THAT(error_.str(), HasSubstr("kmes-conformance: interrupted\n"));
 }
 
 }  // namespace

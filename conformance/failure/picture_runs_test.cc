@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -30,7 +29,7 @@ constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 class Failure {
   public:
     Failure(std::string_view case_id, const std::string& broken) {
-        static const std::atomic<bool> kGoOn{false};
+        static const StopFlag kGoOn;
         StageSettings settings;
         settings.testee = {"conformance/testees/broken_" + broken};
         settings.cpus = 1;

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// SIGINT, SIGTERM and SIGHUP.
+// See interrupt.h.
 #include "conformance/main/interrupt.h"
 
 #include <signal.h>
-#include <unistd.h>
-
-#include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
 namespace {
 
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler stores to it");
+StopFlag stop;
 
-void on_signal(int) {
-    if (interrupted.exchange(true)) ::_exit(kExitSuite);
+void on_signal(int signal_number) {
+    stop.ask(signal_number);
 }
 
 }  // namespace
 
-const std::atomic<bool>& watch_interrupts() {
+StopFlag& watch_interrupts() {
     struct sigaction action = {};
     action.sa_handler = on_signal;
     ::sigemptyset(&action.sa_mask);
@@ -30,7 +26,7 @@ const std::atomic<bool>& watch_interrupts() {
     struct sigaction before = {};
     ::sigaction(SIGHUP, nullptr, &before);
     if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
-    return interrupted;
+    return stop;
 }
 
 }  // namespace kmes::conformance

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// SIGINT, SIGTERM and SIGHUP: the first asks the run to end cleanly, the second ends it at once.
-// Knows no run.
+// The signals that the runner handles. Knows no run.
 #ifndef KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 #define KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 
-#include <atomic>
+#include "conformance/report/stop_flag.h"
 
 namespace kmes::conformance {
 
-// Installs the handlers, without SA_RESTART: a blocked wait returns with EINTR. The flag becomes
-// true with the first signal. With the second the process exits with status 3; the testee dies with
-// its tracer.
-const std::atomic<bool>& watch_interrupts();
+// Installs handlers for SIGINT, SIGTERM and SIGHUP that set the flag, without SA_RESTART: a blocked
+// wait returns with EINTR. A further signal changes nothing: a report that is being written is
+// written to its end. SIGQUIT keeps its default action, which ends the process at once; the testee
+// dies with its tracer.
+StopFlag& watch_interrupts();
 
 }  // namespace kmes::conformance
 

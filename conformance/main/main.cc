@@ -20,6 +20,7 @@
 #include "conformance/main/program.h"
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
+#include "conformance/report/descriptor_stream.h"
 
 namespace {
 
@@ -61,21 +62,27 @@ int main(int argument_count, char** arguments) {
     std::vector<Command> commands = failure_commands();
     commands.push_back(clauses_command(print_clauses));
     commands.push_back(smoke_command());
-    commands.push_back(selftest_command(folder, run_myself));
-    ConsoleDebugger debugger(std::cin, std::cout);
+    const StopFlag& stop = watch_interrupts();
+    commands.push_back(
+        selftest_command(folder, [&stop](const auto& words) { return run_myself(words, stop); }));
+    DescriptorBuffer out_buffer(STDOUT_FILENO);
+    DescriptorBuffer error_buffer(STDERR_FILENO);
+    std::ostream out(&out_buffer);
+    std::ostream error(&error_buffer);
+    ConsoleDebugger debugger(std::cin, out);
     const Surroundings surroundings{
         .cases = all_cases(),
         .run_on_stage = run_on_stage,
         .check_set_up = check_set_up,
-        .out = std::cout,
-        .error = std::cerr,
+        .out = out,
+        .error = error,
         .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
         .error_is_terminal = ::isatty(STDERR_FILENO) == 1,
         .out_columns = columns_of(STDOUT_FILENO),
         .out_is_unicode = ::isatty(STDOUT_FILENO) == 1 && is_unicode(),
         .command = command,
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
-        .stop = watch_interrupts(),
+        .stop = stop,
         .commands = commands,
         .describe_stepper = describe_stepper,
         .describe_move = [](const Move& move) { return describe(move); },

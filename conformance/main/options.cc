@@ -178,7 +178,8 @@ std::string footer(const std::vector<std::string>& commands) {
     return text +
            "Behind -- stands the program to test, with its arguments.\n"
            "Exit status: 0 nothing failed and nothing inconclusive; 1 some failed; 2 bad usage;\n"
-           "3 the suite or its set-up failed; 4 inconclusive only.";
+           "3 the suite or its set-up failed; 4 inconclusive only; 130 and 143 after SIGINT and "
+           "SIGTERM.";
 }
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {

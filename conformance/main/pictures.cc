@@ -71,9 +71,10 @@ void Pictures::keep(Kept kept) {
 
 void Pictures::finish(RunReport& report) {
     report.telling.clear();
+    const std::vector<std::size_t> order = order_of_telling(failures_);
+    for (const std::size_t failure : order) report.telling.push_back(results_[failure]);
     std::size_t drawn = 0;
-    for (const std::size_t failure : order_of_telling(failures_)) {
-        report.telling.push_back(results_[failure]);
+    for (const std::size_t failure : order) {
         const auto kept = std::find_if(kept_.begin(), kept_.end(), [failure](const Kept& each) {
             return each.failure == failure;
         });
@@ -88,9 +89,10 @@ void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
     // A schedule that failed was played once more with everything told already.
     if (!first.schedule && !kept.settings.record_accesses &&
-        result.seconds < kWorthASecondRunSeconds) {
+        result.seconds < kWorthASecondRunSeconds && !around_.stop) {
         const CaseOutcome second = run_again(kept);
-        if (second.record && is_same(first, *second.record)) {
+        // Where a signal has cut the second run short, the first one is drawn.
+        if (!around_.stop && second.record && is_same(first, *second.record)) {
             result.clause = second.clause;
             result.message = second.message;
             result.details = second.details;
@@ -108,7 +110,7 @@ CaseOutcome Pictures::run_again(const Kept& kept) const {
     again.schedule = kept.outcome.record->schedule;
     try {
         return around_.run_on_stage(*kept.the_case, again);
-    } catch (const std::exception&) {
+    } catch (...) {
         return CaseOutcome{};  // the picture of the first run then
     }
 }

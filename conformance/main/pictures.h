@@ -21,8 +21,8 @@ class Pictures {
     Pictures(const Surroundings& around, const PictureOptions& options, bool all)
         : around_(around), options_(options), all_(all) {}
 
-    // After each case, with what its first run took in `result`, which will stand at `index`. What
-    // may have to be drawn later is kept: little of it.
+    // After each case, with what its first run took in `result`, which is at `index` of the
+    // report's results and stays there. What may have to be drawn later is kept: little of it.
     void add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
              CaseResult& result, std::size_t index);
     // When all have run: draws, and puts the failures into the order in which they are to be told.

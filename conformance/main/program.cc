@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <sstream>
 
 #include "conformance/failure/failure_file.h"
@@ -141,8 +142,9 @@ class Run {
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
         if (around_.describe_stepper) report_.stepper = around_.describe_stepper(settings_);
         run_cases();
-        if (report_.interrupted) return end_interrupted();
-        if (!write_reports() || save_failed_) return kExitSuite;
+        if (report_.interrupted) say_interrupted();
+        if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
+        if (report_.interrupted) return around_.stop.status_or(kExitSuite);
         const int status = exit_status(report_);
         return options_.expect_unsupported.empty() ? status : compare(expected, status);
     }
@@ -171,47 +173,88 @@ class Run {
         ProgressLine progress(around_.error_is_terminal ? &around_.error : nullptr);
         const Clock::time_point begin = Clock::now();
         if (prints_console()) console.begin(report_, cases_.size());
-        std::size_t next = 0;
-        for (bool go_on = true; go_on && next < cases_.size();) {
-            if (around_.stop) break;
-            progress.show(next + 1, cases_.size(), cases_[next]->id);
-            const CaseResult result = run_case(*cases_[next]);
-            progress.clear();
-            // A signal cut this case short: its verdict says nothing.
-            if (around_.stop) break;
-            ++next;
-            report_.results.push_back(result);
-            if (prints_console()) console.add(result);
-            go_on = !options_.fail_fast ||
-                    (result.verdict != Verdict::fail && result.verdict != Verdict::suite_error);
-        }
-        report_.interrupted = around_.stop;
-        for (std::size_t i = next; i < cases_.size(); ++i) {
+        // What has been finished is written, whatever happens on the way.
+        guarded([&] { run_each(console, progress); });
+        for (std::size_t i = report_.results.size(); i < cases_.size(); ++i) {
             report_.not_run.emplace_back(cases_[i]->id);
         }
-        if (prints_console()) draw_pictures(progress);
+        if (prints_console()) draw_traces(progress);
+        report_.interrupted = !report_.not_run.empty() && around_.stop;
         report_.seconds = seconds_since(begin);
-        if (prints_console()) console.end(report_);
+        if (prints_console()) guarded([&] { console.end(report_); });
     }
 
-    // Some cases are run once more for it. Of a run that was interrupted they are not: the stage
-    // ends each at once.
-    void draw_pictures(ProgressLine& progress) {
-        progress.show(cases_.size(), cases_.size(), "pictures of what failed");
-        pictures_.finish(report_);
+    // As far as the run comes: the results are those of the first cases.
+    void run_each(ConsoleReport& console, ProgressLine& progress) {
+        for (const Case* each : cases_) {
+            if (around_.stop) return;
+            progress.show(report_.results.size() + 1, cases_.size(), each->id);
+            const bool is_finished = run_case(*each);
+            progress.clear();
+            if (!is_finished) return;
+            const CaseResult& result = report_.results.back();
+            if (prints_console()) console.add(result);
+            if (options_.fail_fast &&
+                (result.verdict == Verdict::fail || result.verdict == Verdict::suite_error))
+                return;
+        }
+    }
+
+    // Some cases are run once more for it. After an interrupt they are not.
+    void draw_traces(ProgressLine& progress) {
+        progress.show(cases_.size(), cases_.size(), "traces of the failures");
+        guarded([&] { pictures_.finish(report_); });
         progress.clear();
     }
 
-    CaseResult run_case(const Case& the_case) {
+    // What happens after a case has ended must not lose its result.
+    void guarded(const std::function<void()>& part) {
+        try {
+            part();
+        } catch (const std::exception& error) {
+            note_trouble(error.what());
+        } catch (...) {
+            note_trouble("an unknown exception");
+        }
+    }
+
+    void note_trouble(const std::string& what) {
+        has_trouble_ = true;
+        say(around_, kExitSuite, "the report is not complete: " + printable(what));
+    }
+
+    // Appends the result of the case to the report. False: a signal cut the case short. Its verdict
+    // says nothing then: a signal to the whole control group may have killed the testee, too.
+    bool run_case(const Case& the_case) {
         const Clock::time_point begin = Clock::now();
+        const CaseOutcome outcome = play(the_case);
+        if (around_.stop) return false;
+        report_.results.push_back(result_of(the_case, outcome, seconds_since(begin)));
+        CaseResult& result = report_.results.back();
+        if (options_.save_folder && outcome.verdict == Verdict::fail)
+            guarded([&] { save(the_case, outcome, result); });
+        if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
+        if (prints_console()) {
+            guarded([&] {
+                pictures_.add(the_case, settings_, outcome, result, report_.results.size() - 1);
+            });
+        }
+        return true;
+    }
+
+    CaseOutcome play(const Case& the_case) {
         CaseOutcome outcome;
         try {
-            outcome = around_.run_on_stage(the_case, settings_);
+            return around_.run_on_stage(the_case, settings_);
         } catch (const std::exception& error) {
             outcome.message = std::string("the case ended with an exception: ") + error.what();
         } catch (...) {
             outcome.message = "the case ended with an unknown exception";
         }
+        return outcome;
+    }
+
+    CaseResult result_of(const Case& the_case, const CaseOutcome& outcome, double seconds) const {
         CaseResult result;
         result.id = the_case.id;
         result.level = the_case.level;
@@ -228,15 +271,9 @@ class Run {
             result.what_is_right = the_case.expectation;
         }
         result.details = outcome.details;
-        result.seconds = seconds_since(begin);
+        result.seconds = seconds;
         result.explored = outcome.explored;
         result.replay = replay_of(the_case);
-        if (options_.save_folder && outcome.verdict == Verdict::fail) {
-            save(the_case, outcome, result);
-        }
-        if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
-        if (prints_console())
-            pictures_.add(the_case, settings_, outcome, result, report_.results.size());
         return result;
     }
 
@@ -292,13 +329,10 @@ class Run {
         }
     }
 
-    int end_interrupted() {
-        std::string line = fmt::format("interrupted: {} of {} cases did not run",
-                                       report_.not_run.size(), cases_.size());
-        if (!report_.not_run.empty()) line += ", from " + report_.not_run.front() + " on";
-        const bool json_expected = options_.report == ReportFormat::json || options_.report_file;
-        if (json_expected) line += "; no report was written";
-        return say(around_, kExitSuite, line);
+    void say_interrupted() const {
+        say(around_, kExitSuite,
+            fmt::format("interrupted: {} of {} cases did not run, from {} on",
+                        report_.not_run.size(), cases_.size(), report_.not_run.front()));
     }
 
     bool write_reports() {
@@ -323,6 +357,7 @@ class Run {
     OutputFile file_;
     FailureFolder save_folder_;
     bool save_failed_ = false;
+    bool has_trouble_ = false;
     unsigned cases_hung_ = 0;
     std::ostringstream console_text_;
 };
@@ -397,7 +432,9 @@ int run_command(const std::vector<std::string>& arguments, const Surroundings& a
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments, const Surroundings& around) {
+namespace {
+
+int run_words(const std::vector<std::string>& arguments, const Surroundings& around) {
     if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
         return run_command(arguments, around);
     }
@@ -423,6 +460,20 @@ int run_program(const std::vector<std::string>& arguments, const Surroundings& a
     if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");
     if (options.shuffle) shuffle_cases(selection.cases, *options.shuffle);
     return Run(options, around, std::move(selection.cases)).execute();
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const Surroundings& around) {
+    int status = kExitSuite;
+    try {
+        status = run_words(arguments, around);
+    } catch (const std::exception& error) {
+        say(around, kExitSuite, "an error of the suite: " + printable(error.what()));
+    } catch (...) {
+        say(around, kExitSuite, "an error of the suite: an unknown exception");
+    }
+    return around.stop.status_or(status);
 }
 
 }  // namespace kmes::conformance

@@ -5,7 +5,6 @@
 #ifndef KMES_CONFORMANCE_MAIN_PROGRAM_H_
 #define KMES_CONFORMANCE_MAIN_PROGRAM_H_
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <ostream>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "conformance/cases/registry.h"
+#include "conformance/report/stop_flag.h"
 
 namespace kmes::conformance {
 
@@ -41,8 +41,9 @@ struct Surroundings {
     std::string command = "kmes-conformance";
     // The value of KMES_TIMEOUT_SCALE.
     std::string timeout_scale;
-    // Set by a signal: the run ends as soon as the present case has noticed.
-    const std::atomic<bool>& stop;
+    // Set by a signal: the run ends as soon as the current case has noticed. The report has every
+    // case that was finished before, and the status is StopFlag::status_or.
+    const StopFlag& stop;
     std::vector<Command> commands = {};
     // How single accesses will be stopped at, and why so; empty: nothing is said.
     std::function<std::string(const StageSettings&)> describe_stepper = nullptr;

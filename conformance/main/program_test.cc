@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,7 +15,6 @@
 #include <stdexcept>
 
 #include "conformance/failure/run_record.h"
-#include "conformance/main/interrupt.h"
 #include "conformance/main/selection.h"
 
 namespace kmes::conformance {
@@ -111,7 +109,7 @@ class Shell {
     std::function<CaseOutcome(const Case&)> act;
     std::string set_up_problem;
     bool terminal = false;
-    std::atomic<bool> stop{false};
+    StopFlag stop;
     std::ostringstream out;
     std::ostringstream error;
     std::vector<std::string> ran;
@@ -565,25 +563,6 @@ TEST(Program, EndsWhereNothingCanRun) {
     EXPECT_THAT(shell.ran, IsEmpty());
 }
 
-TEST(Program, StopsCleanlyWhenInterrupted) {
-    const Folder folder;
-    Shell shell;
-    shell.act = [&](const Case& the_case) {
-        if (the_case.id == "5.1.8.3/checks") shell.stop = true;
-        return CaseOutcome{Verdict::pass, "", "", ""};
-    };
-    EXPECT_EQ(shell.test({"--report", "json", "--report-file", folder.file("r.json")}), 3);
-    EXPECT_EQ(shell.ran.size(), 2u);
-    EXPECT_TRUE(folder.empty());  // no report that could look whole
-    EXPECT_EQ(shell.error.str(),
-              "kmes-conformance: interrupted: 2 of 3 cases did not run, from 5.1.8.3/checks on; no "
-              "report was written\n");
-    EXPECT_THAT(shell.out.str(), HasSubstr("(interrupted):\n    5.1.8.3/checks\n    E21/twice\n"));
-    shell.stop = false;
-    EXPECT_EQ(shell.test({"--report", "json"}), 3);
-    EXPECT_EQ(shell.out.str(), "");
-}
-
 TEST(Program, ShowsProgressOnATerminalOnly) {
     Shell shell;
     EXPECT_EQ(shell.test(), 0);
@@ -629,15 +608,6 @@ TEST(NearestIds, PutsWhatContainsTheNameFirst) {
     EXPECT_EQ(nearest_ids(cases, "E12/twice", 1)[0], "E21/twice");
     EXPECT_EQ(nearest_ids(cases, "", 2).size(), 2u);
     EXPECT_EQ(nearest_ids({}, "x").size(), 0u);
-}
-
-TEST(Interrupts, SetAFlagFirst) {
-    const std::atomic<bool>& flag = watch_interrupts();
-    EXPECT_FALSE(flag);
-    ::raise(SIGTERM);
-    EXPECT_TRUE(flag);
-    EXPECT_EXIT(::raise(SIGINT), ::testing::ExitedWithCode(3), "");
-    EXPECT_EXIT(::raise(SIGHUP), ::testing::ExitedWithCode(3), "");
 }
 
 }  // namespace

@@ -40,10 +40,11 @@ constexpr std::string_view kNotBuilt = "exit 77";
 constexpr std::size_t kStandInBytes = 1024;
 
 enum class Result {
-    right,     // a broken one was failed, a correct one passed
-    wrong,     // the other way round
-    trouble,   // the suite failed
-    left_out,  // not built, or no case can show it
+    right,      // a broken one was failed, a correct one passed
+    wrong,      // the other way round
+    trouble,    // the suite failed
+    left_out,   // not built, or no case can show it
+    cut_short,  // a signal ended its run
 };
 
 struct Outcome {
@@ -108,7 +109,7 @@ class Selftest {
             const auto begin = Clock::now();
             Outcome outcome = run_entry(entries_[index]);
             outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            if (around_.stop) return;  // a signal has ended the child too
+            if (outcome.result == Result::cut_short) return;
             const std::lock_guard<std::mutex> lock(mutex_);
             add(entries_[index], outcome);
         }
@@ -133,11 +134,20 @@ class Selftest {
             arguments.insert(arguments.end(), program.begin(), program.end());
             return runner_(arguments);
         };
-        if (!entry.broken) return judge_correct(run(arguments_of_correct()));
+        if (!entry.broken) {
+            const SelftestRun correct = run(arguments_of_correct());
+            return correct.interrupted ? interrupted() : judge_correct(correct);
+        }
         SelftestRun told = run(arguments_of_broken(entry, kBrokenScale));
         if (std::ranges::find(told.in_part, entry.case_id) != told.in_part.end())
             told = run(arguments_of_broken(entry, kWholeScale));
+        if (told.interrupted) return interrupted();
         return judge_broken(entry, told);
+    }
+
+    Outcome interrupted() const {
+        if (around_.stop) return {Result::cut_short, "", 0};
+        return {Result::trouble, "a signal ended its run", 0};
     }
 
     std::vector<std::string> arguments_of_broken(const SelftestEntry& entry, double scale) const {
@@ -208,11 +218,6 @@ class Selftest {
     }
 
     int conclude() {
-        if (around_.stop) {
-            return say(
-                around_, kExitSuite,
-                fmt::format("interrupted: {} of {} testees were run", done_, entries_.size()));
-        }
         around_.out << "\n";
         Count sums[2];
         for (const auto& [language, both] : counts_) {
@@ -225,6 +230,11 @@ class Selftest {
         around_.out << line_of("all", {{false, sums[0]}, {true, sums[1]}});
         if (left_out_ > 0) around_.out << fmt::format("; {} left out", left_out_);
         around_.out << "\n" << std::flush;
+        if (around_.stop) {
+            return say(
+                around_, around_.stop.status_or(kExitSuite),
+                fmt::format("interrupted: {} of {} testees were run", done_, entries_.size()));
+        }
         if (trouble_ > 0) return kExitSuite;
         if (wrong_ > 0) return kExitFailed;
         return around_.out.good() ? kExitClean : kExitSuite;
@@ -305,7 +315,9 @@ void declare(CLI::App& app, RawSettings& raw, Settings& settings) {
         ->type_name("X");
     app.footer(
         "Exit status: 0 every broken testee is failed by the case that is meant for it, and "
-        "every\ncorrect one passes; 1 not so; 2 bad usage; 3 the suite or its set-up failed.");
+        "every\ncorrect one passes; 1 not so; 2 bad usage; 3 the suite or its set-up failed; 130 "
+        "and "
+        "143 after\nSIGINT and SIGTERM.");
 }
 
 // What is wrong with the options; empty: nothing.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "conformance/main/program.h"
+#include "conformance/report/stop_flag.h"
 
 namespace kmes::conformance {
 
@@ -39,6 +40,7 @@ struct SelftestRun {
     std::vector<std::string> failed;   // ids of the cases that failed
     std::string trouble;               // one line, where there is no report
     std::vector<std::string> in_part;  // ids of those that passed, and were cut short by time
+    bool interrupted = false;          // a signal ended the run before its end
 };
 
 // `arguments` of the runner, without its name. For tests another one.
@@ -47,8 +49,9 @@ using SelftestRunner = std::function<SelftestRun(const std::vector<std::string>&
 // `folder`: of the runner, with main/selftest.table and testees/ in it.
 Command selftest_command(std::string folder, SelftestRunner runner);
 
-// Runs /proc/self/exe in a process of its own.
-SelftestRun run_myself(const std::vector<std::string>& arguments);
+// Runs /proc/self/exe in a process of its own. Where `stop` is set, passes its signal on to that
+// process and waits for its end.
+SelftestRun run_myself(const std::vector<std::string>& arguments, const StopFlag& stop);
 
 }  // namespace kmes::conformance
 

@@ -2,10 +2,14 @@
 //
 // A run of this program in a process of its own, and what its JSON report says.
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -48,8 +52,31 @@ class TemporaryFile {
     std::string path_;
 };
 
-// The exit status; -errno where there is no process; 3 where a signal ended it.
-int spawn_and_wait(const std::vector<std::string>& words, const std::string& output) {
+constexpr int kWaitMs = 20;
+
+// The exit status, as a shell shows it, or -errno. A signal may have been sent to this process
+// alone, and any thread may have handled it: so no wait here blocks.
+int wait_for(pid_t pid, const StopFlag& stop) {
+    bool is_told = false;
+    for (;;) {
+        if (!is_told && stop) {
+            ::kill(pid, stop.signal());
+            is_told = true;
+        }
+        int status = 0;
+        const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+        if (ended < 0 && errno != EINTR) return -errno;
+        if (ended == pid) {
+            return WIFEXITED(status) ? WEXITSTATUS(status)
+                                     : StopFlag::kSignalledStatus + WTERMSIG(status);
+        }
+        ::poll(nullptr, 0, kWaitMs);
+    }
+}
+
+// The exit status; -errno where there is no process.
+int spawn_and_wait(const std::vector<std::string>& words, const std::string& output,
+                   const StopFlag& stop) {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -64,16 +91,19 @@ int spawn_and_wait(const std::vector<std::string>& words, const std::string& out
         ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return -error;
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) return -errno;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : kExitSuite;
+    return wait_for(pid, stop);
+}
+
+bool is_interrupted(int status) {
+    constexpr std::array kSignals{SIGHUP, SIGINT, SIGTERM};
+    return std::ranges::any_of(kSignals, [status](int signal_number) {
+        return status == StopFlag::kSignalledStatus + signal_number;
+    });
 }
 
 }  // namespace
 
-SelftestRun run_myself(const std::vector<std::string>& arguments) {
+SelftestRun run_myself(const std::vector<std::string>& arguments, const StopFlag& stop) {
     SelftestRun run;
     const TemporaryFile report;
     const TemporaryFile output;
@@ -84,7 +114,8 @@ SelftestRun run_myself(const std::vector<std::string>& arguments) {
     std::vector<std::string> words{"kmes-conformance", "--report", "json", "--report-file",
                                    report.path()};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    run.status = spawn_and_wait(words, output.path());
+    run.status = spawn_and_wait(words, output.path(), stop);
+    run.interrupted = is_interrupted(run.status);
     if (run.status < 0) {
         run.trouble = std::string("the runner cannot be started: ") + std::strerror(-run.status);
         run.status = kExitSuite;

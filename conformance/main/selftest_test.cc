@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ class Shell {
     std::ostringstream out;
     std::ostringstream error;
     std::string scale;
-    std::atomic<bool> stop{false};
+    StopFlag stop;
 
   private:
     std::string folder_;
@@ -241,14 +242,14 @@ TEST(Selftest, WantsATableThatIsOne) {
 
 TEST(Selftest, EndsWhenInterrupted) {
     Shell shell;
-    shell.stop = true;
-    EXPECT_EQ(shell.run({}), 3);
+    shell.stop.ask(SIGINT);
+    EXPECT_EQ(shell.run({}), 130);
     EXPECT_THAT(shell.error.str(), HasSubstr("interrupted: 0 of 6 testees were run"));
 }
 
 TEST(Clauses, PrintsTheTableAndTakesNoProgram) {
     const std::vector<Case> cases;
-    const std::atomic<bool> stop{false};
+    const StopFlag stop;
     std::ostringstream out;
     std::ostringstream error;
     const Surroundings around{.cases = cases,

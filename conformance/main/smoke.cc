@@ -143,7 +143,9 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
     if (!problem.empty()) return say(around, kExitSuite, printable(problem));
     around.out << "smoke: " << printable(shell_command(words.program)) << "\n" << std::flush;
     const SmokeRun run = player({words.program, *factor, &around.stop});
-    if (!run.suite_error.empty()) return say(around, kExitSuite, printable(run.suite_error));
+    if (!run.suite_error.empty()) {
+        return say(around, around.stop.status_or(kExitSuite), printable(run.suite_error));
+    }
     std::vector<LineProblem> lines = check_report(run.rings->history(), run.report);
     // Where there are no records at all, that is the mistake, and not each that is missing.
     if (!run.has_events && !run.problems.empty()) lines.clear();

@@ -5,12 +5,12 @@
 #ifndef KMES_CONFORMANCE_MAIN_SMOKE_STREAM_H_
 #define KMES_CONFORMANCE_MAIN_SMOKE_STREAM_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "conformance/report/stop_flag.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
@@ -18,7 +18,7 @@ namespace kmes::conformance {
 struct SmokeSettings {
     std::vector<std::string> testee;
     double timeout_scale = 1.0;
-    const std::atomic<bool>* stop = nullptr;
+    const StopFlag* stop = nullptr;
 };
 
 struct SmokeRun {

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -54,7 +53,7 @@ class Shell {
 
   private:
     std::vector<Case> cases_;
-    std::atomic<bool> stop_{false};
+    StopFlag stop_;
 };
 
 TEST(Smoke, PassesARightAdapterAndSaysWhatComesNext) {

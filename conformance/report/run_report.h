@@ -27,11 +27,12 @@ struct RunReport {
     // they ran.
     std::vector<std::size_t> telling;
     std::vector<std::string> not_run;  // ids of the cases that the run did not come to
-    bool interrupted = false;          // by a signal: the run is not whole
+    bool interrupted = false;          // a signal kept the run from these
     double seconds = 0;
 };
 
-// The exit status of this run: an interrupted one has failed as a run, whatever its cases say.
+// The exit status that follows from the cases. An interrupted run has the status of its signal
+// instead (StopFlag::status_or); without one it is an error of the suite.
 int exit_status(const RunReport& report);
 
 }  // namespace kmes::conformance

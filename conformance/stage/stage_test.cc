@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -31,7 +30,7 @@ class StageLimits : public testing::Test {
         settings_.testee = {"conformance/testees/c_consumer"};
     }
 
-    std::atomic<bool> stop_{false};
+    StopFlag stop_;
     StageSettings settings_;
     Case case_{"5.1.5/attach-and-map", Level::must, "5.1.5", "", "", "", nullptr, Demand::explored};
 };
