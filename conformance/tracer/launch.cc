@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Cloning and setting up the child. Knows no buffers and no events.
+// What the runner does for a child: its orders, its clone, its end. The child itself is in
+// launch_child.c. Knows no buffers and no events.
 //
 // A fork would copy the page tables of the runner for a child that throws them away, and every
 // page that the runner writes to behind it would cost it a fault and the other processors an
@@ -9,20 +10,12 @@
 #include "conformance/tracer/launch.h"
 
 #include <fcntl.h>
-#include <linux/seccomp.h>
-#include <sched.h>
-#include <sys/personality.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -33,168 +26,25 @@
 #include <system_error>
 #include <thread>
 
-#include "conformance/tracer/kernel_signals.h"
-
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC (1U << 2)
-#endif
+#include "conformance/tracer/launch_child.h"
 
 namespace kmes::conformance::tracing {
 
-// LaunchPlan in what the child may read without a call.
-struct LaunchOrders {
-    int socket;
-    int descriptors[kReportFd + 1];
-    bool fixed_addresses;
-    sock_fprog outer_filter;
-    sock_fprog filter;
-    char* const* candidates;  // this and the next two end with a null pointer
-    char* const* arguments;
-    char* const* environment;
-};
+static_assert(kReportFd == KMES_LAUNCH_LAST_FD, "the report is the last descriptor");
 
 namespace {
 
 constexpr int kLowestFd = 10;
-constexpr int kSetUpFailed = 126;
-constexpr int kSignals = 64;
 constexpr int kPatienceMs = 1000;
-
-// The child's word of what went wrong.
-struct Message {
-    int error;
-    int at_exec;
-    unsigned candidate;
-};
-
-// The child runs in the runner's memory until it executes: in what follows nothing may write to
-// it but to the child's own stack. So no libc (errno is the runner's), and no sanitizer's calls
-// (their books are of the runner's thread).
-#define KMES_IN_SHARED_MEMORY \
-    __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
-
-// A system call: its result, or -errno.
-KMES_IN_SHARED_MEMORY long call(long number, long first = 0, long second = 0, long third = 0,
-                                long fourth = 0) {
-    long result = number;
-    register long r10 asm("r10") = fourth;
-    asm volatile("syscall"
-                 : "+a"(result)
-                 : "D"(first), "S"(second), "d"(third), "r"(r10)
-                 : "rcx", "r11", "memory");
-    return result;
-}
-
-KMES_IN_SHARED_MEMORY long address(const void* place) {
-    return reinterpret_cast<long>(place);
-}
-
-KMES_IN_SHARED_MEMORY void fail(int socket, long error, bool at_exec, unsigned candidate) {
-    const Message message{static_cast<int>(-error), at_exec ? 1 : 0, candidate};
-    // Nobody is left to tell if this write fails.
-    call(SYS_write, socket, address(&message), sizeof message);
-    call(SYS_exit_group, kSetUpFailed);
-}
-
-KMES_IN_SHARED_MEMORY long install_filter(const sock_fprog& filter) {
-    if (filter.len == 0) return 0;
-    // SPEC_ALLOW: a traced call costs enough without the mitigation that old kernels switch on with
-    // seccomp.
-    if (call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-             address(&filter)) == 0)
-        return 0;
-    return call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter));
-}
-
-// Signals as a fresh session would have them, whatever the runner ignores or blocks.
-KMES_IN_SHARED_MEMORY void reset_signals() {
-    const SignalAction fresh{};
-    for (int signal_number = 1; signal_number <= kSignals; ++signal_number)
-        call(SYS_rt_sigaction, signal_number, address(&fresh), 0, sizeof fresh.mask);
-    call(SYS_rt_sigprocmask, SIG_SETMASK, address(&fresh.mask), 0, sizeof fresh.mask);
-}
-
-KMES_IN_SHARED_MEMORY long place_descriptors(const int (&descriptors)[kReportFd + 1]) {
-    // All four are above these numbers, so none can be overwritten before it is used.
-    for (int fd = 0; fd <= kReportFd; ++fd) {
-        const long error = call(SYS_dup2, descriptors[fd], fd);
-        if (error < 0) return error;
-    }
-    if (call(SYS_close_range, kReportFd + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return 0;
-    for (int fd = kReportFd + 1; fd < 4096; ++fd) call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
-    return 0;
-}
-
-// Everything between clone and exec; returns only where the runner has gone.
-KMES_IN_SHARED_MEMORY void run_child(const LaunchOrders* orders) {
-    const int socket = orders->socket;
-    call(SYS_setsid);
-    char go = 0;
-    if (call(SYS_read, socket, address(&go), 1) != 1) return;
-    long error = place_descriptors(orders->descriptors);
-    if (error < 0) fail(socket, error, false, 0);
-    reset_signals();
-    if (orders->fixed_addresses) call(SYS_personality, ADDR_NO_RANDOMIZE);
-    const rlimit no_core{0, 0};
-    call(SYS_prlimit64, 0, RLIMIT_CORE, address(&no_core));
-    if (orders->outer_filter.len != 0 || orders->filter.len != 0) {
-        error = call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
-        if (error == 0) error = install_filter(orders->outer_filter);
-        if (error == 0) error = install_filter(orders->filter);
-        if (error != 0) fail(socket, error, false, 0);
-    }
-    long outranks = -ENOENT;
-    unsigned failed = 0;
-    for (unsigned i = 0; orders->candidates[i] != nullptr; ++i) {
-        error = call(SYS_execve, address(orders->candidates[i]), address(orders->arguments),
-                     address(orders->environment));
-        // As execvp: a file that is there but cannot be executed outranks one that is not there.
-        if (error != -ENOENT && error != -ENOTDIR) {
-            outranks = error;
-            failed = i;
-            if (error != -EACCES) break;
-        }
-    }
-    fail(socket, outranks, true, failed);
-}
-
-KMES_IN_SHARED_MEMORY void begin_child(const LaunchOrders* orders) {
-    run_child(orders);
-    call(SYS_exit_group, kSetUpFailed);
-}
-
-// clone(2): a process of its own in the memory of this one, on `stack_top`, whose `shares` becomes
-// 0 when it has left that memory (CLONE_CHILD_CLEARTID: by exec, or by its end). glibc's clone
-// would do, but a sanitizer may take its place. The child's pid, or -errno.
-long clone_child(void* stack_top, std::atomic<int>* shares, const LaunchOrders* orders) {
-    long result = SYS_clone;
-    register std::atomic<int>* r10 asm("r10") = shares;
-    register const LaunchOrders* r12 asm("r12") = orders;
-    register void (*r13)(const LaunchOrders*) asm("r13") = begin_child;
-    asm volatile(
-        "syscall\n\t"
-        "test %%rax, %%rax\n\t"
-        "jnz 1f\n\t"
-        "xor %%ebp, %%ebp\n\t"  // the end of the child's backtrace
-        "mov %%r12, %%rdi\n\t"
-        "call *%%r13\n\t"
-        "ud2\n"
-        "1:"
-        : "+a"(result)
-        : "D"(CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD), "S"(stack_top), "d"(0L), "r"(r10),
-          "r"(r12), "r"(r13)
-        : "rcx", "r11", "memory", "cc");
-    return result;
-}
 
 // With every signal blocked: one that the child took before it has reset them would run the
 // runner's handler, in the runner's memory.
-long clone_unheard(void* stack_top, std::atomic<int>* shares, const LaunchOrders* orders) {
+long clone_unheard(void* stack_top, int* shares, const kmes_launch_orders* orders) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const long child = clone_child(stack_top, shares, orders);
+    const long child = kmes_launch_clone(stack_top, shares, orders);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return child;
 }
@@ -250,11 +100,11 @@ std::vector<std::string> executable_candidates(const std::string& name,
 
 // What the child needs where it runs in the runner's memory; stays until it has left it.
 struct Launch::Shared {
-    LaunchOrders orders{};
+    kmes_launch_orders orders{};
     std::vector<char*> arguments;
     std::vector<char*> environment;
     std::vector<char*> candidates;
-    std::atomic<int> is_in_use{0};
+    int is_in_use = 0;  // the kernel writes it, too
     alignas(16) std::array<std::byte, 16 << 10> stack;
 };
 
@@ -281,13 +131,13 @@ Launch::Launch(const LaunchPlan& plan) : shared_(std::make_unique<Shared>()) {
         shared_->environment.data()};
     long child = -dup_error;
     if (child_end >= 0) {
-        shared_->is_in_use = 1;
+        __atomic_store_n(&shared_->is_in_use, 1, __ATOMIC_SEQ_CST);
         child = clone_unheard(shared_->stack.data() + shared_->stack.size(), &shared_->is_in_use,
                               &shared_->orders);
         close(child_end);
     }
     if (child < 0) {
-        shared_->is_in_use = 0;
+        __atomic_store_n(&shared_->is_in_use, 0, __ATOMIC_SEQ_CST);
         close(socket_);
         throw std::system_error(static_cast<int>(-child), std::generic_category(),
                                 "clone for a testee");
@@ -299,7 +149,7 @@ Launch::~Launch() {
     close(socket_);
     // A child that waits for let_go ends now; one that was killed or has executed has gone. For
     // any other (held by somebody else's ptrace, say) its stack is left to it.
-    for (int i = 0; shared_->is_in_use != 0; ++i) {
+    for (int i = 0; __atomic_load_n(&shared_->is_in_use, __ATOMIC_SEQ_CST) != 0; ++i) {
         if (i == kPatienceMs) {
             static_cast<void>(shared_.release());
             return;
@@ -314,9 +164,9 @@ void Launch::let_go() {
 }
 
 Launch::Failure Launch::failure() {
-    Message message{};
-    if (recv(socket_, &message, sizeof message, MSG_DONTWAIT) != sizeof message) return {};
-    return {message.error, message.at_exec != 0, message.candidate};
+    kmes_launch_failure failure{};
+    if (recv(socket_, &failure, sizeof failure, MSG_DONTWAIT) != sizeof failure) return {};
+    return {failure.error, failure.at_exec != 0, failure.candidate};
 }
 
 std::string explain_exec_error(const std::string& name, const std::string& file, int error) {
