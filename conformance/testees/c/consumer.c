@@ -70,11 +70,17 @@ static void flush(struct consumer* c) {  // whole lines in one write: threads do
 #define ACQUIRE(field) atomic_load_explicit(field, memory_order_acquire)
 #define RELAXED(from) __atomic_load_n(from, __ATOMIC_RELAXED)
 
-// kmes_attach, waiting while the rings do not exist yet (EAGAIN). 0, or ERANGE for too few slots.
+static bool may_pass(int error) {  // no rings yet, or a machine or a program that lacks a means
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == EPERM;
+}
+
+// kmes_attach, again and again with rests while it fails. The old buffer, if there is one, is
+// drained by then. 0, or ERANGE for too few slots.
 static int attach_all(int* fds, int* count, uint64_t* capacity) {
     for (int tries = 0; syscall(kAttachCall, fds, count, capacity) != 0; tries++) {
         if (errno == ERANGE) return ERANGE;
-        if (errno != EAGAIN || tries == kAttachRetries) err(1, "kmes_attach");
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
         usleep(1000);
     }
     return 0;

@@ -39,8 +39,14 @@ int report_fd = 1;
     std::exit(1);
 }
 
-// kmes_attach. Waits while there are no rings yet (EAGAIN), asks again for the slots needed
-// (ERANGE). The fds belong to the caller.
+// No rings yet, or a machine or a program that lacks a means.
+bool may_pass(int error) {
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == EPERM;
+}
+
+// kmes_attach. Tries again, with rests, while it fails so that it may pass; asks again for the
+// slots needed (ERANGE). The fds belong to the caller.
 std::vector<int> attach_all(std::uint64_t* capacity_bytes) {
     std::vector<int> fds(1);
     for (int tries = 0;; tries++) {
@@ -49,7 +55,7 @@ std::vector<int> attach_all(std::uint64_t* capacity_bytes) {
             fds.resize(static_cast<std::size_t>(count));
             return fds;
         }
-        if ((errno != EAGAIN && errno != ERANGE) || tries == kAttachRetries)
+        if ((!may_pass(errno) && errno != ERANGE) || tries == kAttachRetries)
             die("kmes_attach", errno);
         if (errno == ERANGE)
             fds.resize(static_cast<std::size_t>(count));

@@ -35,7 +35,8 @@ var (
 )
 
 // attach is kmes_attach: an fd for the buffer this CPU writes to now, which buffer that is, the
-// capacity, the number of CPUs. It waits while there are no rings (EAGAIN), adds slots (ERANGE).
+// capacity, the number of CPUs. It tries again, with rests, while there are no rings (EAGAIN) or it
+// lacks a means; it adds slots (ERANGE).
 func attach(cpu int) (fd int, status syscall.Stat_t, capacity uint64, count int32) {
 	attachLock.Lock()
 	defer attachLock.Unlock()
@@ -55,11 +56,16 @@ func attach(cpu int) (fd int, status syscall.Stat_t, capacity uint64, count int3
 			}
 			return int(fds[cpu]), status, capacity, count
 		}
-		if err == syscall.EAGAIN && tries < attachRetries {
-			time.Sleep(time.Millisecond)
-		} else if err != syscall.ERANGE {
-			log.Fatalln("kmes_attach:", err)
+		switch err {
+		case syscall.ERANGE:
+			continue
+		case syscall.EAGAIN, syscall.EPERM, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE:
+			if tries < attachRetries {
+				time.Sleep(time.Millisecond)
+				continue
+			}
 		}
+		log.Fatalln("kmes_attach:", err)
 	}
 }
 

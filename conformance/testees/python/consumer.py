@@ -66,7 +66,9 @@ attach_lock = threading.Lock()  # keeps the threads from holding files for all C
 
 def attach(cpu):
     """kmes_attach: the fd of the buffer that this CPU writes to now, the capacity, how many CPUs.
-    Waits while there are no rings yet (EAGAIN), asks again for the slots needed (ERANGE)."""
+    Tries again, with rests, while there are no rings yet (EAGAIN) or it lacks a means; asks again
+    for the slots needed (ERANGE)."""
+    may_pass = errno.EAGAIN, errno.EPERM, errno.ENOMEM, errno.ENFILE, errno.EMFILE
     count, capacity = ctypes.c_int(2), ctypes.c_uint64()
     with attach_lock:
         for _ in range(ATTACH_RETRIES):
@@ -76,7 +78,7 @@ def attach(cpu):
                 for other in set(range(count.value)) - {cpu}:
                     os.close(fds[other])
                 return fds[cpu], capacity.value, count.value
-            if ctypes.get_errno() == errno.EAGAIN:
+            if ctypes.get_errno() in may_pass:
                 time.sleep(0.001)
             elif ctypes.get_errno() != errno.ERANGE:
                 break

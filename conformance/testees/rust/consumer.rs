@@ -41,8 +41,9 @@ fn die(what: &str) -> ! {
     process::exit(1)
 }
 
-/// kmes_attach: the buffer that this CPU writes to now, the capacity, the number of CPUs. Waits
-/// while there are no rings yet (EAGAIN), asks again for the slots needed (ERANGE). The lock keeps
+/// kmes_attach: the buffer that this CPU writes to now, the capacity, the number of CPUs. Tries
+/// again, with rests, while there are no rings yet (EAGAIN) or it lacks a means (EPERM, ENOMEM,
+/// ENFILE, EMFILE); asks again for the slots needed (ERANGE). The lock keeps
 /// the threads from holding files for all CPUs each: those of the others are closed here.
 fn attach(cpu: usize) -> (File, u64, usize) {
     static LOCK: Mutex<()> = Mutex::new(());
@@ -51,9 +52,9 @@ fn attach(cpu: usize) -> (File, u64, usize) {
     while unsafe { syscall(SYS_KMES_ATTACH, fds.as_mut_ptr(), &mut count, &mut capacity) } != 0 {
         let error = Error::last_os_error();
         tries += 1;
-        match error.kind() {
-            ErrorKind::WouldBlock if tries < 5000 => thread::sleep(Duration::from_millis(1)),
-            _ if error.raw_os_error() == Some(34) => fds = vec![-1; count as usize], // ERANGE
+        match error.raw_os_error() {
+            Some(1 | 11 | 12 | 23 | 24) if tries < 5000 => thread::sleep(Duration::from_millis(1)),
+            Some(34) => fds = vec![-1; count as usize], // ERANGE
             _ => die("kmes_attach"),
         }
     }

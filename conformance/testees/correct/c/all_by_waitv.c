@@ -170,6 +170,7 @@ int main(void) {
             change = change || stale(&cpus[i]);
             if (!cpus[i].over) drain(i, &cpus[i].ring);
         }
+        write_reports();  // an attach that fails for long ends the program
         if (change) renew();
         write_reports();
         if (!change && left > 0) rest();

@@ -34,7 +34,7 @@ enum {
     EVENT_BYTES_MIN = 30,
 };
 
-// -- Attaching. A boot phase (EAGAIN) is waited out; everything else ends the program. --
+// -- Attaching. What may pass (no rings yet, a lack of means) is waited out, for five seconds. --
 
 static inline void wait_a_moment(void) {
     struct timespec time = {0, 1000000};
@@ -45,11 +45,17 @@ static inline int attach_once(int* fds, int* count, uint64_t* capacity) {
     return (int)syscall(1091, fds, count, capacity);
 }
 
+static inline bool may_pass(int error) {
+    return error == EAGAIN || error == EINTR || error == ENOMEM || error == EMFILE ||
+           error == ENFILE || error == EPERM;
+}
+
+// What is unread in an old buffer is delivered and reported before: the program may end here.
 static inline void attach_again(int* fds, int count, uint64_t* capacity) {
-    for (;;) {
+    for (int tries = 0;; tries++) {
         int slots = count;
         if (attach_once(fds, &slots, capacity) == 0) return;
-        if (errno != EAGAIN && errno != EINTR) err(1, "kmes_attach");
+        if (!may_pass(errno) || tries == 5000) err(1, "kmes_attach");
         wait_a_moment();
     }
 }

@@ -40,7 +40,8 @@ static void refuse(struct state* state, const char* reason) {
     state->over = true;
 }
 
-static void open_side(struct state* state, struct side* side) {
+// The reason to refuse the buffer, or NULL.
+static const char* open_side(const struct state* state, struct side* side) {
     int fds[cpu_count];
     pthread_mutex_lock(&attach_mutex);
     attach_again(fds, cpu_count, &side->capacity);
@@ -53,12 +54,9 @@ static void open_side(struct state* state, struct side* side) {
     side->event = malloc(side->capacity);
     if (side->event == NULL) err(1, "malloc");
     const char* reason = refusal_of(side->ring, side->capacity);
-    if (reason != NULL) {
-        refuse(state, reason);
-        return;
-    }
     side->generation = field(side, AT_GENERATION);
     side->position = field(side, AT_TAIL_POS);
+    return reason;
 }
 
 static void close_side(struct side* side) {
@@ -121,9 +119,13 @@ static void drain(struct state* state) {
 }
 
 static void change(struct state* state) {
-    open_side(state, &state->next);
-    if (state->over) {
-        // Refused, but what was read before it stands.
+    // An attach that fails for long ends the program, so nothing is left unread or unreported.
+    drain(state);
+    report_flush(&state->report);
+    if (state->over) return;
+    const char* reason = open_side(state, &state->next);
+    if (reason != NULL) {
+        refuse(state, reason);
         return;
     }
     report_line(&state->report, 'G', state->cpu, state->next.generation);
@@ -138,7 +140,8 @@ static void change(struct state* state) {
 
 static void* run(void* argument) {
     struct state* state = argument;
-    open_side(state, &state->now);
+    const char* reason = open_side(state, &state->now);
+    if (reason != NULL) refuse(state, reason);
     while (!state->over) {
         drain(state);
         if (state->over) break;

@@ -36,7 +36,7 @@ static void open_view(struct view* view) {
     mtx_lock(&attaching);
     while (attach_once(fds, &slots, &view->capacity) != 0) {
         if (errno != EAGAIN) err(1, "kmes_attach");
-        thrd_yield();
+        wait_a_moment();
         slots = 4096;
     }
     view->cpus = slots;

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -67,7 +68,7 @@ func open(cpu int) (*ring, string) {
 			fmt.Fprintln(os.Stderr, "kmes_attach:", failed)
 			os.Exit(1)
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	for i, fd := range fds {
 		if i != cpu {

@@ -68,11 +68,13 @@ func open(cpu int) (*ring, string) {
 		if failed == 0 {
 			break
 		}
-		if failed != syscall.EAGAIN {
+		switch failed {
+		case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EPERM:
+			time.Sleep(50 * time.Millisecond)
+		default:
 			fmt.Fprintln(os.Stderr, "kmes_attach:", failed)
 			os.Exit(1)
 		}
-		runtime.Gosched()
 	}
 	for i, fd := range fds {
 		if i != cpu {

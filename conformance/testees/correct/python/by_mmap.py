@@ -34,7 +34,7 @@ def attach(slots):
         failed = ctypes.get_errno()
         if failed == errno.ERANGE and not slots:
             return count.value
-        if failed != errno.EAGAIN:
+        if failed not in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPERM):
             sys.exit("kmes_attach: " + os.strerror(failed))
         time.sleep(0.001)
 

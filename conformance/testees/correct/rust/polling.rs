@@ -56,7 +56,10 @@ impl Consumer {
             let (slots, size) = (&mut count as *mut i32 as u64, &mut capacity as *mut u64 as u64);
             match unsafe { call(1091, fds.as_mut_ptr() as u64, slots, size, 0, 0, 0) } {
                 0 => break,
-                -11 => std::thread::sleep(std::time::Duration::from_millis(1)),
+                // No rings yet, or a lack of means.
+                -1 | -11 | -12 | -23 | -24 => {
+                    std::thread::sleep(std::time::Duration::from_millis(20))
+                }
                 error => panic!("kmes_attach: {error}"),
             }
         }

@@ -32,9 +32,10 @@ fn attach(cpus: usize) -> (Vec<File>, u64) {
         }
         let error = std::io::Error::last_os_error();
         if error.raw_os_error() != Some(EAGAIN) {
-            panic!("kmes_attach: {error}");
+            eprintln!("kmes_attach: {error}");
+            std::process::exit(1);
         }
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
