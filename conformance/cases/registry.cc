@@ -26,10 +26,12 @@ const std::vector<Case>& all_cases() {
         add_store_buffer_cases(made);
         add_resize_cases(made);
         add_several_change_cases(made);
+        add_switch_cases(made);
         add_found_cases(made);
         add_found_thread_cases(made);
         add_record_cases(made);
         add_found_sleep_cases(made);
+        add_event_size_cases(made);
         add_beside_end_cases(made);
         add_unusual_round_cases(made);
         add_neighbour_cases(made);

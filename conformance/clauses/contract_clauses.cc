@@ -61,6 +61,11 @@ void add_records(std::vector<Clause>& clauses) {
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/reserved-bytes-set",
                         "5.1.6.1/two-refused-of-forty", "5.1.3/attach-says-no-power-of-two"}});
     clauses.push_back(
+        {"contract, a refused successor",
+         "What is unread in the old buffer is owed before the R record of the next.",
+         {"5.1.6.1/unread-before-a-refused-buffer", "5.1.6.1/one-unread-before-a-refused-buffer",
+          "E24/refused-at-every-step"}});
+    clauses.push_back(
         {"contract record #", "A comment is never judged.", {}, "it asks nothing of a testee"});
     clauses.push_back({"contract records, others",
                        "An unknown record or a malformed line fails the case that it appears in.",

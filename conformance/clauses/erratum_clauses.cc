@@ -52,7 +52,7 @@ void add_read_errata(std::vector<Clause>& clauses) {
           "E7/torn-to-an-old-number"}});
     clauses.push_back({"E7 bounds",
                        "The bound is what is published, not half of the capacity.",
-                       {"E7/event-larger-than-half"}});
+                       {"E7/event-larger-than-half", "E7/survivors-larger-than-half"}});
     clauses.push_back(
         {"E7 corrupt sizes",
          "Sizes that cannot be right end in a refusal or a move to write_pos: never a step back, "
@@ -135,7 +135,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E15",
                        "Any difference of generation is a change.",
                        {"E15/two-swaps-at-once", "E15/two-swaps-without-events",
-                        "E15/generation-jumps", "E15/generation-forged"}});
+                        "E15/generation-jumps", "E15/generation-forged",
+                        "E15/generation-of-the-old-buffer", "E15/nudged-between-two-looks"}});
     clauses.push_back(
         {"E19",
          "Retired between mmap and the first look at generation: it finds the living "
@@ -149,11 +150,11 @@ void add_swap_errata(std::vector<Clause>& clauses) {
           "E21/torn-while-it-finds-its-place", "E21/lapped-in-part-while-it-finds-its-place",
           "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice",
           "E21/full-of-the-smallest-survivors", "E21/new-over-the-first-that-it-scans"}});
-    clauses.push_back(
-        {"E24",
-         "write_pos of the old buffer is read again after generation has changed.",
-         {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
-          "E24/swap-at-every-step-after-unusual-rounds", "E24/full-of-the-smallest-as-it-looks"}});
+    clauses.push_back({"E24",
+                       "write_pos of the old buffer is read again after generation has changed.",
+                       {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
+                        "E24/swap-at-every-step-after-unusual-rounds",
+                        "E24/full-of-the-smallest-as-it-looks", "E24/refused-at-every-step"}});
 }
 
 }  // namespace

@@ -244,6 +244,12 @@ void add_event_clauses(std::vector<Clause>& clauses) {
                        "Events are packed end to end, without padding.",
                        {"event-model/every-small-size"}});
     clauses.push_back(
+        {"event model, largest",
+         "An event has any size up to half of the capacity, in all of its parts.",
+         {"event-model/sizes-around-powers-of-two", "event-model/payloads-around-powers-of-two",
+          "event-model/headers-around-powers-of-two", "event-model/types-around-powers-of-two",
+          "event-model/sizes-up-to-128-mebibytes"}});
+    clauses.push_back(
         {"event model, header_size",
          "The payload begins at header_size, which a later version may make larger.",
          {"event-model/longer-header", "event-model/large-headers", "event-model/five-mebibytes",

@@ -19,7 +19,8 @@
 //   C. In a buffer that was swapped out, and which the consumer is proven to have read (an event
 //      was delivered that no other buffer can have given, it was seen asleep on it, or the driver
 //      saw it): what survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer
-//      has gone on: a newer event was delivered, or it was seen asleep on a newer buffer.
+//      has gone on: a newer event was delivered, it was seen asleep on a newer buffer, or it
+//      refused a newer one that must be refused.
 //
 // Excused, and why:
 //   - Overwritten before any of these moments: the consumer may have been slow, or stopped by the
@@ -156,7 +157,7 @@ class MissingJudge {
             if (may_refuse(history_.buffer(index).fault)) continue;
             const Placement* placement = history_.find_placement(index, events_[i].sequence);
             if (placement == nullptr || placement->overwritten_after != kNever) continue;
-            if (next_delivered_[i] != kNone || has_left(index)) return true;
+            if (next_delivered_[i] != kNone || has_left(index) || refuses_after(index)) return true;
         }
         return false;
     }
@@ -165,6 +166,15 @@ class MissingJudge {
         const std::vector<Checkpoint>& checkpoints = history_.checkpoints_of(view_.cpu);
         return std::any_of(checkpoints.begin(), checkpoints.end(),
                            [index](const Checkpoint& seen) { return seen.buffer > index; });
+    }
+
+    // The contract: what is unread in the old buffer is owed before the R record of the next one.
+    bool refuses_after(BufferIndex index) const {
+        if (!view_.refusal_offset) return false;
+        const std::vector<BufferIndex>& buffers = history_.buffers_of(view_.cpu);
+        return std::any_of(buffers.begin(), buffers.end(), [&](BufferIndex other) {
+            return other > index && must_refuse(history_.buffer(other).fault);
+        });
     }
 
     bool is_first(std::size_t i) const { return first_delivered_ == kNone || i < first_delivered_; }

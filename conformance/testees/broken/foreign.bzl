@@ -270,6 +270,13 @@ BROKEN = [
         language = "c++",
     ),
     dict(
+        name = "handover-skips-wrapped-over-2-mib",
+        wrong = "Skips an event of more than 2 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        language = "c++",
+    ),
+    dict(
         name = "handover-half-of-capacity",
         wrong = "Refuses an event larger than half of the buffer: one that has survived a shrink " +
                 "can be.",
@@ -408,6 +415,13 @@ BROKEN = [
         language = "rust",
     ),
     dict(
+        name = "inplace-takes-the-old-generation",
+        wrong = "Remembers for a new buffer what the old one shows as its generation.",
+        clause = "E15",
+        case = "E15/generation-of-the-old-buffer",
+        language = "rust",
+    ),
+    dict(
         name = "inplace-generation-must-grow",
         wrong = "Attaches again until the new buffer's generation is not below that of the old " +
                 "one.",
@@ -465,6 +479,13 @@ BROKEN = [
                 "capacity ahead.",
         clause = "E26",
         case = "E7/write-pos-laps-ahead-while-it-runs",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-skips-whole-over-32-mib",
+        wrong = "Skips an event of more than 32 MiB that does not cross the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
         language = "rust",
     ),
     dict(
@@ -599,6 +620,13 @@ BROKEN = [
         language = "go",
     ),
     dict(
+        name = "pooled-skips-wrapped-over-16-mib",
+        wrong = "Skips an event of more than 16 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        language = "go",
+    ),
+    dict(
         name = "pooled-closes-twice",
         wrong = "Closes an fd twice: by then it may be another thread's.",
         clause = "5.1.8.3-6",
@@ -711,6 +739,13 @@ BROKEN = [
         wrong = "Sorts what one drain has found by timestamp: the clock may go back.",
         clause = "5.1.8.1-6",
         case = "event-model/clock-jumps",
+        language = "python",
+    ),
+    dict(
+        name = "round-skips-wrapped-over-8-mib",
+        wrong = "Skips an event of more than 8 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
         language = "python",
     ),
     dict(

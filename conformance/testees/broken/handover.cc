@@ -50,6 +50,7 @@ enum Mistake {
     kHeaderAtMost4k,
     kPositionsInHalves,
     kTailInHalves,
+    kSkipsWrappedOver2Mib,
 };
 
 constexpr std::pair<const char*, Mistake> kMistakes[] = {
@@ -70,6 +71,7 @@ constexpr std::pair<const char*, Mistake> kMistakes[] = {
     {"header-at-most-4k", kHeaderAtMost4k},
     {"positions-in-halves", kPositionsInHalves},
     {"tail-in-halves", kTailInHalves},
+    {"skips-wrapped-over-2-mib", kSkipsWrappedOver2Mib},
 };
 constexpr char kPrefix[] = "broken_handover-";
 Mistake mistake = kNone;  // set before there is another thread
@@ -378,7 +380,8 @@ bool drain(Cpu& c) {
             continue;
         }
         if (size == 0) return refuse(c, "corrupt");
-        push(c, item_of(c));
+        const bool crosses = (c.read_pos & (c.capacity - 1)) + size > c.capacity;
+        if (!is_wrong(kSkipsWrappedOver2Mib) || !crosses || size <= 2u << 20) push(c, item_of(c));
         c.read_pos += size;
         if (number(&c.copy[27], 2) == 20 && std::memcmp(&c.copy[kHeader], kEnd, 20) == 0)
             return false;

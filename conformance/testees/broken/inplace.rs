@@ -182,6 +182,9 @@ impl Consumer {
             return self.take_buffer(); // "an old one: the new one is not there yet"
         }
         self.report += &format!("G {} {}\n", self.cpu, self.generation);
+        if wrong!("takes-the-old-generation") && old_generation != 0 {
+            self.generation = old_generation;
+        }
         let (tail, written) = (self.tail_pos(), self.meta().write_pos.load(Acquire));
         let keep = wrong!("position-kept-where-it-fits") && old_write != 0;
         if !(keep && tail <= self.read_pos && self.read_pos <= written && old_tail <= tail) {
@@ -302,7 +305,11 @@ impl Consumer {
                 None => return Err("corrupt"),
                 Some(event) => event,
             };
+            let crosses = (self.read_pos & (self.capacity - 1)) + event.size > self.capacity;
             self.read_pos += event.size;
+            if wrong!("skips-whole-over-32-mib") && !crosses && event.size > 32 << 20 {
+                continue;
+            }
             if self.deliver(&event) && event.is_end {
                 return Ok(false);
             }

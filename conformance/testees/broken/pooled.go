@@ -226,12 +226,19 @@ func (c *consumer) drain() bool {
 			c.readPos = tail
 		case !sound:
 			return c.refuse("corrupt")
+		case mistake == "skips-wrapped-over-16-mib" && len(c.event) > 16<<20 && c.crosses():
+			c.readPos += uint64(len(c.event))
 		case !c.deliver():
 			return false
 		default:
 			c.readPos += uint64(len(c.event))
 		}
 	}
+}
+
+// crosses says whether the copied event lies across the end of the region.
+func (c *consumer) crosses() bool {
+	return c.readPos&(c.capacity-1)+uint64(len(c.event)) > c.capacity
 }
 
 func (c *consumer) isRetired() bool {

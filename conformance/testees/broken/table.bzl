@@ -50,6 +50,39 @@ def leaves_out_the_second_look(condition):
 """ % condition),
     ]
 
+# What looks at the CPU's present buffer for a reason to refuse it.
+FINDS_THE_NEXT_FAULT = [("""
+static void* consume(void* argument) {
+""", """
+static const char* next_fault(struct consumer* c) {
+    struct stat identity;
+    uint64_t capacity = 0;
+    const int fd = attach(c->cpu, &capacity, &identity);
+    struct metadata* meta =
+        mmap(NULL, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (meta == MAP_FAILED) return NULL;
+    const char* fault = find_fault(meta, capacity);
+    munmap(meta, kMetadataBytes + 2 * capacity);
+    return fault;
+}
+
+static void* consume(void* argument) {
+""")]
+
+# What passes over events that were copied whole, where that is so: as where they go through a
+# buffer of fixed size.
+def skips_events_where(condition):
+    return [("""
+            if (!deliver(c)) return false;
+""", """
+            const uint64_t size = c->event->event_size, at = c->read_pos & (c->capacity - 1);
+            const bool crosses = at + size > c->capacity;
+            (void)crosses;
+            if (%s) c->last_sequence = c->event->sequence;
+            if (!deliver(c)) return false;
+""" % condition)]
+
 # What has its full barrier at those sleeps (sleeps++: of this thread before this one).
 def has_a_fence_at(condition):
     return [("""
@@ -4723,6 +4756,150 @@ static _Thread_local bool was_lapped;
 """, """
         const bool was_looked_at = sound && c->event->event_size % 64 == 0;
         const uint64_t tail_pos = was_looked_at ? c->read_pos : ACQUIRE(&c->meta->tail_pos);
+"""),
+        ],
+    ),
+    dict(
+        name = "skips-wrapped-events-over-4-mib",
+        wrong = "Skips an event of more than 4 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        edits = skips_events_where("crosses && size > 4u << 20"),
+    ),
+    dict(
+        name = "skips-wrapped-events-from-128-mib",
+        wrong = "Skips an event of 128 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        edits = skips_events_where("crosses && size >= 128u << 20"),
+    ),
+    dict(
+        name = "skips-whole-events-from-128-mib",
+        wrong = "Skips an event of 128 MiB that does not cross the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        edits = skips_events_where("!crosses && size >= 128u << 20"),
+    ),
+    dict(
+        name = "skips-payloads-over-32-mib",
+        wrong = "Skips an event whose payload has more than 32 MiB.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        edits = skips_events_where("size - c->event->header_size > 32u << 20"),
+    ),
+    dict(
+        name = "skips-wrapped-events-of-64-kib",
+        wrong = "Skips an event of exactly 64 KiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-around-powers-of-two",
+        edits = skips_events_where("crosses && size == 64u << 10"),
+    ),
+    dict(
+        name = "skips-wrapped-payloads-of-32-kib",
+        wrong = "Skips an event with a payload of exactly 32 KiB that crosses the end of the " +
+                "region.",
+        clause = "5.1.4",
+        case = "event-model/payloads-around-powers-of-two",
+        edits = skips_events_where("crosses && size - c->event->header_size == 32u << 10"),
+    ),
+    dict(
+        name = "skips-headers-from-256-kib",
+        wrong = "Skips an event whose header has 256 KiB or more.",
+        clause = "event-model",
+        case = "event-model/headers-around-powers-of-two",
+        edits = skips_events_where("c->event->header_size >= 256u << 10"),
+    ),
+    dict(
+        name = "skips-wrapped-types-from-32-kib",
+        wrong = "Skips an event whose type has 32 KiB or more and crosses the end of the " +
+                "region.",
+        clause = "5.1.4",
+        case = "event-model/types-around-powers-of-two",
+        edits = skips_events_where("crosses && at + 29 + c->event->type_len > c->capacity && " +
+                                   "c->event->type_len >= 32u << 10"),
+    ),
+    dict(
+        name = "skips-wrapped-survivors-over-half",
+        wrong = "Skips an event of more than half of the ring that crosses the end of the region.",
+        clause = "E7",
+        case = "E7/survivors-larger-than-half",
+        edits = skips_events_where("crosses && size > c->capacity / 2"),
+    ),
+    dict(
+        name = "takes-the-old-generation",
+        wrong = "Remembers for a new buffer what the old one shows as its generation.",
+        clause = "E15",
+        case = "E15/generation-of-the-old-buffer",
+        edits = [
+            ("""
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+""", """
+    const uint64_t old = c->meta != NULL ? ACQUIRE(&c->meta->generation) : 0;
+    if (c->meta != NULL) munmap(c->meta, kMetadataBytes + 2 * c->capacity);
+"""),
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+    if (old != 0) c->generation = old;
+"""),
+        ],
+    ),
+    dict(
+        name = "takes-the-generation-that-it-saw",
+        wrong = "Remembers for a new buffer the generation by which it saw the old one's change.",
+        clause = "E15",
+        case = "E15/generation-of-the-old-buffer",
+        edits = [
+            ("""
+    uint64_t capacity, generation;
+""", """
+    uint64_t capacity, generation, seen;
+"""),
+            ("""
+static bool is_retired(const struct consumer* c) {  // by any change, not only plus one (E15)
+    return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
+""", """
+static bool is_retired(struct consumer* c) {
+    const uint64_t generation = ACQUIRE(&c->meta->generation);
+    if (generation != c->generation) c->seen = generation;
+    return c->replaced || generation != c->generation;
+"""),
+            ("""
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+""", """
+    PRINT(c, "G %d %lu\\n", c->cpu, c->generation);
+    if (c->seen != 0) c->generation = c->seen;
+"""),
+        ],
+    ),
+    dict(
+        name = "refuses-before-it-drains",
+        wrong = "Refuses the next buffer before it has drained the old one.",
+        clause = "contract-records",
+        case = "5.1.6.1/unread-before-a-refused-buffer",
+        edits = FINDS_THE_NEXT_FAULT + [
+            ("""
+        more = drain(c);
+""", """
+        const char* fault = retired ? next_fault(c) : NULL;
+        more = fault != NULL ? refuse(c, fault) : drain(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "refuses-without-a-last-look",
+        wrong = "Drains, then sees the change, and refuses the next buffer without another look " +
+                "at the old write_pos.",
+        clause = "E24",
+        case = "E24/refused-at-every-step",
+        edits = FINDS_THE_NEXT_FAULT + [
+            ("""
+        more = drain(c);
+""", """
+        more = drain(c);
+        const char* fault = more && is_retired(c) ? next_fault(c) : NULL;
+        if (fault != NULL) more = refuse(c, fault);
 """),
         ],
     ),

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// Events whose lengths are just below, at and above each power of two, up to the largest that can
+// be (event-model, 5.1.4, 5.1.7 step 5): as payloads, as headers and as types, inside the data
+// region and across its end. A consumer's buffer of fixed size, or a length in too few bits, shows
+// at one of them.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <vector>
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kMebibyte = 1 << 20;
+
+// 2^k - 1, 2^k and 2^k + 1 from `least` to `most`.
+std::vector<std::uint64_t> around_powers_of_two(std::uint64_t least, std::uint64_t most) {
+    std::vector<std::uint64_t> sizes;
+    for (std::uint64_t power = 1; power <= most; power *= 2) {
+        for (const std::uint64_t size : {power - 1, power, power + 1}) {
+            const bool is_new = sizes.empty() || size > sizes.back();
+            if (size >= least && size <= most && is_new) sizes.push_back(size);
+        }
+    }
+    return sizes;
+}
+
+// -- Up to 1 MiB: a CPU for each size --------------------------------------------------------
+
+using MakeSized = std::function<EventSpec(Rings& rings, std::uint64_t size)>;
+
+// The first event of each CPU crosses the end of the data region, `before_end(size)` bytes after
+// its own beginning; the second one does not.
+CaseOutcome size_on_each_cpu(Stage& stage, const std::vector<std::uint64_t>& sizes,
+                             std::uint64_t capacity_bytes, const MakeSized& make,
+                             const std::function<std::uint64_t(std::uint64_t)>& before_end) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = static_cast<std::uint32_t>(sizes.size());
+    setup.capacity_bytes = capacity_bytes;
+    for (const std::uint64_t size : sizes)
+        setup.start_positions.push_back(5 * capacity_bytes - before_end(size));
+    stage.set_up(setup);
+    const auto emit_all = [&] {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+            stage.rings().emit(cpu, make(stage.rings(), sizes[cpu]));
+    };
+    stage.start();
+    stage.wait_asleep();
+    emit_all();
+    stage.wait_delivered();
+    emit_all();
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+constexpr std::uint64_t kSmallTypeBytes = 1;
+
+std::uint64_t half_of(std::uint64_t size) {
+    return size / 2;
+}
+
+CaseOutcome payload_sizes(Stage& stage) {
+    return size_on_each_cpu(
+        stage, around_powers_of_two(kLeastEventBytes, kMebibyte), 2 * kMebibyte,
+        [](Rings& rings, std::uint64_t size) { return rings.make(size); }, half_of);
+}
+
+CaseOutcome payload_lengths(Stage& stage) {
+    return size_on_each_cpu(
+        stage, around_powers_of_two(0, kMebibyte / 2), 2 * kMebibyte,
+        [](Rings& rings, std::uint64_t length) { return rings.make(kLeastEventBytes + length); },
+        [](std::uint64_t length) { return kHeaderBytesBeforeType + kSmallTypeBytes + length / 2; });
+}
+
+CaseOutcome header_sizes(Stage& stage) {
+    constexpr std::uint64_t kPayload = 20;
+    return size_on_each_cpu(
+        stage, around_powers_of_two(kLeastEventBytes, kMebibyte / 2), 2 * kMebibyte,
+        [](Rings& rings, std::uint64_t size) {
+            return rings.make(size + kPayload, "t", size - kLeastEventBytes);
+        },
+        half_of);
+}
+
+CaseOutcome type_lengths(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 256 << 10;
+    constexpr std::uint64_t kPayload = 20;
+    return size_on_each_cpu(
+        stage, around_powers_of_two(1, 0xffff), kCapacity,
+        [](Rings& rings, std::uint64_t length) {
+            return rings.make(kHeaderBytesBeforeType + length + kPayload, std::string(length, 'y'));
+        },
+        [](std::uint64_t length) { return kHeaderBytesBeforeType + (length + 1) / 2; });
+}
+
+// -- From 2 MiB to the largest: a ring for each size -----------------------------------------
+
+constexpr std::uint64_t kLargestEvent = 128 * kMebibyte;  // half of the largest capacity
+
+// The largest event for which there is memory: rings, the suite's copies and the testee's.
+std::uint64_t largest_affordable() {
+    constexpr std::uint64_t kTimes = 24;
+    const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");
+    std::uint64_t largest = kLargestEvent;
+    while (largest > 2 * kMebibyte && available < kTimes * largest) largest /= 2;
+    return largest;
+}
+
+// Emits large events, and knows how long the testee takes for a byte of payload. One that would
+// take many seconds (100 ns for a byte, as in Python) gets a header of that size and a small
+// payload.
+class LargeEvents {
+  public:
+    explicit LargeEvents(Stage& stage) : stage_(stage) {}
+
+    void emit_and_wait(std::uint64_t bytes) {
+        constexpr std::uint64_t kSmallPayload = 1000;
+        constexpr std::chrono::duration<double> kMost{5};
+        const bool is_affordable = seconds_per_byte_ * static_cast<double>(bytes) <
+                                   kMost.count() * stage_.settings().timeout_scale;
+        const std::uint64_t in_header =
+            is_affordable ? 0 : bytes - kLeastEventBytes - kSmallPayload;
+        if (!is_affordable && least_left_out_ == 0) least_left_out_ = bytes;
+        Rings& rings = stage_.rings();
+        const Emitted emitted = rings.emit(0, rings.make(bytes, "t", in_header));
+        const auto begin = std::chrono::steady_clock::now();
+        // The suite makes its digest while the testee makes the other one.
+        rings.history().find(0, emitted.sequence)->digest();
+        stage_.wait_asleep();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        if (is_affordable) seconds_per_byte_ = took.count() / static_cast<double>(bytes);
+    }
+    // The least size whose payload was left out; 0: none was.
+    std::uint64_t least_left_out() const { return least_left_out_; }
+
+  private:
+    Stage& stage_;
+    double seconds_per_byte_ = 0;
+    std::uint64_t least_left_out_ = 0;
+};
+
+// A change to a buffer of this capacity that moves every position of the CPU: `position` becomes
+// `to`.
+SwapSpec moved(std::uint64_t capacity_bytes, std::uint64_t position, std::uint64_t to) {
+    return SwapSpec{capacity_bytes, PositionRule::shift, to - position};
+}
+
+// A ring of this capacity whose next event begins at this offset. Nothing that the last ring holds
+// fits into the small one between, so nothing is copied.
+void change_to_ring(Stage& stage, std::uint64_t capacity_bytes, std::uint64_t offset) {
+    constexpr std::uint64_t kSmall = 64 << 10;
+    stage.resize(kSmall);
+    stage.rings().swap(0, moved(capacity_bytes, write_pos(stage, 0), 3 * capacity_bytes + offset));
+    stage.wait_asleep();
+}
+
+CaseOutcome large_sizes(Stage& stage) {
+    const std::uint64_t largest = largest_affordable();
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, kMebibyte);
+    stage.wait_asleep();
+    LargeEvents events(stage);
+    for (std::uint64_t size = 2 * kMebibyte; size <= largest; size *= 2) {
+        const std::uint64_t capacity_bytes = 2 * size;
+        change_to_ring(stage, capacity_bytes, capacity_bytes - size / 2);
+        events.emit_and_wait(size);  // across the end
+        // Where it is cheap also just below and above; the largest of all within the region.
+        if (size <= 8 * kMebibyte) {
+            events.emit_and_wait(size - 1);
+            events.emit_and_wait(size - 1);      // across the end
+            events.emit_and_wait(size / 2 + 1);  // within
+        } else if (size == largest) {
+            events.emit_and_wait(size);
+        }
+    }
+    stage.resize(64 << 10);
+    stage.wait_asleep();
+    if (largest < kLargestEvent)
+        stage.played_in_part(fmt::format(
+            "for events of more than {} MiB there is too little memory", largest / kMebibyte));
+    else if (const std::uint64_t least = events.least_left_out(); least != 0)
+        stage.played_in_part(fmt::format(
+            "events of {} MiB and more had large headers and small payloads, since the consumer "
+            "takes long for each byte of a payload",
+            least / kMebibyte));
+    return stage.finish();
+}
+
+// -- After a shrink: larger than half of the ring --------------------------------------------
+
+// Every CPU's event survives a shrink to its half and is alone in the new buffer, across its end.
+// The testee attaches after the first shrink, and sleeps before the second one.
+CaseOutcome survivors_larger_than_half(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 2 * kMebibyte;
+    const std::vector<std::uint64_t> sizes = {kCapacity / 2 + 1, kCapacity - (64 << 10),
+                                              kCapacity - kLeastEventBytes, kCapacity - 1,
+                                              kCapacity};
+    set_up_cpus(stage, static_cast<std::uint32_t>(sizes.size()), 2 * kCapacity);
+    const auto emit_and_shrink = [&] {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            stage.rings().emit(cpu, stage.rings().make(sizes[cpu]));
+            stage.rings().swap(cpu, moved(kCapacity, write_pos(stage, cpu) - sizes[cpu],
+                                          7 * kCapacity - sizes[cpu] / 2 - 1));
+        }
+    };
+    emit_and_shrink();
+    stage.start();
+    stage.wait_asleep();
+    stage.resize(2 * kCapacity);
+    stage.wait_asleep();
+    stage.freeze();
+    emit_and_shrink();
+    stage.thaw();
+    stage.wait_asleep();
+    emit_everywhere(stage, 2, 100);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_event_size_cases(std::vector<Case>& cases) {
+    constexpr std::string_view kWhole = "The consumer delivers each event whole.";
+    const AddCase add = add_to(cases);
+    add("event-model/sizes-around-powers-of-two", Level::must, "event-model",
+        "event sizes around every power of two",
+        "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, a CPU for each "
+        "size: across the end of the data region, and within it.",
+        kWhole, payload_sizes);
+    add("event-model/payloads-around-powers-of-two", Level::must, "event-model",
+        "payload lengths around every power of two",
+        "The same with payloads of 0 bytes to 512 KiB.", kWhole, payload_lengths);
+    add("event-model/headers-around-powers-of-two", Level::must, "event-model",
+        "header sizes around every power of two",
+        "The same with headers of 30 bytes to 512 KiB and a payload of 20 bytes.", kWhole,
+        header_sizes);
+    add("event-model/types-around-powers-of-two", Level::must, "event-model",
+        "type lengths around every power of two",
+        "The same with types of 1 to 65,535 bytes; the end of the region is inside the type.",
+        kWhole, type_lengths);
+    add("event-model/sizes-up-to-128-mebibytes", Level::must, "event-model",
+        "event sizes up to half of the largest ring",
+        "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of "
+        "twice "
+        "its size. Emit the smaller ones, and the largest, within the region, too.",
+        kWhole, large_sizes);
+    add("E7/survivors-larger-than-half", Level::erratum, "E7",
+        "survivors of a shrink that are larger than half of the ring",
+        "Shrink the rings of five CPUs to their half, where one event survives in each, across the "
+        "end: from one byte more than half of the ring to all of it. The consumer attaches "
+        "afterwards; then once more while it is stopped.",
+        kWhole, survivors_larger_than_half);
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+//
+// What a consumer remembers of a buffer and takes along to the next one (E15, E19), and what it
+// owes of a buffer whose successor it refuses (E10; contract, record R).
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/forge.h"
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// -- Generations that differ between two buffers ---------------------------------------------
+
+enum class NudgedWhen { before_it_looks, as_it_attaches };
+
+// A consumer that makes sure of its next buffer (E19) maps it, reads its generation, and attaches
+// once more, in one thread. From there on it knows the buffer's number and needs no nudge. `act` is
+// called before the k-th access of that thread to the page behind the second attach.
+class OnceSure {
+  public:
+    OnceSure(Stage& stage, std::uint64_t k, std::function<void()> act)
+        : stage_(stage), left_(k), act_(std::move(act)) {
+        stage.set_on_mapped([this](const Mapped& mapped) {
+            if (reader_ != 0 || !stage_.is_present(mapped, 0)) return;
+            reader_ = mapped.tid;
+            stage_.guard(0, 0, 1, [this](const GuardHit& hit) { return at(hit); });
+        });
+        stage.set_on_attached([this](const Attached& attached) {
+            if (attached.error == 0 && attached.tid == reader_ && has_read_) is_sure_ = true;
+        });
+    }
+    ~OnceSure() {
+        stage_.set_on_mapped(nullptr);
+        stage_.set_on_attached(nullptr);
+    }
+    OnceSure(const OnceSure&) = delete;
+    OnceSure& operator=(const OnceSure&) = delete;
+
+    bool has_acted() const { return left_ == 0; }
+
+  private:
+    static constexpr std::uint64_t kAccessesAtMost = 40;
+    static constexpr std::uint64_t kGenerationOffset = 32;
+
+    Stage::AtGuard at(const GuardHit& hit) {
+        if (hit.tid != reader_) return Stage::AtGuard::step;
+        if (++accesses_ > kAccessesAtMost) return Stage::AtGuard::release;
+        for (const BufferAccess& access : hit.accesses)
+            has_read_ |= access.is_read && access.touches(kGenerationOffset);
+        if (!is_sure_ || --left_ > 0) return Stage::AtGuard::step;
+        act_();
+        return Stage::AtGuard::release;
+    }
+
+    Stage& stage_;
+    std::uint64_t left_;
+    std::function<void()> act_;
+    std::uint64_t accesses_ = 0;
+    pid_t reader_ = 0;
+    bool has_read_ = false;
+    bool is_sure_ = false;
+};
+
+void swap_and_nudge(Stage& stage, int nudges) {
+    const BufferIndex retired = stage.rings().history().present_buffer(0);
+    stage.resize(stage.capacity_bytes());
+    for (int i = 0; i < nudges; ++i) stage.rings().nudge(retired);
+    emit_some(stage, 0, 1, 100);
+}
+
+// Nudges take the retired buffer's generation past that of its successor. The successor is replaced
+// at its k-th access, and nudged one time less: it then shows the number that the consumer may have
+// read in the old one. False: the consumer made no such access.
+bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
+    stage.wait_asleep();
+    const BufferIndex old = stage.rings().history().present_buffer(0);
+    OnceSure once_sure(stage, k, [&stage, nudges] { swap_and_nudge(stage, nudges - 1); });
+    stage.freeze();
+    swap_and_nudge(stage, when == NudgedWhen::before_it_looks ? nudges : 0);
+    stage.thaw();
+    bool is_nudged = when == NudgedWhen::before_it_looks;
+    stage.set_on_attach([&] {
+        if (std::exchange(is_nudged, true)) return;
+        for (int i = 0; i < nudges; ++i) stage.rings().nudge(old);
+    });
+    stage.wait_asleep();
+    stage.set_on_attach(nullptr);
+    stage.release_guards();
+    return once_sure.has_acted();
+}
+
+CaseOutcome generation_of_the_old(Stage& stage, NudgedWhen when) {
+    constexpr int kMostNudges = 3;
+    constexpr std::uint64_t kAccesses = 5;  // up to its sleep
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.set_nudging(false);
+    WalkLimit limit(stage);
+    for (std::uint64_t k = 1; k <= kAccesses && !limit.is_over(); ++k) {
+        bool was_there = true;
+        for (int nudges = 1; nudges <= kMostNudges && was_there; ++nudges)
+            was_there = replace_twice(stage, when, nudges, k);
+        if (!was_there) break;
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// -- A next buffer that is refused -----------------------------------------------------------
+
+struct Malformed {
+    BufferFault fault;
+    std::uint64_t offset;
+    std::vector<std::uint8_t> bytes;
+    std::string detail;
+};
+
+std::vector<Malformed> malformed_kinds(std::uint64_t capacity_bytes) {
+    return {
+        {BufferFault::magic, 7, {'H'}, "magic KMESRINH"},
+        {BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2"},
+        {BufferFault::capacity, 16, bytes_of(2 * capacity_bytes), "twice the capacity"},
+        {BufferFault::capacity, 16, bytes_of(capacity_bytes / 2), "half of the capacity"},
+    };
+}
+
+void replace_by(Stage& stage, std::uint32_t cpu, std::uint64_t capacity_bytes,
+                const Malformed& malformed) {
+    stage.rings().swap(cpu, SwapSpec{capacity_bytes, PositionRule::keep, 0});
+    break_field(stage, cpu, malformed.fault, malformed.offset, malformed.bytes, malformed.detail);
+}
+
+void wait_refused(Stage& stage, std::uint32_t cpu) {
+    stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
+                     "the CPU whose next buffer is malformed to be refused");
+}
+
+// Four CPUs, each with another fault, and one that is sound. `events` are unread in the old buffers
+// of all; a quarter of that fits into the next ones.
+CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events) {
+    const std::uint64_t small = stage.default_setup().capacity_bytes;
+    const std::vector<Malformed> kinds = malformed_kinds(small);
+    const auto sound = static_cast<std::uint32_t>(kinds.size());
+    set_up_cpus(stage, sound + 1, 4 * small);
+    stage.start();
+    stage.wait_asleep();
+    // It is proven to read these buffers, and not only to have them.
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    stage.freeze();
+    emit_everywhere(stage, events, small / 8);
+    for (std::uint32_t cpu = 0; cpu < sound; ++cpu) replace_by(stage, cpu, small, kinds[cpu]);
+    stage.rings().swap(sound, SwapSpec{small, PositionRule::keep, 0});
+    stage.thaw();
+    for (std::uint32_t cpu = 0; cpu < sound; ++cpu) wait_refused(stage, cpu);
+    stage.wait_delivered(sound);
+    emit_some(stage, sound, 2, 100);
+    stage.wait_delivered(sound);
+    return stage.finish();
+}
+
+// A CPU for each access: before its k-th one three events come, and a next buffer that is
+// malformed.
+CaseOutcome refusal_at_every_step(Stage& stage) {
+    constexpr std::uint32_t kSteps = 20;
+    set_up_cpus(stage, kSteps);
+    const std::uint64_t bytes = stage.capacity_bytes();
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 100);
+    WalkLimit limit(stage);
+    for (std::uint32_t cpu = 0; cpu < kSteps && !limit.is_over(); ++cpu) {
+        const bool was_there = act_at_access(stage, cpu, cpu + 1, [&stage, cpu, bytes] {
+            emit_some(stage, cpu, 3, 1000);
+            replace_by(stage, cpu, bytes, malformed_kinds(bytes)[cpu % 4]);
+        });
+        if (!was_there) break;
+        wait_refused(stage, cpu);
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_switch_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    constexpr std::string_view kOwnNumbers =
+        "The consumer compares a buffer's generation only with what it has read in that buffer, "
+        "and moves on each time.";
+    add("E15/generation-of-the-old-buffer", Level::erratum, "E15",
+        "a generation that is carried over to the next buffer",
+        "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
+        "Before each access to the next one, once the consumer has made sure of that (E19), "
+        "replace "
+        "it as well, and nudge it until it shows a number that the old one has shown.",
+        kOwnNumbers,
+        [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); });
+    add("E15/nudged-between-two-looks", Level::erratum, "E15",
+        "nudges between two looks at the old buffer",
+        "The same, where the nudges come after the consumer has seen the change, as it attaches.",
+        kOwnNumbers,
+        [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::as_it_attaches); });
+    constexpr std::string_view kOwedFirst =
+        "The consumer delivers all that is in the old buffer up to its frozen write_pos. Then it "
+        "refuses the next one with an R record. It drains the sound CPUs.";
+    add("5.1.6.1/unread-before-a-refused-buffer", Level::must, "5.1.6.1",
+        "unread events in the old buffer, and a next one that must be refused",
+        "Replace the buffers of four CPUs by some with another magic, another version, and twice "
+        "and half of the capacity. 24 events are unread in each old buffer.",
+        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24); });
+    add("5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
+        "one unread event, and a next buffer that must be refused",
+        "The same with one unread event in each old buffer, which the next one holds, too.",
+        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1); });
+    add("E24/refused-at-every-step", Level::erratum, "E24",
+        "events and a malformed next buffer at every step",
+        "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
+        "replace the buffer by one that must be refused.",
+        kOwedFirst, refusal_at_every_step);
+}
+
+}  // namespace kmes::conformance
