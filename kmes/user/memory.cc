@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "kmes/user/file_size_signal.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3; older C libraries do not name it
 #endif
@@ -22,7 +24,8 @@ namespace kmes {
 namespace {
 
 [[noreturn]] void fail(int error, const std::string& what) {
-    throw std::system_error(error, std::generic_category(), "KMES buffer: " + what);
+    throw std::system_error(error, std::generic_category(),
+                            "KMES buffer: " + what + limit_text(error));
 }
 
 std::string bytes_text(uint64_t bytes) {
@@ -84,7 +87,27 @@ uint64_t system_page_bytes() {
     return static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::string limit_text(int error) {
+    switch (error) {
+        case EMFILE:
+            return " (limit: the descriptors of this process, RLIMIT_NOFILE)";
+        case ENFILE:
+            return " (limit: the open files of this system, fs.file-max)";
+        case EFBIG:
+            return " (limit: the size of a file of this process, RLIMIT_FSIZE)";
+        case ENOSPC:
+            return " (limit: the shared memory of this system)";
+        case ENOMEM:
+            return " (limit: the memory of this system or control group, the address space "
+                   "(RLIMIT_AS) or the number of mappings (vm.max_map_count))";
+        default:
+            return "";
+    }
+}
+
 BufferHandle BufferMemory::create(const BufferOptions& options) {
+    FileSizeSignalBlocked blocked;
+
     check_options(options);
     BufferHandle memory(new BufferMemory());
 

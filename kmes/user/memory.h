@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "kmes/ring.h"
 #include "kmes/user/double_map.h"
@@ -27,6 +28,10 @@ namespace kmes {
 
 // Page size of this machine, in bytes.
 uint64_t system_page_bytes();
+
+// Names the limit behind the error number of a system call that makes a buffer, as
+// " (limit: ...)": EMFILE, ENFILE, EFBIG, ENOSPC and ENOMEM. Empty for another number.
+std::string limit_text(int error);
 
 // What a buffer's memory is made of.
 struct BufferOptions {
@@ -58,8 +63,9 @@ class BufferMemory {
   public:
     // Makes the files, maps and seals them and writes the metadata page (kmes_buffer_init).
     // std::system_error, whose text says what failed and for how many bytes: EINVAL for options out
-    // of range, ENOTSUP for the page size (E22), or the error of the system call. Nothing is left
-    // behind then.
+    // of range, ENOTSUP for the page size (E22), or the error of the system call, with the limit
+    // that was reached (limit_text). EFBIG: a file is larger than RLIMIT_FSIZE allows; no SIGXFSZ
+    // is delivered. Nothing is left behind then.
     static BufferHandle create(const BufferOptions& options);
 
     ~BufferMemory();

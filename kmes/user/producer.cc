@@ -162,6 +162,7 @@ int Producer::refuse_capacity(uint64_t capacity_bytes, uint64_t stays) {
 // 5.1.8.4 in the words of event-model.md: all or none.
 int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
     int error = 0;
+    std::string reason;
 
     try {
         for (const auto& cpu : cpus_) {
@@ -174,14 +175,15 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
         retired_.reserve(cpus_.size());
     } catch (const std::system_error& failure) {
         error = failure.code().value();
+        reason = failure.what();
     } catch (const std::bad_alloc&) {
         error = ENOMEM;
+        reason = "no memory for the index of a buffer";
     }
     if (!error) return 0;
     fresh->clear();
-    say(kResizeFailedType, "BufferCapacity " + std::to_string(capacity_bytes) +
-                               ": no memory, error " + std::to_string(error) + "; " +
-                               std::to_string(capacity_bytes_) + " stays");
+    say(kResizeFailedType, "BufferCapacity " + std::to_string(capacity_bytes) + ": " + reason +
+                               "; " + std::to_string(capacity_bytes_) + " stays");
     return -error;
 }
 

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "kmes/user/file_size_signal.h"
+
 namespace kmes {
 namespace {
 
@@ -184,6 +186,7 @@ ResumeState ResumeState::from_text(const std::string& text, const std::string& n
 }
 
 void ResumeState::save(const std::string& path) const {
+    FileSizeSignalBlocked blocked;
     std::string temporary = path + ".new." + std::to_string(getpid());
 
     try {

@@ -27,7 +27,8 @@ struct ResumeState {
     std::vector<Cpu> cpus;
 
     // Writes the file whole or not at all: a new one is put in the place of the old.
-    // std::system_error: which step failed, on which path.
+    // std::system_error: which step failed, on which path. EFBIG: the file is larger than
+    // RLIMIT_FSIZE allows; no SIGXFSZ is delivered.
     void save(const std::string& path) const;
 
     // Takes the file: reads it and removes it, so that a state is resumed from at most once. (A

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The producer under the limits of its process: each is an error that names the limit, and the
+// rings go on.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "kmes/user/file_size_signal.h"
+#include "kmes/user/memory.h"
+#include "kmes/user/producer.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+// A lower soft limit, until the end of the scope.
+class SoftLimit {
+  public:
+    SoftLimit(__rlimit_resource_t resource, rlim_t value) : resource_(resource) {
+        EXPECT_EQ(0, getrlimit(resource, &before_));
+        struct rlimit lower = {value, before_.rlim_max};
+
+        EXPECT_EQ(0, setrlimit(resource, &lower));
+    }
+    ~SoftLimit() { EXPECT_EQ(0, setrlimit(resource_, &before_)); }
+    SoftLimit(const SoftLimit&) = delete;
+    SoftLimit& operator=(const SoftLimit&) = delete;
+
+  private:
+    const __rlimit_resource_t resource_;
+    struct rlimit before_ = {};
+};
+
+bool is_pending_and_blocked(bool* is_blocked) {
+    sigset_t pending, blocked;
+
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    *is_blocked = sigismember(&blocked, SIGXFSZ) == 1;
+    return sigismember(&pending, SIGXFSZ) == 1;
+}
+
+std::string text_of_failed_create(uint64_t capacity_bytes, int error) {
+    BufferOptions options;
+
+    options.capacity_bytes = capacity_bytes;
+    try {
+        BufferMemory::create(options);
+    } catch (const std::system_error& failure) {
+        EXPECT_EQ(error, failure.code().value());
+        return failure.what();
+    }
+    return "";
+}
+
+TEST(LimitsTest, FileSizeLimitIsAnErrorAndNoSignal) {
+    SoftLimit limit(RLIMIT_FSIZE, 16 << 10);
+    std::string text = text_of_failed_create(64 << 10, EFBIG);
+    bool is_blocked = true;
+
+    EXPECT_NE(std::string::npos, text.find("RLIMIT_FSIZE")) << text;
+    EXPECT_FALSE(is_pending_and_blocked(&is_blocked));
+    EXPECT_FALSE(is_blocked);
+}
+
+TEST(LimitsTest, PendingFileSizeSignalOfTheProgramStays) {
+    SoftLimit limit(RLIMIT_FSIZE, 16 << 10);
+    sigset_t set;
+    bool is_blocked = false;
+    const struct timespec no_time = {0, 0};
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    ASSERT_EQ(0, pthread_sigmask(SIG_BLOCK, &set, nullptr));
+    pthread_kill(pthread_self(), SIGXFSZ);
+    EXPECT_NE("", text_of_failed_create(64 << 10, EFBIG));
+    EXPECT_TRUE(is_pending_and_blocked(&is_blocked));
+    EXPECT_TRUE(is_blocked);
+    EXPECT_EQ(SIGXFSZ, sigtimedwait(&set, nullptr, &no_time));
+    ASSERT_EQ(0, pthread_sigmask(SIG_UNBLOCK, &set, nullptr));
+}
+
+TEST(LimitsTest, FileSizeLimitStopsTheConstructorWithItsName) {
+    SoftLimit limit(RLIMIT_FSIZE, 4096);
+
+    try {
+        Producer producer(test_options());
+
+        ADD_FAILURE() << "the boot buffer is larger than the limit";
+    } catch (const std::system_error& failure) {
+        EXPECT_EQ(EFBIG, failure.code().value());
+        EXPECT_NE(std::string::npos, std::string(failure.what()).find("RLIMIT_FSIZE"));
+    }
+}
+
+TEST(LimitsTest, ResizeOverTheFileSizeLimitLeavesTheRings) {
+    Producer producer(test_options(2));
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    InProcessReader reader(producer, 0);
+    {
+        SoftLimit limit(RLIMIT_FSIZE, 128 << 10);
+
+        EXPECT_EQ(-EFBIG, producer.resize(256 << 10));
+    }
+    EXPECT_EQ(0, producer.emit(0, "t"));
+    std::vector<Delivered> events = reader.drain();
+
+    ASSERT_EQ(2u, events.size());
+    EXPECT_EQ(kResizeFailedType, events[0].type);
+    EXPECT_NE(std::string::npos, events[0].payload.find("RLIMIT_FSIZE")) << events[0].payload;
+    EXPECT_NE(std::string::npos, events[0].payload.find("65536 stays")) << events[0].payload;
+    EXPECT_EQ(0, producer.resize(256 << 10));
+}
+
+TEST(LimitsTest, ResumeStateOverTheFileSizeLimitIsAnError) {
+    TemporaryFolder folder;
+    ResumeState state;
+
+    state.session = 1;
+    state.cpus.resize(8);
+    SoftLimit limit(RLIMIT_FSIZE, 16);
+
+    try {
+        state.save(folder.path("state"));
+        ADD_FAILURE() << "the file is larger than the limit";
+    } catch (const std::system_error& failure) {
+        EXPECT_EQ(EFBIG, failure.code().value());
+    }
+}
+
+}  // namespace
+}  // namespace kmes
