@@ -66,3 +66,9 @@ int kmes_double_unmap(void* base, __u64 capacity_bytes) {
     if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
     return munmap(base, kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes)) ? -errno : 0;
 }
+
+int kmes_double_unmap_data(void* base, __u64 capacity_bytes) {
+    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
+    return munmap((__u8*)base + kmes_data_offset_bytes(KMES_VERSION_1), 2 * capacity_bytes) ? -errno
+                                                                                            : 0;
+}

@@ -34,6 +34,9 @@ int kmes_double_map(int metadata_fd, int data_fd, __u64 capacity_bytes, bool dat
 /* Unmaps what kmes_double_map mapped. 0, -EINVAL for a capacity that it cannot have had. */
 int kmes_double_unmap(void* base, __u64 capacity_bytes);
 
+/* Unmaps the data alone; the metadata page at `base` stays, and is the caller's to munmap. */
+int kmes_double_unmap_data(void* base, __u64 capacity_bytes);
+
 KMES_EXTERN_C_END
 
 #endif

@@ -163,10 +163,28 @@ void BufferMemory::initialise(const BufferOptions& options) {
     core_.owner = this;
 }
 
+BufferHandle BufferMemory::add_user(const BufferHandle& memory) {
+    memory->users_.fetch_add(1, std::memory_order_relaxed);
+    return BufferHandle(memory.get(), [memory](BufferMemory* user) { user->remove_user(); });
+}
+
+void BufferMemory::remove_user() {
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    close_files();
+    kmes_double_unmap_data(base_, capacity_bytes_);
+    index_.reset();
+    has_data_ = false;
+}
+
+void BufferMemory::close_files() {
+    if (data_fd_ >= 0) close(std::exchange(data_fd_, -1));
+    if (metadata_fd_ >= 0) close(std::exchange(metadata_fd_, -1));
+}
+
 BufferMemory::~BufferMemory() {
-    if (base_) kmes_double_unmap(base_, capacity_bytes_);
-    if (data_fd_ >= 0) close(data_fd_);
-    if (metadata_fd_ >= 0) close(metadata_fd_);
+    if (base_ && has_data_) kmes_double_unmap(base_, capacity_bytes_);
+    if (base_ && !has_data_) munmap(base_, KMES_METADATA_BYTES);
+    close_files();
 }
 
 BufferMemory* BufferMemory::of(struct kmes_buffer* buffer) {

@@ -72,9 +72,18 @@ class BufferMemory {
     BufferMemory(const BufferMemory&) = delete;
     BufferMemory& operator=(const BufferMemory&) = delete;
 
+    // A buffer has users: its producer until it is retired, and attachments, which get a handle
+    // from add_user. When the last user has gone, both descriptors are closed and the producer's
+    // mapping of the data and its index are freed; the metadata page stays for nudges (E19). What
+    // consumers have mapped stays theirs. A fresh buffer has one user. add_user needs one that is
+    // still there.
+    static BufferHandle add_user(const BufferHandle& memory);
+    void remove_user();
+
+    // -1 after the last user.
     int metadata_fd() const { return metadata_fd_; }
     int data_fd() const { return data_fd_; }
-    // The producer's mapping, laid out as 5.1.5 says.
+    // The producer's mapping, laid out as 5.1.5 says; of one page after the last user.
     void* base() const { return base_; }
     uint64_t mapped_bytes() const { return kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes_); }
     uint64_t capacity_bytes() const { return capacity_bytes_; }
@@ -107,6 +116,7 @@ class BufferMemory {
     void make_files(const BufferOptions& options);
     void map_and_seal(const BufferOptions& options);
     void initialise(const BufferOptions& options);
+    void close_files();
 
     int metadata_fd_ = -1;
     int data_fd_ = -1;
@@ -118,6 +128,8 @@ class BufferMemory {
     std::unique_ptr<struct kmes_boundary[]> index_;
     Core core_;
     std::atomic<unsigned> pins_{0};
+    std::atomic<unsigned> users_{1};
+    bool has_data_ = true;
 };
 
 // A consumer's mapping of the two files, its data read-only. Move-only; unmaps at its end. The

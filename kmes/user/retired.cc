@@ -37,6 +37,7 @@ void RetiredBuffers::add(uint16_t cpu, BufferHandle memory, uint64_t now_ms) {
     retired_.push_back({std::move(memory), add_bounded(now_ms, interval_ms), interval_ms,
                         add_bounded(now_ms, schedule_.keep_ms), cpu});
     drop_oldest_of(cpu);
+    size_.store(retired_.size(), std::memory_order_relaxed);
 }
 
 // A wake that is still on its way has the buffer pinned (E16): it goes at a later swap.
@@ -71,6 +72,7 @@ size_t RetiredBuffers::nudge_due(uint64_t now_ms) {
     std::erase_if(retired_, [now_ms](const Retired& retired) {
         return now_ms >= retired.drop_ms && !retired.memory->is_pinned();
     });
+    size_.store(retired_.size(), std::memory_order_relaxed);
     return nudges;
 }
 

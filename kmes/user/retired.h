@@ -6,6 +6,7 @@
 #ifndef KMES_USER_RETIRED_H
 #define KMES_USER_RETIRED_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,8 +17,9 @@
 
 namespace kmes {
 
-// When retired buffers are nudged, and how long they are kept for it. After that their pages live
-// as long as somebody maps them.
+// When retired buffers are nudged, and how long they are kept for it. A retired buffer costs its
+// producer one page of memory and no descriptor, as soon as no attach is on its way with it
+// (BufferMemory::remove_user). The pages of its data live as long as consumers map them.
 struct NudgeSchedule {
     uint64_t first_interval_ms = 10;  // from the swap to the first nudge by the clock; at least 1
     uint64_t growth = 2;              // each interval is so many times the one before; at least 1
@@ -27,7 +29,7 @@ struct NudgeSchedule {
     bool in_background = true;
 };
 
-// Not for several threads at a time.
+// Not for several threads at a time, but for size().
 class RetiredBuffers {
   public:
     explicit RetiredBuffers(const NudgeSchedule& schedule);
@@ -44,7 +46,8 @@ class RetiredBuffers {
     // When nudge_due has something to do next; UINT64_MAX: never.
     uint64_t next_due_ms() const;
 
-    size_t size() const { return retired_.size(); }
+    // From any thread.
+    size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   private:
     struct Retired {
@@ -60,6 +63,7 @@ class RetiredBuffers {
 
     const NudgeSchedule schedule_;
     std::vector<Retired> retired_;  // oldest first
+    std::atomic<size_t> size_{0};   // of retired_
     CpuPlatform platform_;
     struct kmes_cpu nudger_;
 };
