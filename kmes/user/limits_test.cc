@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -117,6 +118,56 @@ TEST(LimitsTest, ResizeOverTheFileSizeLimitLeavesTheRings) {
     EXPECT_NE(std::string::npos, events[0].payload.find("RLIMIT_FSIZE")) << events[0].payload;
     EXPECT_NE(std::string::npos, events[0].payload.find("65536 stays")) << events[0].payload;
     EXPECT_EQ(0, producer.resize(256 << 10));
+}
+
+// Retired buffers hold no descriptors, so resizes do not end at RLIMIT_NOFILE.
+TEST(LimitsTest, ResizesKeepNoDescriptors) {
+    Producer producer(test_options(4));
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    size_t before = open_descriptors();
+
+    for (int i = 0; i < 6; i++) ASSERT_EQ(0, producer.resize((64 << 10) << (i & 1)));
+    EXPECT_EQ(before, open_descriptors());
+    EXPECT_EQ(16u, producer.retired_buffers());
+}
+
+// An attachment on its way keeps the descriptors and the data of a buffer that is retired.
+TEST(LimitsTest, AttachmentsKeepTheirDescriptorsAndData) {
+    Producer producer(test_options());
+    Attachment attachment;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    size_t before = open_descriptors();
+
+    ASSERT_EQ(0, producer.attach(&attachment));
+    ASSERT_EQ(0, producer.resize(128 << 10));
+    EXPECT_EQ(before + 2, open_descriptors());
+    EXPECT_NO_THROW(ConsumerMapping(attachment.buffers[0]->metadata_fd(),
+                                    attachment.buffers[0]->data_fd(), 64 << 10));
+    EXPECT_EQ(0, static_cast<char*>(attachment.buffers[0]->base())[4096]);
+    attachment = Attachment();
+    EXPECT_EQ(before, open_descriptors());
+}
+
+TEST(LimitsTest, DescriptorLimitIsNamed) {
+    Producer producer(test_options(4));
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    InProcessReader reader(producer, 0);
+    {
+        int lowest = dup(STDERR_FILENO);
+        SoftLimit limit(RLIMIT_NOFILE, static_cast<rlim_t>(lowest) + 2);
+
+        close(lowest);
+
+        EXPECT_EQ(-EMFILE, producer.resize(128 << 10));
+    }
+    std::vector<Delivered> events = reader.drain();
+
+    ASSERT_EQ(1u, events.size());
+    EXPECT_NE(std::string::npos, events[0].payload.find("RLIMIT_NOFILE")) << events[0].payload;
+    EXPECT_EQ(0, producer.resize(128 << 10));
 }
 
 TEST(LimitsTest, ResumeStateOverTheFileSizeLimitIsAnError) {

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
@@ -135,15 +136,19 @@ uint64_t Producer::now_ms() const {
     return (clock.now_ns ? clock.now_ns(clock.context) : kmes_clock_monotonic_ns()) / 1000000;
 }
 
+// This thread holds a CPU, for which others wait, perhaps with control_ in hand. So each call that
+// takes a lock asks this first, before it waits or changes anything.
+bool Producer::holds_cpu_here() const {
+    return std::any_of(cpus_.begin(), cpus_.end(),
+                       [](const auto& cpu) { return cpu->platform.is_held_here(); });
+}
+
 // This thread is in the middle of an emission: to swap now would be to wait for itself. (kSingle:
 // the promise of the caller says that no other thread can be what is inside.)
 bool Producer::is_inside_here() const {
-    for (const auto& cpu : cpus_) {
-        if (cpu->platform.is_held_here()) return true;
-        if (options_.emitters == EmitterMode::kSingle && kmes_local_load(&cpu->core.inside))
-            return true;
-    }
-    return false;
+    if (options_.emitters == EmitterMode::kLocked) return holds_cpu_here();
+    return std::any_of(cpus_.begin(), cpus_.end(),
+                       [](const auto& cpu) { return kmes_local_load(&cpu->core.inside) != 0; });
 }
 
 // event-model.md, Configuration: an event of its own.
@@ -159,7 +164,7 @@ int Producer::refuse_capacity(uint64_t capacity_bytes, uint64_t stays) {
     return -EINVAL;
 }
 
-// 5.1.8.4 in the words of event-model.md: all or none.
+// 5.1.8.4 in the words of event-model.md: all or none. Without control_: it may take long.
 int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
     int error = 0;
     std::string reason;
@@ -172,13 +177,15 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
             memory.cpu_id = cpu->core.cpu_id;
             fresh->push_back(options_.allocate(memory));
         }
+        std::lock_guard lock(control_);
+
         retired_.reserve(cpus_.size());
     } catch (const std::system_error& failure) {
         error = failure.code().value();
         reason = failure.what();
     } catch (const std::bad_alloc&) {
         error = ENOMEM;
-        reason = "no memory for the index of a buffer";
+        reason = "no memory for the list of buffers";
     }
     if (!error) return 0;
     fresh->clear();
@@ -187,38 +194,54 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
     return -error;
 }
 
+// Under resizing_, so that resizes come one after the other. control_ is taken for the swaps alone:
+// an attach waits for what moves, but not for memory.
 int Producer::swap_all(uint64_t capacity_bytes) {
     std::vector<BufferHandle> fresh;
     int error = allocate_all(capacity_bytes, &fresh);
 
     if (error) return error;
-    retired_.nudge_all();  // E19: at every later swap
-    for (size_t i = 0; i < cpus_.size(); i++) {
-        Cpu& cpu = *cpus_[i];
+    {
+        std::lock_guard lock(control_);
 
-        // It cannot say -EBUSY: this thread is not inside, and others are waited for.
-        error = kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
-                              options_.position_shift_bytes);
-        assert(error == 0);
-        cpu.current.swap(fresh[i]);
-        // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
-        if (capacity_bytes_) retired_.add(cpu.core.cpu_id, std::move(fresh[i]), now_ms());
+        if (is_retired_) return -ESHUTDOWN;
+        retired_.nudge_all();  // E19: at every later swap
+        for (size_t i = 0; i < cpus_.size(); i++) {
+            Cpu& cpu = *cpus_[i];
+
+            // It cannot say -EBUSY: this thread is not inside, and others are waited for.
+            error = kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
+                                  options_.position_shift_bytes);
+            assert(error == 0);
+            cpu.current.swap(fresh[i]);
+            // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
+            if (capacity_bytes_) retired_.add(cpu.core.cpu_id, fresh[i], now_ms());
+        }
+        capacity_bytes_ = capacity_bytes;
+        schedule_changed_.notify_all();
     }
-    capacity_bytes_ = capacity_bytes;
-    schedule_changed_.notify_all();
+    for (const BufferHandle& old : fresh) old->remove_user();
     return error;
 }
 
-// Under control_: the hand-over, in the boot phase.
-int Producer::make_rings(uint64_t capacity_bytes) {
+int Producer::phase_error(bool wants_rings) const {
+    std::lock_guard lock(control_);
+
     if (is_retired_) return -ESHUTDOWN;
-    if (capacity_bytes_) return -EALREADY;
+    if (wants_rings) return capacity_bytes_ ? 0 : -EAGAIN;
+    return capacity_bytes_ ? -EALREADY : 0;
+}
+
+// The hand-over, in the boot phase.
+int Producer::make_rings(uint64_t capacity_bytes) {
     if (is_inside_here()) return -EBUSY;
-    return swap_all(capacity_bytes);
+    std::lock_guard lock(resizing_);
+    int error = phase_error(false);
+
+    return error ? error : swap_all(capacity_bytes);
 }
 
 int Producer::registry_available(uint64_t capacity_bytes) {
-    std::lock_guard lock(control_);
     bool is_valid = capacity_is_configurable(capacity_bytes);
     int error = make_rings(is_valid ? capacity_bytes : options_.capacity_bytes);
 
@@ -227,30 +250,30 @@ int Producer::registry_available(uint64_t capacity_bytes) {
 }
 
 int Producer::start_without_registry() {
-    std::lock_guard lock(control_);
-
     return make_rings(options_.capacity_bytes);
 }
 
 int Producer::resize(uint64_t capacity_bytes) {
-    std::lock_guard lock(control_);
-
-    if (is_retired_) return -ESHUTDOWN;
-    if (!capacity_bytes_) return -EAGAIN;
     if (is_inside_here()) return -EBUSY;
+    std::lock_guard lock(resizing_);
+    int error = phase_error(true);
+
+    if (error) return error;
     if (!capacity_is_configurable(capacity_bytes))
         return refuse_capacity(capacity_bytes, capacity_bytes_);
     return swap_all(capacity_bytes);
 }
 
 int Producer::set_max_event_bytes(uint64_t max_event_bytes) {
-    std::lock_guard lock(control_);
-
-    if (is_retired_) return -ESHUTDOWN;
     if (is_inside_here()) return -EBUSY;
-    if (event_size_is_configurable(max_event_bytes)) {
-        max_event_bytes_.store(max_event_bytes, std::memory_order_relaxed);
-        return 0;
+    {
+        std::lock_guard lock(control_);
+
+        if (is_retired_) return -ESHUTDOWN;
+        if (event_size_is_configurable(max_event_bytes)) {
+            max_event_bytes_.store(max_event_bytes, std::memory_order_relaxed);
+            return 0;
+        }
     }
     say(kConfigRefusedType,
         "MaxEventSize " + std::to_string(max_event_bytes) + ": not " +
@@ -260,20 +283,20 @@ int Producer::set_max_event_bytes(uint64_t max_event_bytes) {
 }
 
 size_t Producer::nudge() {
+    if (holds_cpu_here()) return 0;
     std::lock_guard lock(control_);
 
     return retired_.nudge_all();
 }
 
 size_t Producer::nudge_due() {
+    if (holds_cpu_here()) return 0;
     std::lock_guard lock(control_);
 
     return retired_.nudge_due(now_ms());
 }
 
 size_t Producer::retired_buffers() const {
-    std::lock_guard lock(control_);
-
     return retired_.size();
 }
 
@@ -310,14 +333,21 @@ void Producer::retire_cpu(Cpu& cpu, ResumeState::Cpu* state) {
 }
 
 ResumeState Producer::retire() {
-    stop_serving();
+    if (is_inside_here()) fail(EBUSY, "retire() inside an emission of the same thread");
+    std::vector<ResumeState::Cpu> states(cpus_.size());
+
+    {
+        std::lock_guard lock(server_mutex_);
+
+        serves_no_more_ = true;
+        servers_.clear();
+    }
     std::unique_lock lock(control_);
 
     if (is_retired_) return final_state_;
-    if (is_inside_here()) fail(EBUSY, "retire() inside an emission of the same thread");
+    for (size_t i = 0; i < cpus_.size(); i++) retire_cpu(*cpus_[i], &states[i]);
     final_state_.session = session_;
-    final_state_.cpus.resize(cpus_.size());
-    for (size_t i = 0; i < cpus_.size(); i++) retire_cpu(*cpus_[i], &final_state_.cpus[i]);
+    final_state_.cpus = std::move(states);
     retired_.nudge_all();
     is_retired_ = true;
     schedule_changed_.notify_all();
@@ -327,6 +357,7 @@ ResumeState Producer::retire() {
 }
 
 int Producer::attach_some(size_t first, size_t count, Attachment* attachment) const {
+    if (holds_cpu_here()) return -EBUSY;
     std::lock_guard lock(control_);
 
     if (is_retired_) return -ESHUTDOWN;
@@ -334,7 +365,8 @@ int Producer::attach_some(size_t first, size_t count, Attachment* attachment) co
     attachment->capacity_bytes = capacity_bytes_;
     attachment->session = session_;
     attachment->buffers.clear();
-    for (size_t i = first; i < first + count; i++) attachment->buffers.push_back(cpus_[i]->current);
+    for (size_t i = first; i < first + count; i++)
+        attachment->buffers.push_back(BufferMemory::add_user(cpus_[i]->current));
     return 0;
 }
 
@@ -347,17 +379,26 @@ int Producer::attach(unsigned cpu, Attachment* attachment) const {
     return attach_some(cpu, 1, attachment);
 }
 
-void Producer::serve(const std::string& address, unsigned mode) {
+void Producer::serve(const std::string& address, unsigned mode, Serves serves) {
+    if (holds_cpu_here()) fail(EBUSY, "serve() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
-    if (server_) fail(EALREADY, "serves already");
-    server_ = std::make_unique<SocketServer>(this, address, mode);
+    if (serves_no_more_) fail(ESHUTDOWN, "serve() after retire()");
+    for (const auto& server : servers_) {
+        if (serves == Serves::kAttachAndEmit || server->serves() == Serves::kAttachAndEmit ||
+            server->serves() == serves)
+            fail(EALREADY,
+                 "serves already; a second address is possible where one serves attach "
+                 "alone, and the other emit");
+    }
+    servers_.push_back(std::make_unique<SocketServer>(this, address, mode, serves));
 }
 
 void Producer::stop_serving() {
+    if (holds_cpu_here()) fail(EBUSY, "stop_serving() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
-    server_.reset();
+    servers_.clear();
 }
 
 Statistics Producer::statistics(unsigned cpu) const {

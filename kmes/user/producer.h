@@ -84,6 +84,13 @@ struct BatchEntry {
     std::span<const std::byte> payload;
 };
 
+// What an address of the socket serves: attaching and emitting are two privileges.
+enum class Serves {
+    kAttach,  // attach and identify; emit calls get -EPERM
+    kEmit,    // emit calls; attach gets -EPERM
+    kAttachAndEmit,
+};
+
 // What attach gives. Holding it keeps the buffers, and so their descriptors.
 struct Attachment {
     uint64_t capacity_bytes = 0;
@@ -125,7 +132,7 @@ class Reservation {
 class Producer {
   public:
     explicit Producer(ProducerOptions options);
-    // Retires. No other call may be on its way.
+    // Retires. No other call may be on its way, and no reservation open.
     ~Producer();
     Producer(const Producer&) = delete;
     Producer& operator=(const Producer&) = delete;
@@ -158,8 +165,8 @@ class Producer {
     // -- The emit calls of callers in other address spaces. Not from a signal handler. ----------
     //
     // As kmes/call.h says, with origin class 0; and -EINVAL for a CPU that is not there, -ESHUTDOWN
-    // instead of -EBUSY after retire. (A caller in this address space is better off with emit and
-    // emit_batch, which copy once, into the ring.)
+    // instead of -EBUSY after retire, -ENOMEM for its staging memory. (A caller in this address
+    // space is better off with emit and emit_batch, which copy once, into the ring.)
 
     int serve_emit(unsigned cpu, const CallerMemory& memory, const void* type, uint16_t type_len,
                    const void* payload, uint32_t payload_len);
@@ -169,7 +176,8 @@ class Producer {
     // -- Configuration. From any thread; not from a signal handler. -----------------------------
     //
     // All that return an int: -EBUSY where this thread is inside an emission (a reservation is
-    // open; retire() throws it), -ESHUTDOWN after retire().
+    // open; retire() throws it), -ESHUTDOWN after retire(). A call that refuses has changed
+    // nothing, but for the event that a refused value and a failed allocation are said with.
 
     // 5.1.2: the registry is there and says `capacity_bytes`. Makes the rings and moves the boot
     // events into them. -EINVAL: the value was refused, and the rings have the default size;
@@ -177,41 +185,63 @@ class Producer {
     int registry_available(uint64_t capacity_bytes);
     // 5.1.2: there is none. The rings have the default size.
     int start_without_registry();
-    // 5.1.8.4, for every CPU; memory for all of them is had before the first one is swapped.
-    // -EINVAL: not a power of two from 64 KiB to 256 MiB; the error of the allocation; -EAGAIN in
-    // the boot phase; -ESHUTDOWN. Nothing has changed then, and for the first two an event says so.
+    // 5.1.8.4, for every CPU; memory for all of them is had before the first one is swapped, and
+    // attach goes on meanwhile. Needs the old and the new rings at a time: memory, and four
+    // descriptors for each CPU. -EINVAL: not a power of two from 64 KiB to 256 MiB; the error of
+    // the allocation, whose event names the limit (memory.h: -EMFILE, -ENFILE, -ENOMEM, -ENOSPC,
+    // -EFBIG); -EAGAIN in the boot phase; -ESHUTDOWN. Nothing has changed then, and for the first
+    // two an event says so.
     int resize(uint64_t capacity_bytes);
     // MaxEventSize: 1 KiB to 4 MiB, else -EINVAL, and an event says so.
     int set_max_event_bytes(uint64_t max_event_bytes);
 
     // E19, as steps: nudges every retired buffer once; or what is due by the schedule clock, which
-    // also drops what was kept long enough. How many were nudged.
+    // also drops what was kept long enough. How many were nudged; none inside an emission of this
+    // thread.
     size_t nudge();
     size_t nudge_due();
     size_t retired_buffers() const;
 
-    // E25: publishes what is pending, retires and wakes every buffer, nudges the older ones, stops
-    // serving. Nothing can be emitted or attached to afterwards. The state to resume from; again:
-    // the same.
+    // E25: stops serving (as stop_serving), publishes what is pending, retires and wakes every
+    // buffer, nudges the older ones. Nothing can be emitted, attached to or served afterwards. The
+    // state to resume from; again: the same. std::system_error EBUSY inside an emission of this
+    // thread: nothing has changed, and it still serves.
     ResumeState retire();
 
     // -- Attach. --------------------------------------------------------------------------------
     //
-    // Waits for a resize that is on its way, and the other way round (E14). -EAGAIN in the boot
-    // phase, -ESHUTDOWN after retire, -EINVAL for a CPU that is not there.
+    // Waits for the swaps of a resize that is on its way, and the other way round (E14). -EAGAIN in
+    // the boot phase, -ESHUTDOWN after retire, -EINVAL for a CPU that is not there, -EBUSY inside
+    // an emission of this thread.
 
     int attach(Attachment* attachment) const;
     int attach(unsigned cpu, Attachment* attachment) const;
 
     // -- The socket (socket_server.h). ----------------------------------------------------------
 
-    // Serves attach and emit at a path, or at an abstract name where `address` begins with '@'.
-    // Whoever may connect may attach, and all who do are one domain of trust (E25): by the
-    // permissions of the path, which are `mode`, or by being the same user for an abstract name.
-    // std::system_error where the address cannot be had.
-    void serve(const std::string& address, unsigned mode = 0600);
+    // Serves at a path, or at an abstract name where `address` begins with '@'. The privileges that
+    // `serves` names go to every process that may connect: by the permissions of the path, which
+    // are `mode` (0 to 0777) whatever the umask is, or by being the same user for an abstract name.
+    // All that may attach are one domain of trust (E25).
+    //
+    // Each privilege is served at one address: once for both, or twice, with kAttach and with
+    // kEmit, for example with a mode for each. At most one producer has an address, and a crashed
+    // one leaves it to the next (socket_address.h); beside a path is a lock file, PATH.lock, until
+    // the producer stops.
+    //
+    // std::system_error: EADDRINUSE where another producer or file has the address; EALREADY where
+    // the privilege is served already; EBUSY inside an emission of this thread; ESHUTDOWN after
+    // retire(); EINVAL, ENAMETOOLONG for an address or a mode that is none; or the error of a
+    // system call. Nothing has changed then.
+    void serve(const std::string& address, unsigned mode = 0600,
+               Serves serves = Serves::kAttachAndEmit);
+    // Stops at every address. Returns after the requests that are served now, and after 2 s more
+    // where a client stalls what the server closes (socket_server.h). std::system_error: EBUSY
+    // inside an emission of this thread; it still serves.
     void stop_serving();
 
+    // Waits for an emission of the CPU that is on its way. Inside an emission of this thread only
+    // for the same CPU.
     Statistics statistics(unsigned cpu) const;
     Statistics statistics() const;
     unsigned cpus() const { return static_cast<unsigned>(cpus_.size()); }
@@ -235,6 +265,8 @@ class Producer {
     int make_rings(uint64_t capacity_bytes);
     int allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh);
     int swap_all(uint64_t capacity_bytes);
+    int phase_error(bool wants_rings) const;
+    bool holds_cpu_here() const;
     bool is_inside_here() const;
     void say(std::string_view type, const std::string& text);
     int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
@@ -249,17 +281,20 @@ class Producer {
     std::atomic<uint64_t> max_event_bytes_;
     std::vector<std::unique_ptr<Cpu>> cpus_;
 
-    // E14: attach, resize, nudges and the end exclude each other. Never taken to emit.
+    // Calls that make rings come one after the other. Taken before control_.
+    std::mutex resizing_;
+    // E14: attach, swaps, nudges and the end exclude each other. Never taken to emit.
     mutable std::mutex control_;
     std::condition_variable schedule_changed_;
     RetiredBuffers retired_;
-    uint64_t capacity_bytes_ = 0;  // 0: the boot phase
+    uint64_t capacity_bytes_ = 0;  // 0: the boot phase; written under resizing_ and control_
     bool is_retired_ = false;
     ResumeState final_state_;
     std::thread nudge_thread_;
 
     std::mutex server_mutex_;
-    std::unique_ptr<SocketServer> server_;
+    std::vector<std::unique_ptr<SocketServer>> servers_;
+    bool serves_no_more_ = false;  // retired, or about to be
 };
 
 }  // namespace kmes

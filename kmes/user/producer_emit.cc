@@ -3,6 +3,7 @@
 // Producer: checking what callers emit, and handing it to the core. Takes no lock but the CPU's.
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "kmes/call.h"
@@ -106,7 +107,7 @@ class Producer::Call {
   public:
     Call(const Producer& producer, Cpu& cpu, const CallerMemory& memory) {
         core_.max_event_bytes = producer.max_event_bytes_.load(std::memory_order_relaxed);
-        staging_ = std::make_unique_for_overwrite<__u8[]>(core_.max_event_bytes);
+        staging_.reset(new (std::nothrow) __u8[core_.max_event_bytes]);
         core_.cpu = &cpu.core;
         core_.staging = staging_.get();
         core_.fetch = memory.fetch;
@@ -126,6 +127,7 @@ int Producer::serve_emit(unsigned cpu, const CallerMemory& memory, const void* t
     if (cpu >= cpus_.size()) return -EINVAL;
     Call call(*this, *cpus_[cpu], memory);
 
+    if (!call.core()->staging) return -ENOMEM;
     return refused(*cpus_[cpu], kmes_call_emit(call.core(), type, type_len, payload, payload_len));
 }
 
@@ -136,6 +138,7 @@ int Producer::serve_emit_batch(unsigned cpu, const CallerMemory& memory,
     if (cpu >= cpus_.size()) return -EINVAL;
     Call call(*this, *cpus_[cpu], memory);
 
+    if (!call.core()->staging) return -ENOMEM;
     return refused(*cpus_[cpu], kmes_call_emit_batch(call.core(), entries, count, emitted));
 }
 

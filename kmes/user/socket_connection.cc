@@ -14,50 +14,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace kmes {
 namespace {
 
-// Descriptors that came with a request; all are closed at its end. More than one is nonsense, and
-// what does not fit into the room for two the kernel does not install.
-class ReceivedDescriptors {
-  public:
-    ReceivedDescriptors() = default;
-    ~ReceivedDescriptors() {
-        for (size_t i = 0; i < count_; i++) close(fds_[i]);
-    }
-    ReceivedDescriptors(const ReceivedDescriptors&) = delete;
-    ReceivedDescriptors& operator=(const ReceivedDescriptors&) = delete;
-
-    void prepare(struct msghdr* message) {
-        message->msg_control = room_;
-        message->msg_controllen = sizeof(room_);
-    }
-
-    void collect(struct msghdr* message) {
-        for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part;
-             part = CMSG_NXTHDR(message, part)) {
-            if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-            size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-            for (size_t i = 0; i < count && count_ < kMax; i++)
-                std::memcpy(&fds_[count_++], CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-        }
-    }
-
-    size_t count() const { return count_; }
-    int first() const { return count_ ? fds_[0] : -1; }
-
-  private:
-    static constexpr size_t kMax = 2;
-
-    alignas(struct cmsghdr) char room_[CMSG_SPACE(kMax * sizeof(int))] = {};
-    int fds_[kMax] = {};
-    size_t count_ = 0;
-};
-
-// Memory files only: to read one does not wait for anybody.
+// Memory files only: to read one waits for nobody. A hole reads as zeros, without the userfaultfd
+// of any mapping; the read takes no lock of the file.
 bool is_memory_file(int fd, uint64_t at_least_bytes) {
     struct stat status = {};
 
@@ -71,7 +35,7 @@ bool is_memory_file(int fd, uint64_t at_least_bytes) {
 class Body {
   public:
     explicit Body(std::span<const std::byte> bytes) : bytes_(bytes) {}
-    explicit Body(int fd) : fd_(fd) {}
+    Body(int fd, const ProducerGate* gate) : fd_(fd), gate_(gate) {}
 
     CallerMemory memory() { return {fetch, this}; }
     static const void* address(uint64_t offset) { return reinterpret_cast<const void*>(offset); }
@@ -93,7 +57,10 @@ class Body {
 
     int fetch_file(char* to, uint64_t offset, uint64_t bytes) const {
         for (uint64_t done = 0; done < bytes;) {
-            ssize_t got = pread(fd_, to + done, bytes - done, static_cast<off_t>(offset + done));
+            uint64_t piece = std::min<uint64_t>(bytes - done, kPieceBytes);
+
+            if (gate_->is_cancelled()) return -EFAULT;
+            ssize_t got = pread(fd_, to + done, piece, static_cast<off_t>(offset + done));
 
             if (got < 0 && errno == EINTR) continue;
             if (got <= 0) return -EFAULT;
@@ -102,9 +69,14 @@ class Body {
         return 0;
     }
 
+    static constexpr uint64_t kPieceBytes = 256 << 10;  // between two looks at the gate
+
     std::span<const std::byte> bytes_;
     int fd_ = -1;
+    const ProducerGate* gate_ = nullptr;
 };
+
+constexpr size_t kCredentialsRoom = CMSG_SPACE(sizeof(struct ucred));
 
 bool is_well_formed(const struct kmes_socket_request& request, size_t body_bytes, size_t fds) {
     if (request.magic != KMES_SOCKET_MAGIC) return false;
@@ -119,39 +91,150 @@ bool is_well_formed(const struct kmes_socket_request& request, size_t body_bytes
 
 }  // namespace
 
-SocketConnection::SocketConnection(Producer* producer, int fd, uint64_t now_ms)
-    : producer_(producer), fd_(fd), last_active_ms_(now_ms) {}
+// A request, and the descriptors that came with it; all are closed at its end. More than one is
+// malformed, and what does not fit into the room for two the kernel does not install.
+class SocketConnection::Received {
+  public:
+    Received() = default;
+    ~Received() {
+        for (size_t i = 0; i < count_; i++) close(fds_[i]);
+    }
+    Received(const Received&) = delete;
+    Received& operator=(const Received&) = delete;
+
+    // Bytes, 0 for the end of the connection, or a negative error number.
+    ssize_t take(int fd, std::vector<std::byte>* scratch) {
+        struct iovec piece = {scratch->data(), scratch->size()};
+        struct msghdr message = {};
+
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = room_;
+        message.msg_controllen = sizeof(room_);
+        bytes_ = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (bytes_ < 0) {
+            bytes_ = 0;
+            return -errno;
+        }
+        is_cut_ = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+        collect(&message);
+        return bytes_;
+    }
+
+    bool is_cut() const { return is_cut_; }
+    size_t bytes() const { return static_cast<size_t>(bytes_); }
+    size_t count() const { return count_; }
+    int first() const { return count_ ? fds_[0] : -1; }
+
+  private:
+    static constexpr size_t kMax = 2;
+
+    void collect(struct msghdr* message) {
+        for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part;
+             part = CMSG_NXTHDR(message, part)) {
+            if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+            size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+            for (size_t i = 0; i < count && count_ < kMax; i++)
+                std::memcpy(&fds_[count_++], CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+        }
+    }
+
+    alignas(struct cmsghdr) char room_[kCredentialsRoom + CMSG_SPACE(kMax * sizeof(int))] = {};
+    int fds_[kMax] = {};
+    size_t count_ = 0;
+    ssize_t bytes_ = 0;
+    bool is_cut_ = false;
+};
+
+SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms)
+    : gate_(gate), fd_(fd), serves_(serves), last_active_ms_(now_ms) {
+    struct ucred peer = {};
+    socklen_t length = sizeof(peer);
+    const int yes = 1;
+
+    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));  // for peek()
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) peer_ = peer.pid;
+}
 
 SocketConnection::~SocketConnection() {
     if (fd_ >= 0) close(fd_);
-}
-
-SocketConnection::SocketConnection(SocketConnection&& other) noexcept {
-    *this = std::move(other);
-}
-
-SocketConnection& SocketConnection::operator=(SocketConnection&& other) noexcept {
-    std::swap(producer_, other.producer_);
-    std::swap(fd_, other.fd_);
-    std::swap(last_active_ms_, other.last_active_ms_);
-    std::swap(closes_, other.closes_);
-    std::swap(has_reply_, other.has_reply_);
-    std::swap(first_cpu_, other.first_cpu_);
-    std::swap(sent_, other.sent_);
-    std::swap(reply_, other.reply_);
-    std::swap(attachment_, other.attachment_);
-    return *this;
 }
 
 short SocketConnection::wanted_events() const {
     return has_reply_ ? POLLOUT : POLLIN;
 }
 
-bool SocketConnection::on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms) {
-    if (events & (POLLERR | POLLNVAL)) return false;
-    if (!has_reply_ && (events & (POLLIN | POLLHUP)) && !receive(scratch)) return false;
+SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std::byte>* scratch,
+                                                  uint64_t now_ms) {
+    if (events & (POLLERR | POLLNVAL)) return Step::kOver;
+    if (!has_reply_ && (events & (POLLIN | POLLHUP))) {
+        Received received;
+
+        if (peek() == Next::kDescriptors) return Step::kHasDescriptors;
+        if (!receive(&received, scratch)) return Step::kOver;
+        if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
+    }
     last_active_ms_ = now_ms;
-    return !has_reply_ || send_reply();
+    return !has_reply_ || send_reply() ? Step::kGoesOn : Step::kOver;
+}
+
+bool SocketConnection::receive_descriptors(std::vector<std::byte>* scratch, uint64_t now_ms) {
+    Received received;
+    bool goes_on = receive(&received, scratch);  // can wait, at its end
+
+    if (!goes_on || !gate_->enter()) return false;
+    try {
+        if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
+        goes_on = !has_reply_ || send_reply();
+    } catch (const std::bad_alloc&) {
+        goes_on = false;
+    }
+    last_active_ms_ = now_ms;
+    gate_->leave();
+    return goes_on;
+}
+
+// Looks at the next packet without receiving its descriptors, for which there is no room. The
+// credentials of SO_PASSCRED tell an empty packet from the end of the connection.
+SocketConnection::Next SocketConnection::peek() {
+    char first;
+    alignas(struct cmsghdr) char room[kCredentialsRoom] = {};
+    struct iovec piece = {&first, sizeof(first)};
+    struct msghdr message = {};
+    ssize_t got;
+
+    do {
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = room;
+        message.msg_controllen = sizeof(room);
+        got = recvmsg(fd_, &message, MSG_DONTWAIT | MSG_PEEK);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return Next::kNothing;
+    if (message.msg_flags & MSG_CTRUNC) return Next::kDescriptors;
+    return got > 0 || CMSG_FIRSTHDR(&message) ? Next::kPlain : Next::kNothing;
+}
+
+void SocketConnection::refuse_unread(int error) {
+    reply_and_close(error);
+    send_reply();
+}
+
+// After shutdown no packet can come any more.
+bool SocketConnection::close_if_empty() {
+    char first;
+
+    shutdown(fd_, SHUT_RDWR);
+    for (;;) {
+        Next next = peek();
+
+        if (next == Next::kDescriptors) return false;
+        if (next == Next::kNothing) break;
+        recv(fd_, &first, sizeof(first), MSG_DONTWAIT);
+    }
+    close(std::exchange(fd_, -1));
+    return true;
 }
 
 // Replies that their client does not read would pile up in the socket, and with them descriptors
@@ -162,39 +245,35 @@ bool SocketConnection::is_waiting_to_be_read() const {
     return ioctl(fd_, SIOCOUTQ, &bytes) != 0 || bytes != 0;
 }
 
-// False: over, with nothing to say.
-bool SocketConnection::receive(std::vector<std::byte>* scratch) {
+// False: over, with nothing to say. A request of 0 bytes: none was there.
+bool SocketConnection::receive(Received* received, std::vector<std::byte>* scratch) {
+    ssize_t got = received->take(fd_, scratch);
+
+    if (got < 0) return got == -EAGAIN || got == -EINTR;
+    return got != 0 && !is_waiting_to_be_read();
+}
+
+void SocketConnection::handle(const Received& received, std::span<const std::byte> packet) {
     struct kmes_socket_request request;
-    struct iovec piece = {scratch->data(), scratch->size()};
-    struct msghdr message = {};
-    ReceivedDescriptors descriptors;
 
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    descriptors.prepare(&message);
-    ssize_t got = recvmsg(fd_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (received.is_cut() || packet.size() < sizeof(request)) return reply_and_close(-EPROTO);
+    std::memcpy(&request, packet.data(), sizeof(request));
+    std::span<const std::byte> body = packet.subspan(sizeof(request));
 
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
-    descriptors.collect(&message);
-    if (got == 0 || is_waiting_to_be_read()) return false;
-    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-        static_cast<size_t>(got) < sizeof(request)) {
-        reply_and_close(-EPROTO);
-        return true;
-    }
-    std::memcpy(&request, scratch->data(), sizeof(request));
-    std::span<const std::byte> body(scratch->data() + sizeof(request),
-                                    static_cast<size_t>(got) - sizeof(request));
+    if (!is_well_formed(request, body.size(), received.count())) return reply_and_close(-EPROTO);
+    serve(request, body, received.first());
+}
 
-    if (is_well_formed(request, body.size(), descriptors.count()))
-        serve(request, body, descriptors.first());
-    else
-        reply_and_close(-EPROTO);
-    return true;
+bool SocketConnection::has_privilege(uint32_t operation) const {
+    bool is_attach = operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_IDENTIFY;
+    Serves refused = is_attach ? Serves::kEmit : Serves::kAttach;
+
+    return serves_ != refused;
 }
 
 void SocketConnection::serve(const struct kmes_socket_request& request,
                              std::span<const std::byte> body, int body_fd) {
+    if (!has_privilege(request.operation)) return reply(-EPERM);
     switch (request.operation) {
         case KMES_SOCKET_ATTACH:
             return serve_attach(request.cpu);
@@ -210,11 +289,13 @@ void SocketConnection::serve(const struct kmes_socket_request& request,
 }
 
 void SocketConnection::reply(int error) {
+    const Producer* producer = gate_->producer();
+
     reply_ = {};
     reply_.magic = KMES_SOCKET_MAGIC;
     reply_.error = error;
-    reply_.cpus = producer_->cpus();
-    reply_.session = producer_->session();
+    reply_.cpus = producer->cpus();
+    reply_.session = producer->session();
     reply_.capacity = error ? 0 : attachment_.capacity_bytes;
     if (error) attachment_ = Attachment();
     sent_ = 0;
@@ -227,14 +308,15 @@ void SocketConnection::reply_and_close(int error) {
 }
 
 void SocketConnection::serve_attach(uint32_t cpu) {
+    const Producer* producer = gate_->producer();
     bool is_all = cpu == KMES_SOCKET_ALL_CPUS;
 
     first_cpu_ = is_all ? 0 : cpu;
-    reply(is_all ? producer_->attach(&attachment_) : producer_->attach(cpu, &attachment_));
+    reply(is_all ? producer->attach(&attachment_) : producer->attach(cpu, &attachment_));
 }
 
 void SocketConnection::serve_identify(uint32_t cpu) {
-    int error = producer_->attach(cpu, &attachment_);
+    int error = gate_->producer()->attach(cpu, &attachment_);
 
     reply(error);
     if (error) return;
@@ -243,32 +325,39 @@ void SocketConnection::serve_identify(uint32_t cpu) {
     attachment_ = Attachment();
 }
 
+// A fetch that the end of the server cuts off is not the client's fault.
+int SocketConnection::cut_off(int error) const {
+    return error == -EFAULT && gate_->is_cancelled() ? -ESHUTDOWN : error;
+}
+
 // The emitters of a producer without locks are not joined: this thread is not one of them.
 void SocketConnection::serve_emit(const struct kmes_socket_request& request,
                                   std::span<const std::byte> bytes, int body_fd) {
-    Body body = body_fd < 0 ? Body(bytes) : Body(body_fd);
+    Producer* producer = gate_->producer();
+    Body body = body_fd < 0 ? Body(bytes) : Body(body_fd, gate_);
 
-    if (producer_->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
+    if (producer->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
     if (body_fd >= 0 && !is_memory_file(body_fd, request.body_bytes))
         return reply_and_close(-EPROTO);
-    reply(producer_->serve_emit(request.cpu % producer_->cpus(), body.memory(), Body::address(0),
-                                static_cast<uint16_t>(request.type_len),
-                                Body::address(request.type_len),
-                                request.body_bytes - request.type_len));
+    reply(cut_off(producer->serve_emit(request.cpu % producer->cpus(), body.memory(),
+                                       Body::address(0), static_cast<uint16_t>(request.type_len),
+                                       Body::address(request.type_len),
+                                       request.body_bytes - request.type_len)));
 }
 
 // An entry that is not in the file is one that the client could not read (batch_file.c).
-// The other connections wait meanwhile: for 256 times MaxEventSize bytes, at most.
+// The bytes, 256 times MaxEventSize at most, are read by a worker; the other connections go on.
 void SocketConnection::serve_emit_batch(const struct kmes_socket_request& request, int body_fd) {
-    Body body(body_fd);
+    Producer* producer = gate_->producer();
+    Body body(body_fd, gate_);
     uint32_t emitted = 0;
 
-    if (producer_->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
+    if (producer->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
     if (!is_memory_file(body_fd, request.body_bytes)) return reply_and_close(-EPROTO);
-    reply(producer_->serve_emit_batch(
-        request.cpu % producer_->cpus(), body.memory(),
+    reply(cut_off(producer->serve_emit_batch(
+        request.cpu % producer->cpus(), body.memory(),
         static_cast<const struct kmes_emit_entry*>(Body::address(request.body_bytes)),
-        request.count, &emitted));
+        request.count, &emitted)));
     reply_.emitted = emitted;
 }
 

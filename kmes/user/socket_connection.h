@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //
 // The producer's end of one connection (socket_protocol.h): takes a request, does it, sends the
-// reply. Whoever is at the other end is hostile: nothing here waits for it, and what it can make
-// the producer hold is bounded.
+// reply. The client is hostile: what it can make the producer hold is bounded, and nothing here
+// waits for it but receive_descriptors() and the destructor.
+//
+// Those two can wait without a limit, because a client chooses what its descriptors are. To close
+// the last descriptor of a TCP socket with SO_LINGER waits for its peer, to close one of a FUSE
+// file waits for the daemon, and the kernel does both in the thread that receives the descriptor or
+// closes the connection, whether it asks for descriptors or not. So the server's thread looks
+// first (MSG_PEEK), and leaves a connection with descriptors to a worker (socket_workers.h).
 #ifndef KMES_USER_SOCKET_CONNECTION_H
 #define KMES_USER_SOCKET_CONNECTION_H
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,32 +20,57 @@
 #include <vector>
 
 #include "kmes/user/producer.h"
+#include "kmes/user/socket_gate.h"
 #include "kmes/user/socket_protocol.h"
 
 namespace kmes {
 
 class SocketConnection {
   public:
+    enum class Step {
+        kGoesOn,
+        kOver,            // close it: close_if_empty()
+        kHasDescriptors,  // the next request has descriptors: receive_descriptors() by a worker
+    };
+
     // Takes `fd`, which does not block.
-    SocketConnection(Producer* producer, int fd, uint64_t now_ms);
+    SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms);
+    // Closes. See close_if_empty().
     ~SocketConnection();
-    SocketConnection(SocketConnection&& other) noexcept;
-    SocketConnection& operator=(SocketConnection&& other) noexcept;
+    SocketConnection(const SocketConnection&) = delete;
+    SocketConnection& operator=(const SocketConnection&) = delete;
 
     int fd() const { return fd_; }
+    // The process that connected.
+    pid_t peer() const { return peer_; }
     // What to poll for: one request at a time, and no request while a reply is not sent.
     short wanted_events() const;
-    // The socket is ready. False: it is over, close it. `scratch` is for one call.
-    bool on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms);
+    // The socket is ready; the caller is inside the gate. `scratch` is for one call.
+    Step on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms);
     uint64_t last_active_ms() const { return last_active_ms_; }
+
+    // Outside of the gate, by a worker: takes the request with descriptors, does it, and replies.
+    // False: over.
+    bool receive_descriptors(std::vector<std::byte>* scratch, uint64_t now_ms);
+    // Replies to a request that is not received, as far as that does not wait.
+    void refuse_unread(int error);
+    // Ends the connection for the client. True: it is closed, too. False: what was not received has
+    // descriptors, and the destructor can wait; it is a worker's.
+    bool close_if_empty();
 
     // Bytes that `scratch` must have: the longest packet.
     static constexpr size_t kScratchBytes =
         sizeof(struct kmes_socket_request) + KMES_SOCKET_INLINE_MAX_BYTES;
 
   private:
-    bool receive(std::vector<std::byte>* scratch);
+    class Received;
+
+    enum class Next { kNothing, kPlain, kDescriptors };
+
+    Next peek();
+    bool receive(Received* received, std::vector<std::byte>* scratch);
     bool is_waiting_to_be_read() const;
+    void handle(const Received& received, std::span<const std::byte> packet);
     void serve(const struct kmes_socket_request& request, std::span<const std::byte> body,
                int body_fd);
     void serve_attach(uint32_t cpu);
@@ -45,13 +78,17 @@ class SocketConnection {
     void serve_emit(const struct kmes_socket_request& request, std::span<const std::byte> body,
                     int body_fd);
     void serve_emit_batch(const struct kmes_socket_request& request, int body_fd);
+    int cut_off(int error) const;
+    bool has_privilege(uint32_t operation) const;
     void reply(int error);
     void reply_and_close(int error);
     bool send_reply();
     int send_packet();
 
-    Producer* producer_ = nullptr;
+    ProducerGate* const gate_;  // of the workers, which outlive the connections
     int fd_ = -1;
+    const Serves serves_;
+    pid_t peer_ = 0;
     uint64_t last_active_ms_ = 0;
     bool closes_ = false;     // when the reply is sent
     bool has_reply_ = false;  // that is not sent, or not all of it

@@ -6,64 +6,32 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cerrno>
 #include <new>
-#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "kmes/user/futex.h"
-#include "kmes/user/socket_protocol.h"
+#include "kmes/user/socket_address.h"
+#include "kmes/user/socket_workers.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83  // Linux 6.16; older C libraries do not name it
+#endif
 
 namespace kmes {
 namespace {
 
-constexpr int kBacklog = 64;
 constexpr int kRestMs = 100;  // before accept is tried again when no descriptor was to be had
-
-[[noreturn]] void fail(int error, const std::string& what) {
-    throw std::system_error(error, std::generic_category(), "KMES socket: " + what);
-}
+constexpr size_t kFixedPolls = 2;
 
 uint64_t now_ms() {
     return kmes_clock_monotonic_ns() / 1000000;
-}
-
-struct Address {
-    struct sockaddr_un socket;
-    socklen_t length;
-
-    explicit Address(const std::string& text) {
-        int error = kmes_socket_address(text.c_str(), &socket, &length);
-
-        if (error || text.find('\0') != std::string::npos)
-            fail(error ? -error : EINVAL,
-                 "\"" + text +
-                     "\" is no address; a path of at most 107 bytes is, or '@' and a name");
-    }
-
-    const struct sockaddr* get() const { return reinterpret_cast<const struct sockaddr*>(&socket); }
-};
-
-// Somebody is there to answer. What is not a socket is never taken for one that was left behind.
-bool is_left_behind(const std::string& path) {
-    struct stat status = {};
-    Address address(path);
-
-    if (lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0) return false;
-    int result = connect(fd, address.get(), address.length);
-    int error = errno;
-
-    close(fd);
-    return result != 0 && error == ECONNREFUSED;
 }
 
 // An abstract name has no permissions of its own.
@@ -75,146 +43,211 @@ bool is_same_user(int fd) {
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
+// Threads that are started meanwhile have every signal blocked: the program's handlers run on its
+// own threads.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
 }  // namespace
 
-SocketServer::SocketServer(Producer* producer, const std::string& address, unsigned mode)
-    : producer_(producer) {
-    try {
-        listen_at(address, mode);
-        stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (stop_fd_ < 0) fail(errno, "cannot make an event descriptor");
-        connections_.reserve(kMaxConnections);
-    } catch (...) {
-        close_all();
-        throw;
+// What the thread and the server share; the thread keeps it for as long as it needs.
+class SocketServer::Loop {
+  public:
+    Loop(Producer* producer, const std::string& address, unsigned mode, Serves serves)
+        : workers_(std::make_shared<SocketWorkers>(producer)),
+          scratch_(SocketConnection::kScratchBytes),
+          address_(address, mode),
+          serves_(serves) {
+        connections_.reserve(kMaxConnections + 1);
+        allow_descriptors(true);
     }
-    sigset_t all, before;  // the program's handlers run on its own threads
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        thread_ = std::thread([this] { run(); });
-    } catch (...) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        close_all();
-        throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    void run();
+    void stop();
+    SocketWorkers* workers() { return workers_.get(); }
+
+  private:
+    void poll_once();
+    void on_ready(size_t i, short events, uint64_t now_ms);
+    void accept_one(uint64_t now_ms);
+    void add(ConnectionHandle connection);
+    void remove(size_t i);
+    void take_back(uint64_t now_ms);
+    void close_idle(uint64_t now_ms);
+    void close_all();
+    void allow_descriptors(bool is_allowed);
+
+    const std::shared_ptr<SocketWorkers> workers_;
+    std::vector<std::byte> scratch_;
+    ListeningAddress address_;
+    const Serves serves_;
+    std::vector<ConnectionHandle> connections_;
+    std::vector<struct pollfd> polled_;
+    std::atomic<bool> stops_{false};
+    bool rests_ = false;  // no descriptor was to be had for a new connection
+    bool allows_descriptors_ = true;
+};
+
+SocketServer::SocketServer(Producer* producer, const std::string& address, unsigned mode,
+                           Serves serves)
+    : serves_(serves), loop_(std::make_shared<Loop>(producer, address, mode, serves)) {
+    SignalsBlocked blocked;
+
+    loop_->workers()->start([loop = loop_] { loop->run(); });
 }
 
 SocketServer::~SocketServer() {
-    const uint64_t one = 1;
+    loop_->stop();
+}
 
-    // It cannot fail: the counter of a fresh eventfd has room.
-    while (write(stop_fd_, &one, sizeof(one)) < 0 && errno == EINTR) continue;
-    thread_.join();
+void SocketServer::Loop::stop() {
+    stops_.store(true);
+    workers_->wake();
+    workers_->gate()->close(kStopGraceMs);
+    address_.release();
+    workers_->end(kStopGraceMs);
+}
+
+void SocketServer::Loop::run() {
+    if (workers_->gate()->enter()) {
+        while (!stops_.load()) poll_once();
+        workers_->gate()->leave();
+    }
     close_all();
 }
 
-void SocketServer::close_all() {
-    struct stat status = {};
+void SocketServer::Loop::poll_once() {
+    size_t held = workers_->held();
+    bool accepts = !rests_ && held < SocketWorkers::kMaxHeld;
+    int wait_ms = rests_ || held ? kRestMs : static_cast<int>(kIdleMs / 4);
 
-    connections_.clear();
-    if (!path_.empty() && lstat(path_.c_str(), &status) == 0 && status.st_dev == path_device_ &&
-        status.st_ino == path_inode_)
-        unlink(path_.c_str());
-    if (listen_fd_ >= 0) close(listen_fd_);
-    if (stop_fd_ >= 0) close(stop_fd_);
-}
-
-void SocketServer::listen_at(const std::string& address, unsigned mode) {
-    listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listen_fd_ < 0) fail(errno, "cannot make one");
-    is_abstract_ = !address.empty() && address[0] == '@';
-    // The socket file gets the mode of the socket: there is no moment at which it has another.
-    if (fchmod(listen_fd_, mode) != 0) fail(errno, "cannot set its permissions");
-    bind_or_replace(address);
-    if (!is_abstract_) remember_path(address);
-    if (listen(listen_fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
-}
-
-void SocketServer::bind_or_replace(const std::string& address) {
-    Address at(address);
-
-    if (bind(listen_fd_, at.get(), at.length) == 0) return;
-    if (errno == EADDRINUSE && !is_abstract_ && is_left_behind(address)) {
-        unlink(address.c_str());
-        if (bind(listen_fd_, at.get(), at.length) == 0) return;
-    }
-    fail(errno, "cannot have the address " + address);
-}
-
-void SocketServer::remember_path(const std::string& address) {
-    struct stat status = {};
-
-    if (lstat(address.c_str(), &status) != 0) fail(errno, "cannot find " + address);
-    path_ = address;
-    path_device_ = status.st_dev;
-    path_inode_ = status.st_ino;
-}
-
-void SocketServer::run() {
-    std::vector<std::byte> scratch(SocketConnection::kScratchBytes);
-    struct pollfd stop = {stop_fd_, POLLIN, 0};
-
-    while (poll(&stop, 1, 0) <= 0) poll_once(&scratch);
-}
-
-void SocketServer::poll_once(std::vector<std::byte>* scratch) {
-    std::array<struct pollfd, 2 + kMaxConnections> polled;
-    size_t count = 2;
-
-    polled[0] = {stop_fd_, POLLIN, 0};
-    polled[1] = {rests_ ? -1 : listen_fd_, POLLIN, 0};
-    for (const SocketConnection& connection : connections_)
-        polled[count++] = {connection.fd(), connection.wanted_events(), 0};
-    int ready = poll(polled.data(), count, rests_ ? kRestMs : static_cast<int>(kIdleMs / 4));
-    uint64_t now = now_ms();
-
+    if (held >= SocketWorkers::kManyHeld) allow_descriptors(false);
+    if (held < SocketWorkers::kManyHeld / 2) allow_descriptors(true);
     rests_ = false;
-    if (ready > 0) {
-        // From the last, so that what is closed moves nothing that is still to come.
-        for (size_t i = connections_.size(); i-- > 0;) {
-            bool goes_on = true;
+    try {
+        polled_.resize(kFixedPolls);
+        polled_[0] = {workers_->wake_fd(), POLLIN, 0};
+        polled_[1] = {accepts ? address_.fd() : -1, POLLIN, 0};
+        for (const ConnectionHandle& connection : connections_)
+            polled_.push_back({connection->fd(), connection->wanted_events(), 0});
+        int ready = poll(polled_.data(), polled_.size(), wait_ms);
+        uint64_t now = now_ms();
 
-            if (!polled[i + 2].revents) continue;
-            try {
-                goes_on = connections_[i].on_ready(polled[i + 2].revents, scratch, now);
-            } catch (const std::bad_alloc&) {
-                goes_on = false;
+        if (ready > 0) {
+            // From the last, so that the removal of one moves none that is still to come.
+            for (size_t i = connections_.size(); i-- > 0;) {
+                if (polled_[i + kFixedPolls].revents)
+                    on_ready(i, polled_[i + kFixedPolls].revents, now);
             }
-            if (!goes_on) connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
+            if (polled_[1].revents) accept_one(now);
         }
-        if (polled[1].revents) accept_one(now);
+        take_back(now);
+        close_idle(now);
+    } catch (const std::bad_alloc&) {
+        rests_ = true;
     }
-    close_idle(now);
 }
 
-void SocketServer::accept_one(uint64_t now) {
-    int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+void SocketServer::Loop::on_ready(size_t i, short events, uint64_t now) {
+    auto step = SocketConnection::Step::kOver;
+
+    try {
+        step = connections_[i]->on_ready(events, &scratch_, now);
+    } catch (const std::bad_alloc&) {
+        // Over.
+    }
+    if (step == SocketConnection::Step::kGoesOn) return;
+    if (step == SocketConnection::Step::kOver) return remove(i);
+    ConnectionHandle connection = std::move(connections_[i]);
+
+    connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
+    workers_->serve(std::move(connection), now);
+}
+
+void SocketServer::Loop::remove(size_t i) {
+    ConnectionHandle connection = std::move(connections_[i]);
+
+    connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
+    workers_->close(std::move(connection));
+}
+
+void SocketServer::Loop::accept_one(uint64_t now) {
+    int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0) {
         rests_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
         return;
     }
-    if (is_abstract_ && !is_same_user(fd)) {
-        close(fd);
-        return;
-    }
-    if (connections_.size() == kMaxConnections) {
-        connections_.erase(
-            std::min_element(connections_.begin(), connections_.end(),
-                             [](const SocketConnection& a, const SocketConnection& b) {
-                                 return a.last_active_ms() < b.last_active_ms();
-                             }));
-    }
-    connections_.emplace_back(producer_, fd, now);
+    auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
+
+    if (address_.is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
+    add(std::move(connection));
 }
 
-void SocketServer::close_idle(uint64_t now) {
-    std::erase_if(connections_, [now](const SocketConnection& connection) {
-        return now - connection.last_active_ms() > kIdleMs;
-    });
+void SocketServer::Loop::add(ConnectionHandle connection) {
+    if (connections_.size() >= kMaxConnections) {
+        auto oldest = std::min_element(connections_.begin(), connections_.end(),
+                                       [](const ConnectionHandle& a, const ConnectionHandle& b) {
+                                           return a->last_active_ms() < b->last_active_ms();
+                                       });
+
+        remove(static_cast<size_t>(oldest - connections_.begin()));
+    }
+    connections_.push_back(std::move(connection));
+}
+
+// What the workers have done, and what they do not come to.
+void SocketServer::Loop::take_back(uint64_t now) {
+    if (polled_[0].revents) workers_->clear_wake();
+    for (ConnectionHandle& connection : workers_->take_served()) add(std::move(connection));
+    for (ConnectionHandle& connection : workers_->take_waiting(now)) {
+        connection->refuse_unread(-EBUSY);
+        workers_->close(std::move(connection));
+    }
+}
+
+void SocketServer::Loop::close_idle(uint64_t now) {
+    for (size_t i = connections_.size(); i-- > 0;) {
+        if (now - connections_[i]->last_active_ms() > kIdleMs) remove(i);
+    }
+}
+
+// Outside of the gate. Connections that were not accepted may have descriptors like others; only
+// where they cannot be accepted may the last close wait, and with it this thread.
+void SocketServer::Loop::close_all() {
+    for (ConnectionHandle& connection : workers_->take_served(true))
+        workers_->close(std::move(connection));
+    while (!connections_.empty()) remove(connections_.size() - 1);
+    shutdown(address_.fd(), SHUT_RDWR);
+    for (;;) {
+        int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd < 0) break;
+        workers_->close(std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, 0));
+    }
+    address_.close_socket();
+}
+
+// For the connections that are made from now on. Nobody needs descriptors to attach.
+void SocketServer::Loop::allow_descriptors(bool is_allowed) {
+    const int value = is_allowed && serves_ != Serves::kAttach;
+
+    if (allows_descriptors_ == static_cast<bool>(value)) return;
+    allows_descriptors_ = value;
+    setsockopt(address_.fd(), SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
 }
 
 }  // namespace kmes

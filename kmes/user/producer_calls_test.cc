@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The calls of a producer beside each other: what refuses inside an emission has changed nothing
+// and waits for nobody; what a resize makes others wait for.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "kmes/user/producer.h"
+#include "kmes/user/raw_client.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+constexpr uint64_t k64KiB = 64 << 10;
+
+template <typename Call>
+int thrown(Call call) {
+    try {
+        call();
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+int attach_error(const std::string& address) {
+    RawClient client(address);
+
+    EXPECT_TRUE(client.ask(KMES_SOCKET_ATTACH, 0));
+    return client.reply();
+}
+
+// Every call that can refuse, inside a reservation of this thread.
+void expect_refusals(Producer* producer, const std::string& other_address) {
+    Attachment attachment;
+
+    EXPECT_EQ(-EBUSY, producer->resize(2 * k64KiB));
+    EXPECT_EQ(-EBUSY, producer->resize(1));
+    EXPECT_EQ(-EBUSY, producer->registry_available(k64KiB));
+    EXPECT_EQ(-EBUSY, producer->start_without_registry());
+    EXPECT_EQ(-EBUSY, producer->set_max_event_bytes(2048));
+    EXPECT_EQ(-EBUSY, producer->set_max_event_bytes(1));
+    EXPECT_EQ(-EBUSY, producer->attach(&attachment));
+    EXPECT_EQ(-EBUSY, producer->attach(0, &attachment));
+    EXPECT_EQ(EBUSY, thrown([&] { producer->retire(); }));
+    EXPECT_EQ(EBUSY, thrown([&] { producer->stop_serving(); }));
+    EXPECT_EQ(EBUSY, thrown([&] { producer->serve(other_address, 0600, Serves::kEmit); }));
+    EXPECT_EQ(0u, producer->nudge());
+    EXPECT_EQ(0u, producer->nudge_due());
+    EXPECT_EQ(1u, producer->retired_buffers());
+    EXPECT_TRUE(attachment.buffers.empty());
+}
+
+class ProducerCallsTest : public testing::Test {
+  protected:
+    void start(unsigned cpus) {
+        producer_ = std::make_unique<Producer>(test_options(cpus));
+        ASSERT_EQ(0, producer_->start_without_registry());
+        ASSERT_EQ(0, producer_->resize(k64KiB));  // one retired buffer a CPU
+        producer_->serve(address_, 0600, Serves::kAttachAndEmit);
+    }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+    std::unique_ptr<Producer> producer_;
+};
+
+TEST_F(ProducerCallsTest, RefusalsInsideAReservationChangeNothing) {
+    start(1);
+    Reservation reservation;
+    Attachment before, after;
+
+    ASSERT_EQ(0, producer_->attach(&before));
+    ASSERT_EQ(0, producer_->reserve(0, "t", 1, &reservation));
+    expect_refusals(producer_.get(), folder_.path("other"));
+    EXPECT_EQ(0, attach_error(address_));  // it still serves
+    reservation.commit();
+    ASSERT_EQ(0, producer_->attach(&after));
+    EXPECT_EQ(before.buffers, after.buffers);
+    EXPECT_EQ(1u, producer_->statistics().events);
+    EXPECT_EQ(1u, InProcessReader(*producer_, 0).drain().size());
+    EXPECT_EQ(0, producer_->emit(0, "t"));
+    EXPECT_EQ(0, producer_->resize(2 * k64KiB));
+    EXPECT_EQ(0, thrown([&] { producer_->retire(); }));
+}
+
+// Threads that wait for the CPU of the reservation hold the locks of the other calls meanwhile.
+TEST_F(ProducerCallsTest, RefusalsInsideAReservationWaitForNobody) {
+    start(1);
+    Reservation reservation;
+    RawClient client(address_);
+    std::atomic<bool> resizes{false};
+    struct {
+        struct kmes_socket_request request;
+        char body[2];
+    } event = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 2, 1, 0}, {'t', 'p'}};
+
+    ASSERT_EQ(0, producer_->reserve(0, "t", 1, &reservation));
+    std::thread resizer([&] {
+        resizes = true;
+        EXPECT_EQ(0, producer_->resize(2 * k64KiB));
+    });
+
+    ASSERT_TRUE(comes_true([&] { return resizes.load(); }));
+    ASSERT_TRUE(client.send_bytes(&event, sizeof(event.request) + 2));
+    usleep(50000);  // both are on their way to the lock of the CPU; if not, this shows less
+    expect_refusals(producer_.get(), folder_.path("other"));
+    reservation.commit();
+    resizer.join();
+    EXPECT_EQ(0, client.reply());
+    EXPECT_EQ(0, attach_error(address_));
+    EXPECT_EQ(2u, producer_->statistics().events);
+}
+
+// -- Resize beside attach ----------------------------------------------------------------------
+
+TEST_F(ProducerCallsTest, AttachDoesNotWaitForTheMemoryOfAResize) {
+    ProducerOptions options = test_options(2);
+    std::atomic<bool> is_resize{false};
+    std::atomic<int> attached{-1};
+
+    options.allocate = [&](const BufferOptions& memory) {
+        // The allocation takes as long as an attach of another thread.
+        if (is_resize) {
+            EXPECT_TRUE(comes_true([&] { return attached != -1; }));
+        }
+        return BufferMemory::create(memory);
+    };
+    Producer producer(options);
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    is_resize = true;
+    std::thread resizer([&] { EXPECT_EQ(0, producer.resize(2 * k64KiB)); });
+    Attachment attachment;
+
+    attached = producer.attach(&attachment);
+    EXPECT_EQ(0, attached);
+    resizer.join();
+    EXPECT_EQ(k64KiB, attachment.capacity_bytes);
+    EXPECT_EQ(0, producer.attach(&attachment));
+    EXPECT_EQ(2 * k64KiB, attachment.capacity_bytes);
+}
+
+TEST_F(ProducerCallsTest, RetireDoesNotWaitForTheMemoryOfAResize) {
+    ProducerOptions options = test_options(1);
+    std::atomic<bool> is_resize{false}, is_retired{false};
+
+    options.allocate = [&](const BufferOptions& memory) {
+        if (is_resize) {
+            EXPECT_TRUE(comes_true([&] { return is_retired.load(); }));
+        }
+        return BufferMemory::create(memory);
+    };
+    Producer producer(options);
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    is_resize = true;
+    std::thread resizer([&] { EXPECT_EQ(-ESHUTDOWN, producer.resize(2 * k64KiB)); });
+
+    producer.retire();
+    is_retired = true;
+    resizer.join();
+}
+
+TEST_F(ProducerCallsTest, ResizesAtATimeAreWholeForEveryAttach) {
+    constexpr unsigned kCpus = 3;
+    Producer producer(test_options(kCpus));
+    std::atomic<int> resizers{2};
+    std::vector<std::thread> threads;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    for (uint64_t bytes : {k64KiB, 2 * k64KiB}) {
+        threads.emplace_back([&producer, &resizers, bytes] {
+            for (int i = 0; i < 20; i++) EXPECT_EQ(0, producer.resize(bytes));
+            resizers--;
+        });
+    }
+    do {
+        Attachment attachment;
+
+        ASSERT_EQ(0, producer.attach(&attachment));
+        for (const BufferHandle& buffer : attachment.buffers)
+            EXPECT_EQ(attachment.capacity_bytes, buffer->capacity_bytes());
+    } while (resizers > 0);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(kCpus * 41, producer.statistics().swaps);
+}
+
+}  // namespace
+}  // namespace kmes

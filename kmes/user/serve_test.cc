@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The address of a producer's socket: who has it, with which permissions, for which privileges, and
+// what a crash leaves.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "kmes/user/producer.h"
+#include "kmes/user/raw_client.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+int serve_error(Producer& producer, const std::string& address, unsigned mode = 0600,
+                Serves serves = Serves::kAttachAndEmit) {
+    try {
+        producer.serve(address, mode, serves);
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+std::unique_ptr<Producer> started() {
+    auto producer = std::make_unique<Producer>(test_options());
+
+    EXPECT_EQ(0, producer->start_without_registry());
+    return producer;
+}
+
+int attach_error(const std::string& address) {
+    RawClient client(address);
+
+    EXPECT_TRUE(client.ask(KMES_SOCKET_ATTACH, 0));
+    return client.reply();
+}
+
+bool exists(const std::string& path) {
+    struct stat status = {};
+
+    return lstat(path.c_str(), &status) == 0;
+}
+
+void leave_stale_socket(const std::string& path) {
+    struct sockaddr_un name;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    unlink(path.c_str());
+    ASSERT_EQ(0, kmes_socket_address(path.c_str(), &name, &length));
+    ASSERT_EQ(0, bind(fd, reinterpret_cast<struct sockaddr*>(&name), length));
+    close(fd);
+}
+
+// A process that serves until it is killed. Where asked for, a forked child of it lives on.
+class OtherProducer {
+  public:
+    OtherProducer(const std::string& address, bool forks) {
+        int ends[2];
+
+        EXPECT_EQ(0, pipe2(ends, O_CLOEXEC));
+        pid_ = fork();
+        if (pid_ == 0) serve(address, forks, ends[1]);
+        close(ends[1]);
+        EXPECT_EQ(static_cast<ssize_t>(sizeof(child_)), read(ends[0], &child_, sizeof(child_)));
+        close(ends[0]);
+    }
+    ~OtherProducer() {
+        kill_producer();
+        if (child_ > 0) kill(child_, SIGKILL);
+    }
+    OtherProducer(const OtherProducer&) = delete;
+    OtherProducer& operator=(const OtherProducer&) = delete;
+
+    void kill_producer() {
+        if (pid_ <= 0) return;
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+        pid_ = -1;
+    }
+
+  private:
+    [[noreturn]] static void serve(const std::string& address, bool forks, int report_fd) {
+        Producer producer(test_options());
+        pid_t child = -1;
+
+        if (serve_error(producer, address) != 0) _exit(1);
+        if (forks) child = fork();
+        if (forks && child == 0) {
+            for (;;) pause();
+        }
+        if (write(report_fd, &child, sizeof(child)) < 0) _exit(1);
+        for (;;) pause();
+    }
+
+    pid_t pid_ = -1;
+    pid_t child_ = -1;
+};
+
+class ServeTest : public testing::Test {
+  protected:
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+};
+
+TEST_F(ServeTest, PathHasTheModeWhateverTheUmaskIs) {
+    auto producer = started();
+
+    for (mode_t mask : {0000, 0022, 0077, 0777}) {
+        for (unsigned mode : {0600u, 0660u, 0666u, 0777u, 0000u}) {
+            struct stat status = {};
+            mode_t before = umask(mask);
+            int error = serve_error(*producer, address_, mode);
+
+            umask(before);
+            ASSERT_EQ(0, error);
+            ASSERT_EQ(0, stat(address_.c_str(), &status));
+            EXPECT_EQ(mode, status.st_mode & 07777) << mask;
+            producer->stop_serving();
+        }
+    }
+    EXPECT_EQ(EINVAL, serve_error(*producer, address_, 01666));
+}
+
+TEST_F(ServeTest, OneOfManyProducersOfAProcessServes) {
+    constexpr int kProducers = 4;
+    std::vector<std::unique_ptr<Producer>> producers;
+
+    for (int i = 0; i < kProducers; i++) producers.push_back(started());
+    for (int round = 0; round < 50; round++) {
+        std::atomic<int> ready{0}, serving{0}, in_use{0};
+        std::vector<std::thread> threads;
+
+        if (round & 1) leave_stale_socket(address_);
+        for (auto& producer : producers) {
+            threads.emplace_back([&, &one = *producer] {
+                ready++;
+                while (ready < kProducers) continue;
+                int error = serve_error(one, address_);
+
+                serving += error == 0;
+                in_use += error == EADDRINUSE;
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_EQ(1, serving) << round;
+        EXPECT_EQ(kProducers - 1, in_use) << round;
+        EXPECT_EQ(0, attach_error(address_));
+        for (auto& producer : producers) producer->stop_serving();
+    }
+}
+
+TEST_F(ServeTest, OneOfTwoProcessesServes) {
+    for (int round = 0; round < 50; round++) {
+        int go[2], result[2], errors[2] = {-1, -1};
+        pid_t pids[2];
+
+        if (round & 1) leave_stale_socket(address_);
+        ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+        ASSERT_EQ(0, pipe2(result, O_CLOEXEC));
+        for (pid_t& pid : pids) {
+            pid = fork();
+            if (pid != 0) continue;
+            Producer producer(test_options());
+            char byte;
+
+            close(go[1]);
+            if (read(go[0], &byte, 1) != 0) _exit(1);  // until the parent closes it
+            int error = serve_error(producer, address_);
+
+            if (write(result[1], &error, sizeof(error)) < 0) _exit(1);
+            for (;;) pause();
+        }
+        close(go[0]);
+        close(go[1]);
+        for (int& error : errors)
+            ASSERT_EQ(static_cast<ssize_t>(sizeof(error)), read(result[0], &error, sizeof(error)));
+        EXPECT_EQ(EADDRINUSE, errors[0] + errors[1]) << round;
+        for (pid_t pid : pids) {
+            kill(pid, SIGKILL);
+            waitpid(pid, nullptr, 0);
+        }
+        close(result[0]);
+        close(result[1]);
+    }
+}
+
+TEST_F(ServeTest, CrashLeavesTheAddressToTheNextProducer) {
+    // (Sandboxes beside each other have abstract names in common.)
+    std::string name = "@kmes-test-" + std::to_string(std::random_device()());
+
+    for (const std::string& address : {address_, name}) {
+        for (bool forks : {false, true}) {
+            OtherProducer other(address, forks);
+            auto producer = started();
+
+            EXPECT_EQ(EADDRINUSE, serve_error(*producer, address));
+            other.kill_producer();
+            EXPECT_EQ(0, serve_error(*producer, address)) << address << forks;
+            EXPECT_EQ(0, attach_error(address));
+        }
+    }
+}
+
+TEST_F(ServeTest, StopLeavesNothingBehind) {
+    auto producer = started();
+
+    ASSERT_EQ(0, serve_error(*producer, address_));
+    EXPECT_TRUE(exists(address_ + ".lock"));
+    producer->stop_serving();
+    EXPECT_FALSE(exists(address_));
+    EXPECT_FALSE(exists(address_ + ".lock"));
+}
+
+TEST_F(ServeTest, RefusedAddressesStayAsTheyAre) {
+    auto producer = started();
+    auto second = started();
+
+    std::ofstream(address_) << "precious";
+    EXPECT_EQ(EADDRINUSE, serve_error(*producer, address_));
+    EXPECT_FALSE(exists(address_ + ".lock"));
+    std::string text;
+
+    std::getline(std::ifstream(address_), text);
+    EXPECT_EQ("precious", text);
+    // A lock file that is none is not followed, opened without end, or removed.
+    std::string other = folder_.path("other");
+
+    ASSERT_EQ(0, mkfifo((other + ".lock").c_str(), 0600));
+    EXPECT_EQ(EADDRINUSE, serve_error(*producer, other));
+    EXPECT_TRUE(exists(other + ".lock"));
+    ASSERT_EQ(0, unlink((other + ".lock").c_str()));
+    ASSERT_EQ(0, symlink("elsewhere", (other + ".lock").c_str()));
+    EXPECT_EQ(ELOOP, serve_error(*producer, other));
+    EXPECT_FALSE(exists(folder_.path("elsewhere")));
+    ASSERT_EQ(0, unlink((other + ".lock").c_str()));
+    // Where the lock was removed by hand, the socket alone says who has the path.
+    ASSERT_EQ(0, serve_error(*producer, other));
+    ASSERT_EQ(0, unlink((other + ".lock").c_str()));
+    EXPECT_EQ(EADDRINUSE, serve_error(*second, other));
+    EXPECT_EQ(0, attach_error(other));
+}
+
+TEST_F(ServeTest, BoundSocketThatDoesNotListenYetIsInUse) {
+    struct sockaddr_un name;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    auto producer = started();
+
+    ASSERT_EQ(0, kmes_socket_address(address_.c_str(), &name, &length));
+    ASSERT_EQ(0, bind(fd, reinterpret_cast<struct sockaddr*>(&name), length));
+    EXPECT_EQ(EADDRINUSE, serve_error(*producer, address_));
+    close(fd);
+    EXPECT_EQ(0, serve_error(*producer, address_));
+}
+
+// -- Two privileges ----------------------------------------------------------------------------
+
+int emit_error(const std::string& address) {
+    RawClient client(address);
+    struct {
+        struct kmes_socket_request request;
+        char body[2];
+    } event = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 2, 1, 0}, {'t', 'p'}};
+
+    EXPECT_TRUE(client.send_bytes(&event, sizeof(event.request) + 2));
+    return client.reply();
+}
+
+TEST_F(ServeTest, AttachAndEmitAreTwoPrivileges) {
+    auto producer = started();
+    std::string emit_address = folder_.path("emit");
+    struct stat status = {};
+
+    ASSERT_EQ(0, serve_error(*producer, address_, 0640, Serves::kAttach));
+    ASSERT_EQ(0, serve_error(*producer, emit_address, 0622, Serves::kEmit));
+    EXPECT_EQ(0, attach_error(address_));
+    EXPECT_EQ(-EPERM, emit_error(address_));
+    EXPECT_EQ(-EPERM, attach_error(emit_address));
+    EXPECT_EQ(0, emit_error(emit_address));
+    EXPECT_EQ(1u, producer->statistics().events);
+    ASSERT_EQ(0, stat(emit_address.c_str(), &status));
+    EXPECT_EQ(0622u, status.st_mode & 0777);
+    for (Serves serves : {Serves::kAttach, Serves::kEmit, Serves::kAttachAndEmit})
+        EXPECT_EQ(EALREADY, serve_error(*producer, folder_.path("third"), 0600, serves));
+    producer->stop_serving();
+    EXPECT_FALSE(exists(address_));
+    EXPECT_FALSE(exists(emit_address));
+    EXPECT_EQ(0, serve_error(*producer, address_));
+    EXPECT_EQ(EALREADY, serve_error(*producer, emit_address, 0600, Serves::kEmit));
+}
+
+TEST_F(ServeTest, RetiredProducerDoesNotServe) {
+    auto producer = started();
+
+    producer->retire();
+    EXPECT_EQ(ESHUTDOWN, serve_error(*producer, address_));
+    EXPECT_FALSE(exists(address_));
+}
+
+}  // namespace
+}  // namespace kmes

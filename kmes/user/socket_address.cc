@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Having an address alone. See socket_address.h.
+#include "kmes/user/socket_address.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kmes/user/socket_protocol.h"
+
+namespace kmes {
+namespace {
+
+constexpr int kBacklog = 64;
+constexpr int kLockAttempts = 100;  // each fails only where another producer stops meanwhile
+
+[[noreturn]] void fail(int error, const std::string& what) {
+    throw std::system_error(error, std::generic_category(), "KMES socket: " + what);
+}
+
+[[noreturn]] void fail_in_use(const std::string& address) {
+    fail(EADDRINUSE, "cannot have the address " + address + ", which another producer or file has");
+}
+
+struct Address {
+    struct sockaddr_un socket;
+    socklen_t length;
+
+    explicit Address(const std::string& text) {
+        int error = kmes_socket_address(text.c_str(), &socket, &length);
+
+        if (error || text.find('\0') != std::string::npos)
+            fail(error ? -error : EINVAL,
+                 "\"" + text +
+                     "\" is no address; a path of at most 107 bytes is, or '@' and a name");
+    }
+
+    const struct sockaddr* get() const { return reinterpret_cast<const struct sockaddr*>(&socket); }
+};
+
+bool is_same_file(const struct stat& a, const struct stat& b) {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// -- What a forked child closes ----------------------------------------------------------------
+
+struct Listening {
+    int fd;
+    struct stat status;
+};
+
+// Fork waits for this lock, so that a child finds the list whole. No signal handler that forks can
+// interrupt its holder.
+std::mutex listening_mutex;
+std::vector<Listening>& listening() {
+    static auto* list = new std::vector<Listening>();  // never destroyed: a child may fork at exit
+
+    return *list;
+}
+
+void close_in_child() {
+    for (const Listening& entry : listening()) {
+        struct stat status = {};
+
+        // The number may be another file's by now.
+        if (fstat(entry.fd, &status) == 0 && is_same_file(status, entry.status)) close(entry.fd);
+    }
+    listening().clear();
+    listening_mutex.unlock();
+}
+
+class ListeningGuard {
+  public:
+    ListeningGuard() {
+        static const int registered = pthread_atfork(
+            [] { listening_mutex.lock(); }, [] { listening_mutex.unlock(); }, close_in_child);
+        sigset_t all;
+
+        if (registered != 0) fail(registered, "cannot register with fork");
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+        listening_mutex.lock();
+    }
+    ~ListeningGuard() {
+        listening_mutex.unlock();
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    ListeningGuard(const ListeningGuard&) = delete;
+    ListeningGuard& operator=(const ListeningGuard&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+int make_socket() {
+    ListeningGuard guard;
+    Listening entry = {};
+
+    listening().reserve(listening().size() + 1);
+    entry.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (entry.fd < 0 || fstat(entry.fd, &entry.status) != 0) fail(errno, "cannot make one");
+    listening().push_back(entry);
+    return entry.fd;
+}
+
+// Until it is closed a child would inherit it; after that another file may have its number.
+void close_listening(int fd) {
+    struct stat status = {};
+
+    fstat(fd, &status);
+    close(fd);
+    ListeningGuard guard;
+
+    std::erase_if(listening(), [fd, &status](const Listening& entry) {
+        return entry.fd == fd && is_same_file(entry.status, status);
+    });
+}
+
+// A process has the path: it is bound to a socket, or it is no socket at all. The check makes no
+// connection: a socket of another type is refused with EPROTOTYPE where any process has the
+// address, listening or not, and with ECONNREFUSED where none has.
+bool is_in_use(const std::string& path) {
+    struct stat status = {};
+    Address address(path);
+
+    if (lstat(path.c_str(), &status) != 0) return false;  // bind says why
+    if (!S_ISSOCK(status.st_mode)) return true;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0) fail(errno, "cannot check " + path);
+    int result = connect(fd, address.get(), address.length);
+    int error = errno;
+
+    close(fd);
+    return result == 0 || (error != ECONNREFUSED && error != ENOENT);
+}
+
+}  // namespace
+
+// -- The lock ----------------------------------------------------------------------------------
+
+// A record lock. The process loses it when it closes any descriptor of the file, so a second
+// producer of the process must not open it: the list says which files are locked here.
+class AddressLock {
+  public:
+    // std::system_error: EADDRINUSE where a producer holds it, or the error of the system call.
+    explicit AddressLock(const std::string& path) : path_(path + ".lock") {
+        std::lock_guard guard(mutex());
+
+        for (int attempt = 0; attempt < kLockAttempts; attempt++) {
+            if (try_once(path)) return;
+        }
+        fail_in_use(path);
+    }
+
+    // The file goes first: who opens it after that opens another one.
+    ~AddressLock() {
+        std::lock_guard guard(mutex());
+
+        if (is_at_path()) unlink(path_.c_str());
+        std::erase(locks(), this);
+        for (int fd : fds_) close(fd);
+    }
+    AddressLock(const AddressLock&) = delete;
+    AddressLock& operator=(const AddressLock&) = delete;
+
+  private:
+    static std::mutex& mutex() {
+        static auto* mutex = new std::mutex();
+
+        return *mutex;
+    }
+    static std::vector<AddressLock*>& locks() {
+        static auto* locks = new std::vector<AddressLock*>();
+
+        return *locks;
+    }
+
+    static AddressLock* holder(const struct stat& status) {
+        for (AddressLock* lock : locks()) {
+            // A forked child has a copy of the list, and holds none of the locks.
+            if (lock->pid_ == getpid() && is_same_file(lock->status_, status)) return lock;
+        }
+        return nullptr;
+    }
+
+    bool is_at_path() const {
+        struct stat there = {};
+
+        return lstat(path_.c_str(), &there) == 0 && is_same_file(there, status_);
+    }
+
+    // O_CREAT without O_EXCL would be refused for the file of another user in a sticky folder.
+    int open_file() const {
+        const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+        int fd = open(path_.c_str(), flags);
+
+        if (fd < 0 && errno == ENOENT) fd = open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+        return fd;
+    }
+
+    // False: the file is another one by now.
+    bool try_once(const std::string& path) {
+        struct flock whole = {};
+
+        if (stat(path_.c_str(), &status_) == 0 && holder(status_)) fail_in_use(path);
+        locks().reserve(locks().size() + 1);
+        int fd = open_file();
+
+        if (fd < 0 && errno == EEXIST) return false;
+        if (fd < 0) fail(errno, "cannot open the lock file " + path_);
+        if (fstat(fd, &status_) == 0 && S_ISREG(status_.st_mode)) {
+            if (AddressLock* other = holder(status_)) {
+                other->fds_.push_back(fd);  // to close it would drop the lock
+                fail_in_use(path);
+            }
+            whole.l_type = F_WRLCK;
+            whole.l_whence = SEEK_SET;
+            if (fcntl(fd, F_SETLK, &whole) == 0) {
+                if (is_at_path()) {
+                    fds_.push_back(fd);
+                    locks().push_back(this);
+                    return true;
+                }
+                close(fd);
+                return false;
+            }
+        } else {
+            errno = EADDRINUSE;
+        }
+        int error = errno;
+
+        close(fd);
+        if (error == EAGAIN || error == EACCES || error == EADDRINUSE) fail_in_use(path);
+        fail(error, "cannot lock " + path_);
+    }
+
+    const std::string path_;
+    const pid_t pid_ = getpid();
+    struct stat status_ = {};
+    std::vector<int> fds_;
+};
+
+// -- The address -------------------------------------------------------------------------------
+
+ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
+    : is_abstract_(!address.empty() && address[0] == '@') {
+    Address checked(address);
+
+    if (mode > 0777)
+        fail(EINVAL, "mode " + std::to_string(mode) + " is none; permissions from 0 to 0777 are");
+    // Before the lock, so that an address in use is that also in a folder that is not writable.
+    if (!is_abstract_ && is_in_use(address)) fail_in_use(address);
+    if (!is_abstract_) lock_ = std::make_unique<AddressLock>(address);
+    try {
+        fd_ = make_socket();
+        if (is_abstract_)
+            bind_name(address);
+        else
+            bind_path(address, mode);
+    } catch (...) {
+        release();
+        close_socket();
+        throw;
+    }
+}
+
+ListeningAddress::~ListeningAddress() {
+    release();
+    close_socket();
+}
+
+void ListeningAddress::bind_name(const std::string& address) {
+    Address at(address);
+
+    if (bind(fd_, at.get(), at.length) != 0) {
+        if (errno == EADDRINUSE) fail_in_use(address);
+        fail(errno, "cannot have the address " + address);
+    }
+    if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
+}
+
+// Under the lock. The file gets the mode of the socket less the umask; then what the umask took is
+// added. So it never has more than `mode`, and the umask, which all threads share, is not changed.
+void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
+    Address at(address);
+    struct stat status = {};
+
+    if (is_in_use(address)) fail_in_use(address);
+    if (fchmod(fd_, mode) != 0) fail(errno, "cannot set the permissions of " + address);
+    unlink(address.c_str());  // what a dead producer left, or nothing
+    if (bind(fd_, at.get(), at.length) != 0) {
+        if (errno == EADDRINUSE) fail_in_use(address);
+        fail(errno, "cannot have the address " + address);
+    }
+    if (lstat(address.c_str(), &status) != 0) fail(errno, "cannot find " + address);
+    path_ = address;
+    path_device_ = status.st_dev;
+    path_inode_ = status.st_ino;
+    if ((status.st_mode & 07777) != mode &&
+        fchmodat(AT_FDCWD, address.c_str(), mode, AT_SYMLINK_NOFOLLOW) != 0)
+        fail(errno, "cannot set the permissions of " + address);
+    if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
+    // A producer of an earlier version knows no lock, and may have taken the path for a dead one's.
+    if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
+        status.st_ino != path_inode_)
+        fail_in_use(address);
+}
+
+void ListeningAddress::release() {
+    struct stat status = {};
+
+    if (!path_.empty() && lstat(path_.c_str(), &status) == 0 && status.st_dev == path_device_ &&
+        status.st_ino == path_inode_)
+        unlink(path_.c_str());
+    path_.clear();
+    lock_.reset();
+}
+
+void ListeningAddress::close_socket() {
+    if (fd_ >= 0) close_listening(std::exchange(fd_, -1));
+}
+
+}  // namespace kmes
