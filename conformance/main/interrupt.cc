@@ -14,6 +14,8 @@ void on_signal(int signal_number) {
     stop.ask(signal_number);
 }
 
+void do_nothing(int) {}
+
 }  // namespace
 
 StopFlag& watch_interrupts() {
@@ -27,6 +29,18 @@ StopFlag& watch_interrupts() {
     ::sigaction(SIGHUP, nullptr, &before);
     if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
     return stop;
+}
+
+void report_failed_writes() {
+    for (const int signal_number : {SIGXFSZ, SIGPIPE}) {
+        struct sigaction action = {};
+        ::sigaction(signal_number, nullptr, &action);
+        if (action.sa_handler != SIG_DFL) continue;
+        action.sa_handler = do_nothing;
+        action.sa_flags = SA_RESTART;
+        ::sigemptyset(&action.sa_mask);
+        ::sigaction(signal_number, &action, nullptr);
+    }
 }
 
 }  // namespace kmes::conformance

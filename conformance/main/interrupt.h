@@ -14,6 +14,12 @@ namespace kmes::conformance {
 // dies with its tracer.
 StopFlag& watch_interrupts();
 
+// From now on a write beyond the limit of file sizes (RLIMIT_FSIZE) and a write to a pipe without a
+// reader fail with EFBIG and EPIPE, and do not end the process by SIGXFSZ and SIGPIPE. By a handler
+// that does nothing: unlike SIG_IGN, execve() resets it, so that a program that is started gets the
+// disposition that this process was given.
+void report_failed_writes();
+
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_MAIN_INTERRUPT_H_

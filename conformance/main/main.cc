@@ -52,6 +52,7 @@ bool is_unicode() {
 
 int main(int argument_count, char** arguments) {
     using namespace kmes::conformance;
+    report_failed_writes();
     // A command that wraps this one says how it is called, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
     if (command.empty()) command = argument_count > 0 ? arguments[0] : "kmes-conformance";

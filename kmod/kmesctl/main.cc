@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kmes.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -139,10 +140,12 @@ int run(const Command& command) {
 
 int main(int count, char** arguments) {
     using namespace kmes::kmesctl;
+    // Beyond the limit of file sizes a write fails, and is reported.
+    signal(SIGXFSZ, SIG_IGN);
     const ParsedCommand parsed = parse_command({arguments + 1, arguments + count});
     if (!parsed.help.empty()) {
         fmt::print("{}", parsed.help);
-        return 0;
+        return fflush(stdout) == 0 ? 0 : say(kFailed, "cannot write to standard output");
     }
     if (!parsed.error.empty()) return say(kBadUsage, parsed.error + " (--help says more)");
     return run(parsed.command);

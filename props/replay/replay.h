@@ -22,7 +22,7 @@ enum ReplayStatus {
     kReplayPassed = 0,
     kReplayFailed = 1,      // a property is broken
     kReplayBadScript = 2,   // or bad usage
-    kReplayUnreadable = 3,  // a file cannot be read
+    kReplayUnreadable = 3,  // a file cannot be read, or the output not be written
 };
 
 // `arguments` without the name of the program; `in` is what `-` reads.

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // kmes-replay: scripts on the core as it ships (replay.h).
+#include <signal.h>
+
 #include <iostream>
 
 #include "props/replay/replay.h"
 
 int main(int count, char** words) {
+    // Beyond the limit of file sizes a write fails, and is reported.
+    ::signal(SIGXFSZ, SIG_IGN);
     const std::vector<std::string> arguments(words + 1, words + count);
-    return kmes::props::replay(arguments, kmes::props::play, std::cin, std::cout, std::cerr);
+    const int status =
+        kmes::props::replay(arguments, kmes::props::play, std::cin, std::cout, std::cerr);
+    std::cout.flush();
+    if (std::cout.good()) return status;
+    std::cerr << "kmes-replay: cannot write to standard output\n";
+    return kmes::props::kReplayUnreadable;
 }
