@@ -123,7 +123,7 @@ std::string FailureFolder::open(const std::string& folder) {
     if (folder_.empty()) return "the name of the folder of --save is empty";
     if (std::string why = make_folder(folder_); !why.empty()) return why;
     OutputFile probe("failure file");
-    if (probe.open(folder_ + "/probe.json") == OutputFile::Status::ok) return "";
+    if (probe.open_new(folder_ + "/probe.json") == OutputFile::Status::ok) return "";
     return fmt::format("the folder {} of --save cannot be written to: {}", quoted(folder_),
                        probe.error());
 }
@@ -138,7 +138,7 @@ FailureFolder::Saved FailureFolder::save(const FailureFile& file) const {
                                      : fmt::format("{}/{}.{}{}", folder_, stem, number, kSuffix);
         if (::access(path.c_str(), F_OK) == 0) continue;
         OutputFile output("failure file");
-        if (output.open(path) == OutputFile::Status::ok && output.commit_new(text))
+        if (output.open_new(path) == OutputFile::Status::ok && output.commit_new(text))
             return {path, ""};
         if (!output.is_taken()) return {"", output.error()};
     }

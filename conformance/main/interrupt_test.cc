@@ -4,19 +4,14 @@
 // report.
 #include "conformance/main/interrupt.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -27,35 +22,17 @@
 #include "conformance/failure/run_record.h"
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/program.h"
+#include "conformance/main/testing.h"
 
 namespace kmes::conformance {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kRunner = "conformance/kmes-conformance";
 constexpr const char* kCorrect = "conformance/testees/reference";
 constexpr const char* kBroken = "conformance/testees/broken_moves-tail-pos";
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-
-class Folder {
-  public:
-    Folder() {
-        path_ = ::testing::TempDir() + "/interrupt_test.XXXXXX";
-        EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-  private:
-    std::string path_;
-};
-
-std::string read_file(const std::string& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::size_t count_files(const std::string& folder) {
     if (!std::filesystem::exists(folder)) return 0;
@@ -269,50 +246,6 @@ TEST(Signals, SetTheFlagAndDoNotEndTheProcess) {
         },
         ::testing::ExitedWithCode(143), "");
 }
-
-// The program itself, with its output in a pipe.
-class Process {
-  public:
-    explicit Process(std::vector<std::string> words) {
-        int ends[2];
-        EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        output_ = ends[0];
-        std::vector<char*> arguments;
-        for (std::string& word : words) arguments.push_back(word.data());
-        arguments.push_back(nullptr);
-        posix_spawn_file_actions_t actions;
-        ::posix_spawn_file_actions_init(&actions);
-        ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-        EXPECT_EQ(::posix_spawn(&pid_, kRunner, &actions, nullptr, arguments.data(), environ), 0);
-        ::posix_spawn_file_actions_destroy(&actions);
-        ::close(ends[1]);
-    }
-    ~Process() { ::close(output_); }
-
-    // Reads until the output has this text. False: it has ended without it.
-    bool wait_for(const std::string& text) {
-        while (out.find(text) == std::string::npos) {
-            char piece[4096];
-            const ssize_t got = ::read(output_, piece, sizeof piece);
-            if (got <= 0) return false;
-            out.append(piece, static_cast<std::size_t>(got));
-        }
-        return true;
-    }
-    void send(int signal_number) const { ::kill(pid_, signal_number); }
-    int end() {
-        wait_for(std::string(1, '\0'));
-        int status = 0;
-        EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-
-    std::string out;
-
-  private:
-    pid_t pid_ = 0;
-    int output_ = -1;
-};
 
 TEST(Signals, EndTheProgramWithBothReports) {
     const Folder folder;

@@ -122,7 +122,7 @@ class Run {
 
     int execute() {
         if (options_.report_file) {
-            const OutputFile::Status status = file_.open(*options_.report_file);
+            const OutputFile::Status status = file_.open(*options_.report_file, &around_.stop);
             if (status != OutputFile::Status::ok) {
                 return say(around_,
                            status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
@@ -184,10 +184,15 @@ class Run {
         if (prints_console()) guarded([&] { console.end(report_); });
     }
 
+    // Whether somebody still reads what comes: the reader of a pipe may have gone.
+    bool is_wanted() const {
+        return around_.out.good() || options_.report_file || options_.save_folder;
+    }
+
     // As far as the run comes: the results are those of the first cases.
     void run_each(ConsoleReport& console, ProgressLine& progress) {
         for (const Case* each : cases_) {
-            if (around_.stop) return;
+            if (around_.stop || !is_wanted()) return;
             progress.show(report_.results.size() + 1, cases_.size(), each->id);
             const bool is_finished = run_case(*each);
             progress.clear();

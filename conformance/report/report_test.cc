@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
 // Tests of verdicts, reports and the report file.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include "conformance/report/console.h"
+#include "conformance/report/descriptor_stream.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/text.h"
@@ -369,6 +378,179 @@ TEST(OutputFile, LeavesTheOldReportWhenTheRenameFails) {
     EXPECT_FALSE(file.commit("x"));
     EXPECT_THAT(file.error(), HasSubstr("cannot replace the report file"));
     EXPECT_EQ(folder.entries(), 1u);
+}
+
+// -- What is no regular file, or not at the end of its path --------------------------------------
+
+TEST(OutputFile, FollowsLinksAndKeepsThem) {
+    const Folder folder;
+    std::ofstream(folder.file("real")) << "old";
+    std::filesystem::create_symlink("real", folder.file("link"));
+    std::filesystem::create_symlink("link", folder.file("link-to-a-link"));
+    std::filesystem::create_symlink("not-there", folder.file("dangling"));
+    for (const std::string name : {"link-to-a-link", "dangling"}) {
+        OutputFile file;
+        ASSERT_EQ(file.open(folder.file(name)), OutputFile::Status::ok) << file.error();
+        EXPECT_TRUE(file.commit("new")) << file.error();
+        EXPECT_TRUE(std::filesystem::is_symlink(folder.file(name)));
+    }
+    EXPECT_EQ(read_file(folder.file("real")), "new");
+    EXPECT_EQ(read_file(folder.file("not-there")), "new");
+    EXPECT_EQ(folder.entries(), 5u);
+}
+
+TEST(OutputFile, WritesToAFifo) {
+    const Folder folder;
+    ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+    const int reader = ::open(folder.file("fifo").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("fifo")), OutputFile::Status::ok) << file.error();
+    EXPECT_TRUE(file.commit("new")) << file.error();
+    char piece[8] = {};
+    EXPECT_EQ(::read(reader, piece, sizeof piece), 3);
+    ::close(reader);
+    EXPECT_TRUE(std::filesystem::is_fifo(folder.file("fifo")));
+    EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(OutputFile, WaitsForTheReaderOfAFifoButNotForEver) {
+    const Folder folder;
+    ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+    StopFlag stop;
+    int checks = 0;
+    stop.before_each_check = [&] {
+        if (++checks == 2) stop.ask(SIGINT);
+    };
+    OutputFile file;
+    EXPECT_EQ(file.open(folder.file("fifo"), &stop), OutputFile::Status::unwritable);
+    OutputFile nobody_reads;
+    EXPECT_EQ(nobody_reads.open(folder.file("fifo")), OutputFile::Status::unwritable);
+    EXPECT_THAT(nobody_reads.error(), HasSubstr("no process reads the FIFO"));
+    EXPECT_TRUE(std::filesystem::is_fifo(folder.file("fifo")));
+}
+
+TEST(OutputFile, WritesToADeviceAndReportsAFullOne) {
+    OutputFile null;
+    ASSERT_EQ(null.open("/dev/null"), OutputFile::Status::ok) << null.error();
+    EXPECT_TRUE(null.commit("new"));
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+    OutputFile full;
+    ASSERT_EQ(full.open("/dev/full"), OutputFile::Status::ok) << full.error();
+    EXPECT_FALSE(full.commit("new"));
+    EXPECT_THAT(full.error(), HasSubstr("No space left on device"));
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+// As in a process substitution, and with a file that is open already.
+TEST(OutputFile, WritesToADescriptorOfThisProcess) {
+    const Folder folder;
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    int sockets[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    char piece[8];
+    for (const auto& [writer, reader] :
+         {std::pair(ends[1], ends[0]), std::pair(sockets[1], sockets[0])}) {
+        for (const std::string base : {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"}) {
+            OutputFile file;
+            ASSERT_EQ(file.open(base + std::to_string(writer)), OutputFile::Status::ok)
+                << file.error();
+            EXPECT_TRUE(file.commit("new")) << file.error();
+            EXPECT_EQ(::read(reader, piece, sizeof piece), 3);
+        }
+        ::close(reader);
+        ::close(writer);
+    }
+    const int open = ::open(folder.file("file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(::write(open, "old,", 4), 4);
+    OutputFile file;
+    ASSERT_EQ(file.open("/dev/fd/" + std::to_string(open)), OutputFile::Status::ok);
+    EXPECT_TRUE(file.commit("new,"));
+    ASSERT_EQ(::write(open, "more", 4), 4);
+    ::close(open);
+    EXPECT_EQ(read_file(folder.file("file")), "old,new,more");
+    EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(OutputFile, RefusesASocketAndADescriptorThatCannotBeWritten) {
+    const Folder folder;
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = folder.file("socket");
+    ASSERT_LT(path.size(), sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    ASSERT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    OutputFile file;
+    EXPECT_EQ(file.open(path), OutputFile::Status::bad_path);
+    EXPECT_THAT(file.error(), HasSubstr("is a socket"));
+    ::close(socket);
+    EXPECT_TRUE(std::filesystem::is_socket(path));
+    const int reading = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    OutputFile other;
+    EXPECT_EQ(other.open("/dev/fd/" + std::to_string(reading)), OutputFile::Status::unwritable);
+    ::close(reading);
+}
+
+TEST(OutputFile, KeepsModeAndOwnerOfWhatItReplaces) {
+    const Folder folder;
+    std::ofstream(folder.file("report")) << "old";
+    ASSERT_EQ(::chmod(folder.file("report").c_str(), 0640), 0);
+    const bool is_root = ::geteuid() == 0;
+    if (is_root) {
+        ASSERT_EQ(::chown(folder.file("report").c_str(), 12, 34), 0);
+    }
+    struct stat before;
+    ASSERT_EQ(::stat(folder.file("report").c_str(), &before), 0);
+    OutputFile file;
+    ASSERT_EQ(file.open(folder.file("report")), OutputFile::Status::ok);
+    EXPECT_TRUE(file.commit("new"));
+    struct stat after;
+    ASSERT_EQ(::stat(folder.file("report").c_str(), &after), 0);
+    EXPECT_EQ(after.st_mode, before.st_mode);
+    EXPECT_EQ(after.st_uid, before.st_uid);
+    EXPECT_EQ(after.st_gid, before.st_gid);
+    EXPECT_NE(after.st_ino, before.st_ino);
+    EXPECT_EQ(read_file(folder.file("report")), "new");
+}
+
+TEST(OutputFile, ANewOneFollowsNoLink) {
+    const Folder folder;
+    std::filesystem::create_symlink("not-there", folder.file("link"));
+    OutputFile file;
+    ASSERT_EQ(file.open_new(folder.file("link")), OutputFile::Status::ok);
+    EXPECT_FALSE(file.commit_new("new"));
+    EXPECT_TRUE(file.is_taken());
+    EXPECT_FALSE(std::filesystem::exists(folder.file("not-there")));
+}
+
+TEST(WriteAll, GoesOnAfterAShortWriteAndAFullPipe) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    const std::string text(std::size_t{1} << 20, 'x');
+    std::string got;
+    std::thread reader([&] {
+        char piece[4096];
+        while (got.size() < text.size()) {
+            pollfd ready{ends[0], POLLIN, 0};
+            ::poll(&ready, 1, -1);
+            const ssize_t count = ::read(ends[0], piece, sizeof piece);
+            if (count > 0) got.append(piece, static_cast<std::size_t>(count));
+        }
+    });
+    EXPECT_EQ(write_all(ends[1], text), 0);
+    reader.join();
+    EXPECT_EQ(got, text);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    EXPECT_EQ(write_all(-1, "x"), EBADF);
+}
+
+TEST(DescriptorBuffer, WritesThroughAndShowsAFailure) {
+    DescriptorBuffer full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+    std::ostream out(&full);
+    out << "text" << std::flush;
+    EXPECT_FALSE(out.good());
 }
 
 }  // namespace

@@ -166,7 +166,8 @@ keep_count() {
             2>/dev/null | awk '{ runs += $1; wrong += $2 } END { print runs + 0, wrong + 0 }'
     )
     if [ "${runs:-0}" -eq 0 ] || ! kept=$(cache_folder); then return 0; fi
-    kept+=/right-consumers
+    # Where it is a link, the file that it names is replaced.
+    kept=$(readlink -m -- "$kept/right-consumers")
     since=$(date +%F)
     local pattern='^([0-9]{1,15}) ([0-9]{1,15}) ([0-9-]{10})$'
     if [ -r "$kept" ] && [[ $(<"$kept") =~ $pattern ]]; then

@@ -98,9 +98,10 @@ class Counts:
     """Runs and wrong verdicts by consumer, kind of run and load; kept in a file after each run."""
 
     def __init__(self, path):
-        self.path, self.cells, self.lock = path, {}, threading.Lock()
-        if path and os.path.exists(path):
-            with open(path) as kept:
+        # With links followed: the file is replaced, and not a link to it.
+        self.path, self.cells, self.lock = path and os.path.realpath(path), {}, threading.Lock()
+        if self.path and os.path.isfile(self.path):
+            with open(self.path) as kept:
                 self.cells = json.load(kept)
 
     def of(self, key):
@@ -112,9 +113,12 @@ class Counts:
             self.cells["/".join(key)] = [runs + 1, wrong + was_wrong]
             if not self.path:
                 return
-            with open(self.path + ".new", "w") as new:
+            # What is no regular file (a device, a FIFO) is written to.
+            is_file = os.path.isfile(self.path) or not os.path.exists(self.path)
+            with open(self.path + ".new" if is_file else self.path, "w") as new:
                 json.dump(self.cells, new, indent=0, sort_keys=True)
-            os.replace(self.path + ".new", self.path)
+            if is_file:
+                os.replace(self.path + ".new", self.path)
             if was_wrong:
                 os.makedirs(self.path + ".wrong", exist_ok=True)
                 name = "%s-%d" % ("-".join(key), runs)
