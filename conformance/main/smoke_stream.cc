@@ -33,6 +33,12 @@ constexpr milliseconds kLookEvery{20};
 constexpr unsigned kQuietLooks = 5;
 // One that is not, but brings nothing new, gets so much time; times the scale.
 constexpr milliseconds kPatience{4000};
+// The whole run, whatever the testee does; times the scale.
+constexpr milliseconds kLimit{11000};
+// A report of these few events is a hundred times shorter, comments included.
+constexpr std::size_t kReportBytesAtMost = std::size_t{1} << 20;
+constexpr unsigned kProcessesAtMost = 200;
+constexpr std::uint64_t kAttachesOfProgress = 100;
 
 struct Interrupted {};
 
@@ -52,6 +58,7 @@ class Session {
     }
 
     SmokeRun play() {
+        begin_ = Clock::now();
         tracer_.start(settings_.testee);
         if (play_events() && play_gap() && play_resize()) run_.to_the_end = true;
         play_end();
@@ -129,7 +136,7 @@ class Session {
     }
 
     void play_end() {
-        if (ended_ || mapped_cpus_.size() < kCpus) return;
+        if (ended_ || is_given_up_ || mapped_cpus_.size() < kCpus) return;
         const std::string end(kEndEventType);
         emit(kSecond, end, "", 0);
         if (run_.to_the_end && until_delivered("the end of CPU 1")) {
@@ -138,7 +145,7 @@ class Session {
             emit(kMain, "smoke.last", "and the other CPU goes on", 0);
             until_delivered("an event of CPU 0, when CPU 1 had ended");
         }
-        if (ended_) return;
+        if (ended_ || is_given_up_) return;
         emit(kMain, end, "", 0);
         waiting_for_exit_ = true;
         until([] { return false; }, "exit");
@@ -157,11 +164,15 @@ class Session {
     // False: it does not come, and why is among the problems; or the testee has ended.
     bool until(const std::function<bool()>& condition, const std::string& what) {
         changed();
-        while (!ended_) {
+        while (!ended_ && !is_given_up_) {
             if (condition()) return true;
             pump();
             if (condition()) return true;
-            if (ended_) break;
+            if (ended_ || is_given_up_) break;
+            if (Clock::now() - begin_ >= scaled(kLimit)) {
+                give_up_for_time(what);
+                return false;
+            }
             if (const std::string why = why_hopeless(); !why.empty()) {
                 complain_hopeless(what, why);
                 return false;
@@ -179,11 +190,17 @@ class Session {
     void read_report() {
         const std::string bytes = tracer_.read_report();
         if (bytes.empty()) return;
-        changed();
-        for (std::size_t i = 0; i < bytes.size(); ++i) {
+        quiet_looks_ = 0;
+        for (const char byte : bytes) {
+            if (run_.report.size() == kReportBytesAtMost) {
+                return give_up_as_flood(
+                    fmt::format("more than {} bytes for a few events", kReportBytesAtMost));
+            }
             const char before = run_.report.empty() ? '\n' : run_.report.back();
-            run_.report.push_back(bytes[i]);
-            if (before == '\n' && (bytes[i] == 'E' || bytes[i] == 'e')) ++event_lines_;
+            run_.report.push_back(byte);
+            // A comment is no progress, and neither is the rest of a line.
+            if (before == '\n' && byte != '#') changed();
+            if (before == '\n' && (byte == 'E' || byte == 'e')) ++event_lines_;
         }
     }
 
@@ -192,10 +209,34 @@ class Session {
         quiet_looks_ = 0;
     }
 
-    milliseconds patience_ms() const {
-        return milliseconds(static_cast<std::int64_t>(static_cast<double>(kPatience.count()) *
-                                                      settings_.timeout_scale));
+    // -- Ends before the stream does ----------------------------------------------------------
+
+    void give_up_as_flood(const std::string& how) {
+        if (is_given_up_) return;
+        is_given_up_ = run_.flooded = true;
+        complain("it floods its report: " + how);
     }
+
+    // The machine may have been too slow, or the testee: nothing is said against it.
+    void give_up_for_time(const std::string& what) {
+        is_given_up_ = run_.cut_short = true;
+        run_.inconclusive = fmt::format(
+            "after {} ms the stream was not at its end, and the testee still made progress; it "
+            "waited for {}. --timeout-scale gives it more time",
+            scaled(kLimit).count(), waiting_for_exit_ ? "its exit" : "the record of " + what);
+    }
+
+    void give_up_as_inconclusive(const std::string& why) {
+        is_given_up_ = true;
+        if (run_.inconclusive.empty()) run_.inconclusive = why;
+    }
+
+    milliseconds scaled(milliseconds time) const {
+        return milliseconds(
+            static_cast<std::int64_t>(static_cast<double>(time.count()) * settings_.timeout_scale));
+    }
+
+    milliseconds patience_ms() const { return scaled(kPatience); }
 
     // Why nothing more will come; empty: something may.
     std::string why_hopeless() {
@@ -238,7 +279,8 @@ class Session {
 
     void handle(const TracerEvent& event) {
         if (std::holds_alternative<TimedOut>(event)) return;
-        changed();
+        // Something happens; whether it is progress depends on what it is.
+        quiet_looks_ = 0;
         if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
         if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
         if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
@@ -246,21 +288,31 @@ class Session {
             return complain("it writes to a page that it may only read: " + fault->code.describe());
         }
         if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
-            return complain(fmt::format(
+            foreign_ = fmt::format(
                 "process {} calls kmes_attach as well, and gets EPERM: the first process "
                 "that called it is the testee. Consume in one process, with threads",
-                foreign->pid));
+                foreign->pid);
+        }
+        if (const auto* limit = std::get_if<OutputLimit>(&event)) {
+            if (limit->file != OutputLimit::File::kReport) return;
+            return give_up_as_flood(fmt::format("{} bytes unread", limit->unread_bytes));
+        }
+        if (std::holds_alternative<Forked>(event)) {
+            if (++processes_ <= kProcessesAtMost) return;
+            is_given_up_ = true;
+            return complain(fmt::format("it makes processes without end: {} by now", processes_));
         }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
             if (trouble->reason != TracerTrouble::Reason::none_known)
-                return complain(trouble->what);
+                return give_up_as_inconclusive(trouble->what);
             run_.suite_error = "tracer: " + trouble->what;
         }
         if (const auto* ended = std::get_if<Ended>(&event)) ended_ = *ended;
     }
 
     void on(const Attached& event) {
-        ++attaches_;
+        // One that attaches again and again makes no progress.
+        if (++attaches_ <= kAttachesOfProgress) changed();
         if (event.error == 0) {
             for (const BufferId id : event.buffers) history().note_attached(served_back_.at(id));
         }
@@ -281,6 +333,7 @@ class Session {
         }
         if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
         mapped_cpus_.insert(history().buffer(index).cpu);
+        if (mapped_.insert(index).second) changed();
     }
 
     void on(const FutexWait& event) {
@@ -338,6 +391,7 @@ class Session {
         }
         conclude_end();
         conclude_silence();
+        if (!foreign_.empty()) conclude_foreign();
         run_.facts.push_back(
             fmt::format("{} calls of kmes_attach, {} CPUs mapped, {} writes, {} "
                         "lines",
@@ -347,7 +401,9 @@ class Session {
 
     void conclude_end() {
         if (!ended_) return;
-        if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
+        if (ended_->sanitizer_needs_ptrace) {
+            give_up_as_inconclusive("it " + ended_->text);
+        } else if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
             run_.suite_error = ended_->text;
         } else if (ended_->kind == EndKind::kKilled || !ended_->attached) {
             complain((ended_->kind == EndKind::kExited ? "it " : "it was ") + ended_->text);
@@ -357,6 +413,12 @@ class Session {
         } else if (!run_.to_the_end && stuck_.empty()) {
             complain("it exited with status 0 before any CPU had ended");
         }
+    }
+
+    // As in a full run: what another process does is not followed, and not held against this one.
+    void conclude_foreign() {
+        if (run_.problems.empty() && run_.to_the_end) return run_.facts.push_back(foreign_);
+        give_up_as_inconclusive(foreign_);
     }
 
     bool has_refused_a_sound_one() const {
@@ -392,6 +454,7 @@ class Session {
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
     std::set<std::uint32_t> mapped_cpus_;
+    std::set<BufferIndex> mapped_;
     std::array<std::uint64_t, 2> emitted_{};
     std::uint64_t event_lines_ = 0;
     std::uint64_t attaches_ = 0;
@@ -401,6 +464,10 @@ class Session {
     unsigned quiet_looks_ = 0;
     bool told_private_ = false;
     bool waiting_for_exit_ = false;
+    bool is_given_up_ = false;  // the stream is not played on
+    unsigned processes_ = 0;
+    TimePoint begin_;
+    std::string foreign_;  // what another process has tried
     std::string stuck_;
     std::size_t stuck_at_ = 0;
     Patience patience_{patience_ms()};

@@ -3,10 +3,16 @@
 // The command `smoke` with real testees: one that is right, and the same with one mistake each.
 #include "conformance/main/smoke.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -114,6 +120,85 @@ TEST(Smoke, NamesWhatNoLineShows) {
         EXPECT_THAT(shell.out.str(), HasSubstr(said)) << mistake;
         EXPECT_EQ(shell.error.str(), "") << mistake;
     }
+}
+
+// A FIFO that each process of the testee has open: its reader sees when the last one has ended.
+class Lifeline {
+  public:
+    Lifeline() {
+        folder_ = ::testing::TempDir() + "/smoke_test.XXXXXX";
+        EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+        EXPECT_EQ(::mkfifo(path().c_str(), 0600), 0);
+        reader_ = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    ~Lifeline() {
+        ::close(reader_);
+        std::filesystem::remove_all(folder_);
+    }
+    Lifeline(const Lifeline&) = delete;
+    Lifeline& operator=(const Lifeline&) = delete;
+    std::string path() const { return folder_ + "/fifo"; }
+    bool is_cut() const {
+        constexpr int kLimitMs = 60'000;
+        pollfd ended{reader_, POLLIN, 0};
+        return ::poll(&ended, 1, kLimitMs) == 1 && (ended.revents & POLLHUP) != 0;
+    }
+
+  private:
+    std::string folder_;
+    int reader_ = -1;
+};
+
+struct NeverEnding {
+    const char* mistake;
+    const char* said;
+};
+
+// Whatever a testee does: smoke ends, and nothing of the testee is left. The status is that of a
+// full run; a machine that gives the testee no time makes it inconclusive.
+class Endless : public ::testing::TestWithParam<NeverEnding> {};
+
+TEST_P(Endless, IsEnded) {
+    const Lifeline lifeline;
+    Shell shell;
+    const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
+    const double factor = (scale == nullptr ? 1.0 : std::atof(scale)) / 4;
+    const int status = shell.run({"--timeout-scale", std::to_string(factor), "--", "sh", "-c",
+                                  R"(exec 9> "$0"; exec "$1" "$2")", lifeline.path(), kAdapter,
+                                  GetParam().mistake});
+    EXPECT_TRUE(lifeline.is_cut());
+    const std::string out = shell.out.str();
+    if (status == 4 && out.find("--timeout-scale gives it more time") != std::string::npos) return;
+    EXPECT_EQ(status, 1) << out << shell.error.str();
+    EXPECT_THAT(out, HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Testees, Endless,
+    ::testing::Values(NeverEnding{"flood-before", "it floods its report: "},
+                      NeverEnding{"flood-after", "it floods its report: "},
+                      NeverEnding{"endless-before", "is written in pieces"},
+                      NeverEnding{"endless-after", "is written in pieces"},
+                      NeverEnding{"comments-before", "it does not call kmes_attach"},
+                      NeverEnding{"comments-after", "nothing new came in "},
+                      NeverEnding{"spin-before", "it does not call kmes_attach"},
+                      NeverEnding{"spin-after", "nothing new came in "},
+                      NeverEnding{"sleep-before", "it does not call kmes_attach"},
+                      NeverEnding{"sleep-after", "nothing new came in "},
+                      NeverEnding{"stubborn-before", "it does not call kmes_attach"},
+                      NeverEnding{"stubborn-after", "nothing new came in "},
+                      NeverEnding{"forks-before", "it does not call kmes_attach"},
+                      NeverEnding{"forks-after", "it makes processes without end"}),
+    [](const auto& parameter) {
+        std::string name = parameter.param.mistake;
+        std::replace(name.begin(), name.end(), '-', '_');
+        return name;
+    });
+
+TEST(Smoke, IsInconclusiveWhereASanitizerOwnsPtrace) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("sanitizer"), 4) << shell.out.str() << shell.error.str();
+    EXPECT_THAT(shell.out.str(), HasSubstr("its LeakSanitizer does not work in a traced program"));
 }
 
 TEST(Smoke, SaysBadUsageAndBadSetUpInOneLine) {

@@ -27,6 +27,10 @@ namespace {
 
 // How long the loop sleeps at most before it looks at the output files.
 constexpr auto kTick = std::chrono::milliseconds(20);
+// A testee may stop so often that something is always there to be handled. After so long, and so
+// many turns, a wait returns all the same. One that is to take what is there already needs fewer.
+constexpr auto kBusyLimit = std::chrono::milliseconds(500);
+constexpr int kBusyTurns = 200;
 // More of them take turns, which costs a call each time.
 constexpr size_t kFewThreads = 6;
 // Killed processes are gone in microseconds; only a kernel in trouble needs longer.
@@ -384,10 +388,12 @@ void Tracer::Engine::push(Thread& thread, TracerEvent event) {
     events_.emplace_back(thread.tid, std::move(event));
 }
 
+// What is there already is taken after the deadline, too, but not for ever.
 TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     if (!started_) throw std::logic_error("Tracer::wait: start() comes first");
     resume_ready();
-    for (;;) {
+    const TimePoint last = std::max(deadline, Clock::now());
+    for (int turns = 0;; ++turns) {
         part_if_idle();
         if (!events_.empty()) {
             auto [tid, event] = std::move(events_.front());
@@ -397,6 +403,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
             return event;
         }
         if (ended_) return *ended_;
+        if (turns > kBusyTurns && Clock::now() - kBusyLimit >= last) return TimedOut{};
         if (handle_backlog()) continue;
         // (Here all that was received is in the threads' records.)
         revive_lost_threads();

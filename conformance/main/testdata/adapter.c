@@ -59,6 +59,40 @@ static uint8_t* attach_and_map(int cpu, uint64_t* capacity) {
     return page;
 }
 
+// "flood-before": what never ends, before the attach or after it.
+static void stress(const char* when) {
+    const char* dash = strrchr(mistake, '-');
+    if (dash == NULL || strcmp(dash + 1, when) != 0) return;
+    const size_t length = (size_t)(dash - mistake);
+    const bool floods = strncmp(mistake, "flood", length) == 0;
+    const bool floods_line = strncmp(mistake, "endless", length) == 0;
+    const bool comments = strncmp(mistake, "comments", length) == 0;
+    const bool spins = strncmp(mistake, "spin", length) == 0;
+    const bool forks = strncmp(mistake, "forks", length) == 0;
+    const bool sleeps = strncmp(mistake, "sleep", length) == 0;
+    if (strncmp(mistake, "stubborn", length) == 0) {
+        signal(SIGTERM, SIG_IGN);
+        if (fork() == 0) setsid();  // outlives its parent, if nobody kills it
+        for (;;) pause();
+    }
+    while (floods) {
+        if (write(report_fd, "E 0 1 1 0 74 0 cbf29ce484222325\n", 32) < 0) _exit(90);
+    }
+    while (floods_line) {
+        if (write(report_fd, "E 0 1 1 0 74 0 ", 15) < 0) _exit(90);
+    }
+    while (comments) {
+        if (write(report_fd, "# alive\n", 8) < 0) _exit(90);
+        usleep(20000);
+    }
+    while (spins) __asm__ volatile("");
+    while (sleeps) usleep(1000);
+    while (forks) {
+        if (fork() == 0)
+            for (;;) pause();
+    }
+}
+
 struct consumer {
     int cpu;
     pthread_t thread;
@@ -131,6 +165,7 @@ static void* consume(void* argument) {
         return NULL;
     }
     if (is("crash")) raise(SIGSEGV);
+    if (c->cpu == 0) stress("after");
     for (;;) {
         const bool retired = load(c->page, 32) != c->generation;
         if (!drain(c)) return NULL;
@@ -152,7 +187,16 @@ int main(int argument_count, char** arguments) {
     static struct consumer consumers[kCpus];
     uint64_t capacity;
     if (argument_count > 1) mistake = arguments[1];
+    // As LeakSanitizer says it.
+    if (is("sanitizer")) {
+        fputs(
+            "LeakSanitizer has encountered a fatal error.\nHINT: LeakSanitizer does not work "
+            "under ptrace (strace, gdb, etc)\n",
+            stderr);
+        return 1;
+    }
     if (getenv("KMES_REPORT_FD") != NULL) report_fd = atoi(getenv("KMES_REPORT_FD"));
+    stress("before");
     if (is("no-attach")) return 0;
     if (is("waits-first")) pause();
     if (syscall(kAttach, NULL, &cpu_count, &capacity) == 0 || errno != ERANGE) return 93;
