@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/file.h>
-#include <linux/kdev_t.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -169,8 +168,8 @@ int kmes_ioctl_identify(struct kmes_open* open, void __user* argument) {
     if (copy_from_user(&identify, argument, sizeof(identify))) return -EFAULT;
     memory = find_memory(open, identify.cpu);
     if (IS_ERR(memory)) return PTR_ERR(memory);
-    identify.device = huge_encode_dev(memory->inode->i_sb->s_dev);
-    identify.inode = memory->inode->i_ino;
+    identify.device = kmes_file_system_device();
+    identify.inode = memory->inode_number;
     identify.capacity = memory->buffer.capacity;
     identify.cpus = memory->world->cpus;
     kmes_memory_put(memory);

@@ -1,74 +1,148 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file system of our own, that nobody can mount: each buffer has an inode in it, so that all fds
- * of a buffer show one inode number, and those of different buffers different ones (E19). Anonymous
- * inodes would not do: they share one.
+ * A file system of our own, that nobody can mount: each buffer has an inode number in it, so that
+ * all fds of a buffer show one number, and those of different buffers different ones (E19).
+ * Anonymous inodes would not do: they share one.
+ *
+ * What keeps the module while somebody outside refers to a buffer:
+ *
+ *   an open file   by its file_operations, as everywhere
+ *   an inode       a reference of its own, from its creation to its eviction. An O_PATH descriptor
+ *                  or a watch refers to the inode, and is no open file of ours.
+ *
+ * So an inode exists only as long as somebody outside refers to it: the first open file makes it,
+ * and the buffer itself only knows where it is. A later inode of the same buffer has the same
+ * number.
+ *
+ * The code and data of the module outlive the last use by the super block: the super block holds a
+ * reference to the module too (file_system_type.owner). That one would keep the module for ever, so
+ * it is given back after the mount and taken again at unload, which then waits until the kernel has
+ * dropped it. The kernel drops it after kill_sb, with its last access to anything of ours. Whoever
+ * evicts an inode still holds the mount, or a count that the end of the super block waits for.
  */
-#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
-#include <linux/rcupdate.h>
 
 #include "world.h"
 
 #define KMES_FILE_SYSTEM_MAGIC 0x4B4D4553 /* KMES */
 
 static struct vfsmount* file_system_mount;
-static DECLARE_COMPLETION(file_system_is_gone);
 static atomic64_t last_inode_number;
 
+/* The last reference to an inode is gone. The root has no buffer. */
+static void evict_inode(struct inode* inode) {
+    struct kmes_memory* memory = inode->i_private;
+
+    truncate_inode_pages_final(&inode->i_data);
+    clear_inode(inode);
+    if (!memory) return;
+    spin_lock(&memory->users_lock);
+    if (memory->inode == inode) memory->inode = NULL;
+    spin_unlock(&memory->users_lock);
+    kmes_memory_put(memory);
+    module_put(THIS_MODULE);
+}
+
+static const struct super_operations super_operations = {
+    .statfs = simple_statfs,
+    .drop_inode = generic_delete_inode,
+    .evict_inode = evict_inode,
+};
+
 static int init_context(struct fs_context* context) {
-    return init_pseudo(context, KMES_FILE_SYSTEM_MAGIC) ? 0 : -ENOMEM;
+    struct pseudo_fs_context* pseudo = init_pseudo(context, KMES_FILE_SYSTEM_MAGIC);
+
+    if (!pseudo) return -ENOMEM;
+    pseudo->ops = &super_operations;
+    return 0;
 }
 
-static void kill_super_block(struct super_block* block) {
-    kill_anon_super(block);
-    complete(&file_system_is_gone);
-}
-
-/* No owner: our own mount would hold the module for ever. The files do. */
 static struct file_system_type file_system = {
+    .owner = THIS_MODULE,
     .name = "kmes",
     .init_fs_context = init_context,
-    .kill_sb = kill_super_block,
+    .kill_sb = kill_anon_super,
 };
 
 int kmes_file_system_init(void) {
     file_system_mount = kern_mount(&file_system);
-    return PTR_ERR_OR_ZERO(file_system_mount);
+    if (IS_ERR(file_system_mount)) return PTR_ERR(file_system_mount);
+    module_put(THIS_MODULE); /* the super block's: see above */
+    return 0;
 }
 
-/* An fput drops the module before it drops the mount: who comes here can be faster than it. The
- * last steps of it are in the kernel proper, after `complete`; the grace period is for them. */
+/* Whoever let go of the last inode may still hold the mount for some instructions. */
 void kmes_file_system_exit(void) {
+    int others = module_refcount(THIS_MODULE);
+
+    __module_get(THIS_MODULE);
     kern_unmount(file_system_mount);
-    wait_for_completion(&file_system_is_gone);
-    synchronize_rcu();
+    while (module_refcount(THIS_MODULE) > others) msleep(1);
 }
 
-struct inode* kmes_file_system_inode(struct kmes_memory* memory) {
-    struct inode* inode = alloc_anon_inode(file_system_mount->mnt_sb);
+u64 kmes_file_system_device(void) {
+    return huge_encode_dev(file_system_mount->mnt_sb->s_dev);
+}
 
-    if (IS_ERR(inode)) return inode;
-    inode->i_ino = (unsigned long)atomic64_inc_return(&last_inode_number);
-    /* Some languages compare the length of a file with what they map (testee contract). */
-    i_size_write(inode, (loff_t)(1 + 2 * (u64)memory->data_pages) << PAGE_SHIFT);
+unsigned long kmes_file_system_new_number(void) {
+    return (unsigned long)atomic64_inc_return(&last_inode_number);
+}
+
+/* The inode that the buffer has, referenced; NULL: it has none. */
+static struct inode* find_inode(struct kmes_memory* memory) {
+    struct inode* inode = NULL;
+
+    spin_lock(&memory->users_lock);
+    if (memory->inode) inode = igrab(memory->inode); /* NULL: on its way to evict_inode */
+    spin_unlock(&memory->users_lock);
     return inode;
 }
 
+/* Makes `inode` the buffer's, unless another thread was faster: then that one, referenced. */
+static struct inode* set_inode(struct kmes_memory* memory, struct inode* inode) {
+    struct inode* other = NULL;
+
+    spin_lock(&memory->users_lock);
+    if (memory->inode) other = igrab(memory->inode);
+    if (!other) memory->inode = inode;
+    spin_unlock(&memory->users_lock);
+    if (!other) return inode;
+    iput(inode);
+    return other;
+}
+
+static struct inode* make_inode(struct kmes_memory* memory) {
+    struct inode* inode = alloc_anon_inode(file_system_mount->mnt_sb);
+
+    if (IS_ERR(inode)) return inode;
+    __module_get(THIS_MODULE);
+    kmes_memory_get(memory);
+    inode->i_private = memory;
+    inode->i_ino = memory->inode_number;
+    /* Some languages compare the length of a file with what they map (testee contract). */
+    i_size_write(inode, (loff_t)(1 + 2 * (u64)memory->data_pages) << PAGE_SHIFT);
+    return set_inode(memory, inode);
+}
+
 struct file* kmes_memory_open(struct kmes_memory* memory) {
+    struct inode* inode = find_inode(memory);
     struct file* file;
 
+    if (!inode) inode = make_inode(memory);
+    if (IS_ERR(inode)) return ERR_CAST(inode);
     /* What alloc_file_pseudo leaves to its callers; fput gives it back. */
     __module_get(THIS_MODULE);
-    ihold(memory->inode);
-    file = alloc_file_pseudo(memory->inode, file_system_mount, "kmes", O_RDWR,
-                             &kmes_buffer_file_operations);
+    file =
+        alloc_file_pseudo(inode, file_system_mount, "kmes", O_RDWR, &kmes_buffer_file_operations);
     if (IS_ERR(file)) {
-        iput(memory->inode);
+        iput(inode);
         module_put(THIS_MODULE);
         return file;
     }

@@ -135,8 +135,8 @@ no_memory:
     return error;
 }
 
-/* Nobody has the device, an fd or a mapping open, and no module uses ours: that is what the
- * module's count says. */
+/* Nobody has the device, an fd or a mapping open, nobody refers to the inode of a buffer, and no
+ * module uses ours: that is what the module's count says. */
 static void __exit unload(void) {
     kmes_device_exit();
     end_real_world();

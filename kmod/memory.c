@@ -132,7 +132,6 @@ static void give_data_pages(struct kmes_memory* memory) {
 
 /* All that kmes_memory_make made so far. */
 static void unmake(struct kmes_memory* memory) {
-    if (memory->inode) iput(memory->inode);
     vunmap(memory->mapping);
     if (memory->pages) {
         give_data_pages(memory);
@@ -178,12 +177,7 @@ static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup
     if (error) return error;
     memory->mapping = vmap(memory->pages, 1 + 2 * memory->data_pages, VM_MAP, PAGE_KERNEL);
     if (!memory->mapping) return -ENOMEM;
-    memory->inode = kmes_file_system_inode(memory);
-    if (IS_ERR(memory->inode)) {
-        error = PTR_ERR(memory->inode);
-        memory->inode = NULL;
-        return error;
-    }
+    memory->inode_number = kmes_file_system_new_number();
     error = make_core_buffer(memory, how, memory->buffer.index);
     return error ? error : kmes_wake_try(memory);
 }

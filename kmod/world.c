@@ -232,7 +232,7 @@ int kmes_world_statistics(struct kmes_world* world, struct kmes_ioctl_statistics
 
 static void fill_info(struct kmes_memory* memory, struct kmes_buffer_info* info) {
     memset(info, 0, sizeof(*info));
-    info->inode = memory->inode->i_ino;
+    info->inode = memory->inode_number;
     info->capacity = memory->buffer.capacity;
     info->generation = data_race(memory->buffer.generation);
     info->write_pos = data_race(memory->buffer.published);

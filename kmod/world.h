@@ -9,8 +9,9 @@
  *   open     one open file of /dev/kmes
  *
  * Who holds a memory: its world, while a CPU writes to it; each open file of it (and with the file
- * its mappings); a queued wake (E16); whoever called kmes_memory_get. The last one frees it. Each
- * memory holds its world. All but kmes_memory_get may sleep in kmes_memory_put.
+ * its mappings); its inode, while that exists; a queued wake (E16); whoever called kmes_memory_get.
+ * The last one frees it. Each memory holds its world. All but kmes_memory_get may sleep in
+ * kmes_memory_put.
  *
  * Locks, outermost first: the mmap lock of a process; world->configuration_lock; world->lock; the
  * CPU hotplug lock; world->list_lock, memory->users_lock (spin locks, process context only). The
@@ -51,13 +52,15 @@ struct kmes_memory {
     u32 data_pages;
 
     /* 5.1.5: pages[0] is the metadata page; the data pages follow, twice. */
-    struct page** pages; /* 1 + 2 x data_pages */
-    void* mapping;       /* of the kernel: 4096 + 2 x capacity bytes, writable */
-    struct inode* inode; /* one for all its fds (E19) */
+    struct page** pages;        /* 1 + 2 x data_pages */
+    void* mapping;              /* of the kernel: 4096 + 2 x capacity bytes, writable */
+    unsigned long inode_number; /* one for all its fds (E19) */
 
-    spinlock_t users_lock; /* the two counts, and that need_wake is cleared with the last (E12) */
-    u32 mappings;          /* areas of processes; one that is cut in two counts twice */
-    u32 descriptors;       /* open files, also those that only a mapping holds */
+    /* `inode`, the two counts, and that need_wake is cleared with the last mapping (E12). */
+    spinlock_t users_lock;
+    struct inode* inode; /* not referenced: NULL where nobody outside has it (file_system.c) */
+    u32 mappings;        /* areas of processes; one that is cut in two counts twice */
+    u32 descriptors;     /* open files, also those that only a mapping holds */
 
     unsigned long is_wake_queued; /* bit 0 */
     struct llist_node wake_node;
@@ -215,8 +218,9 @@ void kmes_memory_count(struct kmes_memory* memory, int mappings, int descriptors
 
 int kmes_file_system_init(void);
 void kmes_file_system_exit(void);
-/* An inode for `memory`; freed by iput. */
-struct inode* kmes_file_system_inode(struct kmes_memory* memory);
+/* st_dev of all buffers, as a process sees it; and an inode number that no buffer has had. */
+u64 kmes_file_system_device(void);
+unsigned long kmes_file_system_new_number(void);
 /* A new open file of `memory`, O_RDWR, with a reference of its own; an ERR_PTR. */
 struct file* kmes_memory_open(struct kmes_memory* memory);
 

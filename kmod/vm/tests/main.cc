@@ -20,6 +20,7 @@ int main(int count, char** words) {
         {"hotplug", test_hotplug},
         {"failures", test_failures},
         {"failing-loads", test_failing_loads},
+        {"unload", test_unload},
     };
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const auto test = tests.find(count > 1 ? words[1] : "");

@@ -112,6 +112,7 @@ void test_resize(const Arguments& arguments);
 void test_hotplug(const Arguments& arguments);
 void test_failures(const Arguments& arguments);
 void test_failing_loads(const Arguments& arguments);
+void test_unload(const Arguments& arguments);
 
 }  // namespace kmes::guest
 
