@@ -122,6 +122,7 @@ Launch::Launch(const LaunchPlan& plan) : shared_(std::make_unique<Shared>()) {
     shared_->candidates = pointers(plan.candidates);
     shared_->orders = {
         child_end,
+        socket_,
         {plan.standard_input, plan.standard_output, plan.standard_error, plan.report},
         plan.fixed_addresses,
         program_of(plan.outer_filter),

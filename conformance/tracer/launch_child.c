@@ -134,6 +134,8 @@ __attribute__((used, noinline)) static void child(const struct kmes_launch_order
     char go = 0;
     long error;
 
+    /* With its own copy open, the child never reads the end of the file. */
+    call(SYS_close, orders->runner_socket, 0, 0, 0);
     call(SYS_setsid, 0, 0, 0, 0);
     /* Anything but one byte: the runner has gone. */
     if (call(SYS_read, orders->socket, (long)&go, 1, 0) == 1) {

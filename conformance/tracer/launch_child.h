@@ -22,7 +22,8 @@ extern "C" {
 
 /* What the child is to do. All of it stays where it is until the child has left this memory. */
 struct kmes_launch_orders {
-    int socket; /* one byte comes: go on; a kmes_launch_failure goes back */
+    int socket;        /* one byte comes: go on; a kmes_launch_failure goes back */
+    int runner_socket; /* the other end, which only the runner may keep open */
     int descriptors[KMES_LAUNCH_LAST_FD + 1]; /* each above KMES_LAUNCH_LAST_FD */
     int fixed_addresses;
     struct sock_fprog outer_filter; /* installed first; len 0: none */
