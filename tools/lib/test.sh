@@ -9,6 +9,7 @@ readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile vm)
 # asan has all that ubsan looks for.
 readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile vm)
 readonly LOG_LINES=1000
+readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
 # Where one thread does everything, the thread sanitizer has nothing to see: asan runs these.
 readonly ONE_THREAD=(
@@ -185,8 +186,7 @@ keep_count() {
 # of tests Bazel says.
 report_summary() {
     local part=$1 log=$2 line name said seconds seen=0 counted
-    local verdicts='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
-    local pattern="^(//[^ ]+) +(\\(cached\\) )?($verdicts)(.*)\$"
+    local pattern="^(//[^ ]+) +(\\(cached\\) )?($BAZEL_VERDICTS)(.*)\$"
     while IFS= read -r line; do
         [[ $line =~ $pattern ]] || continue
         name=${BASH_REMATCH[1]}
@@ -210,14 +210,19 @@ report_summary() {
     fi
 }
 
-# show_test_log NAME LOG: the logs of one test, which are the indented paths that follow its line in
-# the summary.
-show_test_log() {
-    local path
+# logs_of NAME LOG: the logs of one test, one a line: the indented paths that follow its line in the
+# summary.
+logs_of() {
     awk -v name="$1" '
         index($0, name " ") == 1 { on = 1; next }
         /^[^ ]/ { on = 0 }
-        on && /^  +\// { sub(/^ +/, ""); print }' "$2" |
+        on && /^  +\// { sub(/^ +/, ""); print }' "$2"
+}
+
+# show_test_log NAME LOG: the logs of one test.
+show_test_log() {
+    local path
+    logs_of "$1" "$2" |
         while IFS= read -r path; do
             printf '    --- %s %s\n' "$1" "$path"
             [ -f "$path" ] || continue

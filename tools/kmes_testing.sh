@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# What the tests of tools/kmes use: a copy of the commands, with a false bazel, apt-get, dpkg-query
+# and id that write down how they were called, and how a case is written.
+
+readonly CLONE=$TEST_TMPDIR/clone
+readonly BIN=$TEST_TMPDIR/bin
+readonly CALLS=$TEST_TMPDIR/calls
+readonly OUT=$TEST_TMPDIR/out
+readonly ERR=$TEST_TMPDIR/err
+failures=0
+
+# --- the false commands ---
+
+false_command() {
+    { echo '#!/usr/bin/env bash' && cat; } >"$BIN/$1"
+    chmod +x "$BIN/$1"
+}
+
+make_clone() {
+    mkdir -p "$BIN" "$CLONE" "$CLONE/out/conformance/testees" "$CLONE/out/props/replay" \
+        "$TEST_TMPDIR/home"
+    cp -rL "$PWD/tools" "$CLONE/"
+    mkdir "$CLONE/fuzz"
+    printf 'kmes_fuzz_target(\n    name = "%s",\n)\n' script batch header empty \
+        >"$CLONE/fuzz/BUILD.bazel"
+    # Everything is installed but what FAKE_MISSING names.
+    false_command dpkg-query <<'E2'
+for name in "$@"; do
+    case "$name" in -*) continue ;; esac
+    [ "$name" = "${FAKE_MISSING-}" ] || echo "$name installed"
+done
+E2
+    false_command apt-get <<'E2'
+echo "apt-get $*" >>"$CALLS"
+echo "words of apt"
+if [ "$1" = install ] && rm "$TEST_TMPDIR/apt-fails" 2>/dev/null; then exit 100; fi
+[ "${FAKE_APT-}" != down ]
+E2
+    false_command id <<'E2'
+echo "${FAKE_UID:-0}"
+E2
+    # Says what the files of this test tell it to say.
+    false_command bazel <<'E2'
+echo "bazel $*" >>"$CALLS"
+while [ "${1#--}" != "$1" ]; do shift; done
+case "$1" in
+    info) echo "$CLONE/out" ;;
+    *)
+        case "$*" in
+            *' --runs_per_test='*) cat "$TEST_TMPDIR/bazel-repeats" && exit 3 ;;
+        esac
+        cat "$TEST_TMPDIR/bazel-says" 2>/dev/null
+        exit "$(cat "$TEST_TMPDIR/bazel-status" 2>/dev/null || echo 0)"
+        ;;
+esac
+E2
+    cat >"$CLONE/out/conformance/kmes-conformance" <<'E2'
+#!/usr/bin/env bash
+echo "in $PWD"
+printf 'argument <%s>\n' "$@"
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/conformance/kmes-conformance"
+    # A script is what begins as one.
+    cat >"$CLONE/out/props/replay/kmes-replay" <<'E2'
+#!/usr/bin/env bash
+if [ "$1" = --check ]; then
+    [ "$(head -n 1 "${2/#-//dev/stdin}")" = 'kmes-script 1' ] && exit
+    echo "-:1: words of the player" >&2
+    exit 2
+fi
+echo "in $PWD"
+printf 'argument <%s>\n' "$@"
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/props/replay/kmes-replay"
+    mkdir -p "$CLONE/props/mutants"
+    cat >"$CLONE/props/mutants/run_mutants.py" <<'E2'
+import os, sys
+for argument in sys.argv[1:]:
+    print(f"argument <{argument}>")
+sys.exit(int(os.environ.get("FAKE_VERDICT", 0)))
+E2
+    export CALLS CLONE TEST_TMPDIR
+}
+
+# --- how a case is written ---
+
+# kmes STATUS ARGUMENTS...: runs the command, expects that exit status; output in OUT and ERR.
+kmes() {
+    local expected=$1 status
+    shift
+    : >"$CALLS"
+    PATH="$BIN:$PATH" HOME="${FAKE_HOME-$TEST_TMPDIR/home}" TMPDIR=$TEST_TMPDIR XDG_CACHE_HOME='' \
+        CI="${FAKE_CI-}" "${KMES-$CLONE/tools/kmes}" "$@" >"$OUT" 2>"$ERR"
+    status=$?
+    [ "$status" -eq "$expected" ] || fail "kmes $*: status $status, not $expected"
+}
+
+fail() {
+    echo "FAIL: $*"
+    sed 's/^/    /' "$OUT" "$ERR" "$CALLS"
+    failures=$((failures + 1))
+}
+
+# has FILE LINE / has_not FILE LINE: a whole line, as it stands.
+has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in ${1##*/}"; }
+has_not() { ! grep -qF -- "$2" "$1" || fail "'$2' is in ${1##*/}"; }
+like() { grep -qE -- "$2" "$1" || fail "no line like '$2' in ${1##*/}"; }
+last() { [ "$(tail -n 1 "$1")" = "$2" ] || fail "the last line is not '$2'"; }
+lines() { [ "$(wc -l <"$1")" -eq "$2" ] || fail "not $2 lines in ${1##*/}"; }
+
+bazel_says() {
+    echo "$1" >"$TEST_TMPDIR/bazel-status"
+    cat >"$TEST_TMPDIR/bazel-says"
+}
