@@ -67,14 +67,17 @@ static long install_filter(const struct sock_fprog* filter) {
 /*
  * Signals as a fresh session has them, whatever the runner ignores or blocks. But SIGXFSZ belongs
  * to the limit of file sizes, which the testee inherits, too: it stays ignored where the runner was
- * started so. execve() resets the runner's own handler.
+ * started so. A handler of the runner never stays: until execve() it would run in the runner's
+ * memory.
  */
 static void reset_signals(void) {
     const struct kernel_action fresh = {0, 0, 0, 0};
+    struct kernel_action file_size = fresh;
     int number;
 
+    call(SYS_rt_sigaction, SIGXFSZ, 0, (long)&file_size, sizeof(fresh.mask));
     for (number = 1; number <= LAST_SIGNAL; number++) {
-        if (number == SIGXFSZ) continue;
+        if (number == SIGXFSZ && file_size.handler == (unsigned long)SIG_IGN) continue;
         call(SYS_rt_sigaction, number, (long)&fresh, 0, sizeof(fresh.mask));
     }
     call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&fresh.mask, 0, sizeof(fresh.mask));

@@ -6,11 +6,19 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "conformance/tracer/launch_child.h"
 
@@ -81,6 +89,78 @@ TEST_F(LaunchTest, ADescriptorThatDoesNotExistFailsTheSetUp) {
     const Launch::Failure failure = launch.failure();
     EXPECT_EQ(failure.error, EBADF);
     EXPECT_FALSE(failure.at_exec);
+}
+
+uint64_t bit(int signal_number) {
+    return uint64_t{1} << (signal_number - 1);
+}
+
+// The dispositions of the child where it calls execve, still in this process's memory.
+class LaunchSignalTest : public LaunchTest {
+  protected:
+    LaunchSignalTest() {
+        plan_.candidates = {"/bin/true"};
+        plan_.filter = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+    }
+    void SetUp() override {
+        if (!probe_abilities(false).seccomp_trace) GTEST_SKIP() << "seccomp cannot stop a child";
+    }
+    ~LaunchSignalTest() override { ::sigaction(SIGXFSZ, &before_, nullptr); }
+
+    void set(void (*handler)(int)) {
+        struct sigaction action{};
+        action.sa_handler = handler;
+        ::sigaction(SIGXFSZ, &action, nullptr);
+    }
+
+    // Fills the masks of /proc/PID/status.
+    void launch() {
+        Launch launch(plan_);
+        const long options = PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;
+        ASSERT_EQ(::ptrace(PTRACE_SEIZE, launch.pid(), 0, options), 0);
+        launch.let_go();
+        int status = 0;
+        ASSERT_EQ(::waitpid(launch.pid(), &status, 0), launch.pid());
+        ASSERT_EQ(status >> 8, SIGTRAP | PTRACE_EVENT_SECCOMP << 8);
+        std::ifstream file("/proc/" + std::to_string(launch.pid()) + "/status");
+        for (std::string name, value; file >> name >> value;) {
+            if (name == "SigBlk:") blocked_ = std::stoull(value, nullptr, 16);
+            if (name == "SigIgn:") ignored_ = std::stoull(value, nullptr, 16);
+            if (name == "SigCgt:") caught_ = std::stoull(value, nullptr, 16);
+            file.ignore(4096, '\n');
+        }
+        ASSERT_EQ(::ptrace(PTRACE_CONT, launch.pid(), 0, 0), 0);
+        EXPECT_EQ(exit_status(launch.pid()), 0);
+    }
+
+    struct sigaction before_ = [] {
+        struct sigaction action{};
+        ::sigaction(SIGXFSZ, nullptr, &action);
+        return action;
+    }();
+    uint64_t blocked_ = ~uint64_t{0};
+    uint64_t ignored_ = ~uint64_t{0};
+    uint64_t caught_ = ~uint64_t{0};
+};
+
+TEST_F(LaunchSignalTest, NoHandlerOfTheRunnerStays) {
+    set([](int) {});
+    launch();
+    EXPECT_EQ(caught_, 0U);
+    EXPECT_EQ(ignored_, 0U);
+    EXPECT_EQ(blocked_, 0U);
+}
+
+TEST_F(LaunchSignalTest, AnIgnoredFileSizeLimitStaysIgnored) {
+    set(SIG_IGN);
+    launch();
+    EXPECT_EQ(caught_, 0U);
+    EXPECT_EQ(ignored_, bit(SIGXFSZ));
 }
 
 }  // namespace
