@@ -51,7 +51,7 @@ static int check_mapping(struct found* found) {
     return 0;
 }
 
-static bool is_same_buffer(const struct kmes_mapping* a, const struct kmes_mapping* b) {
+bool kmes_mapping_is_same(const struct kmes_mapping* a, const struct kmes_mapping* b) {
     return a->device == b->device && a->inode == b->inode && a->session == b->session;
 }
 
@@ -72,7 +72,7 @@ static int attach_once(const struct kmes_reader_config* config, struct found* fo
         functions->detach(functions->context, &found->mapping);
         return error;
     }
-    return is_same_buffer(&found->mapping, &now) ? 0 : 1;
+    return kmes_mapping_is_same(&found->mapping, &now) ? 0 : 1;
 }
 
 /* E19: the buffer is alive if the producer still writes to it after its generation was read: then
@@ -99,6 +99,16 @@ static void adopt(struct kmes_reader* reader, const struct found* found) {
     reader->generation = found->generation;
     reader->read_pos = kmes_load_acquire_u64(found->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
     reader->peeked_bytes = 0;
+    reader->unasked_ns = 0;
+    reader->producer_error = 0;
+    reader->is_replaced = false;
+}
+
+/* Events that another reader has delivered are not newer (E21), if the numbers are of one row. */
+static void go_on_from(struct kmes_reader* reader, const struct kmes_reader_place* place) {
+    if (!place->is_known || place->session != reader->mapping.session) return;
+    reader->last_sequence = place->last_sequence;
+    reader->has_sequence = true;
 }
 
 int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config* config) {
@@ -111,6 +121,7 @@ int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config
     if (error) return error;
     reader->config = *config;
     adopt(reader, &found);
+    go_on_from(reader, &config->place);
     return 0;
 }
 
@@ -122,6 +133,17 @@ void kmes_reader_close(struct kmes_reader* reader) {
     reader->mapping.base = NULL;
 }
 
+struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader) {
+    struct kmes_reader_place place;
+
+    kmes_zero_private(&place, sizeof(place));
+    if (!reader->has_sequence) return place;
+    place.session = reader->mapping.session;
+    place.last_sequence = reader->last_sequence;
+    place.is_known = true;
+    return place;
+}
+
 int kmes_reader_switch(struct kmes_reader* reader, __u64 generation) {
     const struct kmes_attach_functions* functions = &reader->config.attach_functions;
     struct found found;
@@ -130,10 +152,11 @@ int kmes_reader_switch(struct kmes_reader* reader, __u64 generation) {
     kmes_zero_private(&found, sizeof(found));
     error = attach_alive(&reader->config, &found);
     if (error) return error;
-    if (is_same_buffer(&found.mapping, &reader->mapping)) {
+    if (kmes_mapping_is_same(&found.mapping, &reader->mapping)) {
         /* A change without a successor: remember it, or every look would come here (E15). */
         functions->detach(functions->context, &found.mapping);
         reader->generation = generation;
+        reader->is_replaced = false;
         return 0;
     }
     functions->detach(functions->context, &reader->mapping);

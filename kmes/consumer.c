@@ -6,15 +6,16 @@
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
-/* 5.1.8.3, after the buffer was drained. 1: look again; 0: no newer buffer; or an error. */
+/* 5.1.8.3, after the buffer was drained; also where its producer was killed, and nothing in the
+ * buffer says so (E25). 1: look again; 0: no newer buffer; or an error. */
 static int follow_generation(struct kmes_reader* reader) {
     /* LOOK_GENERATION pairs with GENERATION (E24): the write_pos that is loaded after it is the
      * last one of this buffer. */
     __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOOK_GENERATION);
     int error;
 
-    if (generation == reader->generation) /* E9, E15: any difference from what was seen here */
-        return 0;
+    if (generation == reader->generation && !reader->is_replaced)
+        return 0; /* E9, E15: any difference from what was seen here */
     if (reader->read_pos <
         kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_FROZEN_WRITE_POS))
         return 1; /* E10: what the new buffer may not have is still here */

@@ -32,7 +32,8 @@ struct kmes_mapping {
     __u64 device;       /* st_dev and st_ino of the fd: say which buffer it is (E19) */
     __u64 inode;
     __u64 session; /* which producer: sequence numbers of two sessions have nothing in common
-                      (E25); always 0 where there is only one, as in a kernel */
+                      (E25); always 0 where there is only one, as in a kernel. Any other value
+                      says that the producer is a process, which may be killed */
     void* owner;   /* for the attach functions alone */
 };
 
@@ -55,13 +56,31 @@ enum kmes_sharing {
     KMES_SHARED,    /* somebody may: need_wake is never cleared, and every sleep has a limit */
 };
 
+/* Up to which event a reader has delivered, for another reader that goes on from there. Zero: none
+ * was delivered. */
+struct kmes_reader_place {
+    __u64 session;
+    __u64 last_sequence;
+    bool is_known;
+};
+
 struct kmes_reader_config {
     struct kmes_attach_functions attach_functions;
+    /*
+     * Whether the CPU's producer still writes to `mapping`, which attach gave: 1 yes, 0 no, or a
+     * negative error number where nobody answers. Asked by kmes_reader_wait alone, with the context
+     * of attach_functions, and only where mapping->session is not 0 (E25). Optional: without it
+     * the reader compares the mapping with what identify says.
+     */
+    int (*is_current)(void* context, __u16 cpu_id, struct kmes_mapping* mapping);
     struct kmes_platform* platform; /* for its sleep */
     enum kmes_sharing sharing;
     __u64 shared_limit_ns; /* longest sleep of KMES_SHARED; 0: 100 ms */
-    __u32 spin_looks;      /* looks at write_pos before a sleep (5.1.8.2 step 4); 0: none */
-    bool stop_on_corrupt;  /* E7: corrupt content ends this CPU with -EBADMSG; else it is skipped */
+    /* Where to go on (kmes_reader_get_place): events of the same session up to this one are not
+     * delivered again. For a producer in the kernel it is good until the next boot. */
+    struct kmes_reader_place place;
+    __u32 spin_looks;     /* looks at write_pos before a sleep (5.1.8.2 step 4); 0: none */
+    bool stop_on_corrupt; /* E7: corrupt content ends this CPU with -EBADMSG; else it is skipped */
     __u16 cpu_id;
 };
 
@@ -88,8 +107,12 @@ struct kmes_reader {
     __u64 last_sequence;   /* of the last delivered event of this CPU, over all buffers (E21) */
     __u64 peeked_sequence; /* of the event in place, between peek and release */
     __u64 peeked_bytes;
-    bool has_sequence; /* last_sequence is one */
-    bool stopped;      /* corrupt content, and stop_on_corrupt */
+    __u64 unasked_ns;   /* slept since the producer was asked for last (E25) */
+    int producer_error; /* what the last question got: 0, or the error number of is_current or
+                           identify. -ENOSYS: nobody serves now; the reader keeps its buffer */
+    bool has_sequence;  /* last_sequence is one */
+    bool is_replaced;   /* the CPU's producer writes to another buffer, and nothing here says so */
+    bool stopped;       /* corrupt content, and stop_on_corrupt */
 };
 
 /* What a call that looks for an event found. Everything below 0 is a negative error number. */
@@ -108,6 +131,10 @@ int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config
 
 /* Detaches. A reader that was not opened, or is closed, stays so. */
 void kmes_reader_close(struct kmes_reader* reader);
+
+/* Up to which event this reader has delivered, also after kmes_reader_close: for the configuration
+ * of a reader of the same CPU that goes on there, and delivers none of them again. */
+struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader);
 
 /*
  * The next event, copied to `buffer`; `view` points into it. KMES_READ_EVENT; KMES_READ_EMPTY;
@@ -155,8 +182,13 @@ bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
 /*
  * Sleeps until there may be something new, for at most timeout_ns (KMES_NO_TIMEOUT: for ever).
  * 1: look again; -ETIMEDOUT; -EINTR; -EBADMSG for a reader that corrupt content has stopped
- * (stop_on_corrupt). Call it when a read said KMES_READ_EMPTY (5.1.8.2). Where a
- * producer in userspace may crash, give a time limit (E25).
+ * (stop_on_corrupt). Call it when a read said KMES_READ_EMPTY (5.1.8.2).
+ *
+ * A producer that is killed changes nothing in its buffer (E25). So where the session is not 0 the
+ * reader sleeps for 1 s at most at a time, and asks after 50 ms of sleep that timed out whether
+ * another producer has taken the CPU. If so, the next read drains the old buffer and goes on in the
+ * new one, as after a change of generation. While nobody serves it keeps the old buffer, the call
+ * times out as before, and reader->producer_error says why.
  */
 int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns);
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The reader's sleep: 5.1.8.2 with E1, E2, E3, E12, E17, and the loop that delivers for ever.
+ * The reader's sleep: 5.1.8.2 with E1, E2, E3, E12, E17, E25, and the loop that delivers for ever.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
 #define KMES_SHARED_LIMIT_DEFAULT_NS 100000000ull
+
+/* E25: the longest sleep on a buffer whose producer may be killed, and how long a reader sleeps for
+ * nothing before it asks for the producer again. */
+#define KMES_PROCESS_LIMIT_NS 1000000000ull
+#define KMES_ASK_INTERVAL_NS 50000000ull
+#define KMES_SLEEP_MIN_NS 1000ull      /* what the system call of a sleep without time takes */
+#define KMES_INTERRUPTED_NS 1000000ull /* nobody knows when a sleep was interrupted */
 
 /* 5.1.8.2 step 4: looks a few times before asking to be woken. */
 static bool spin_finds_something(const struct kmes_reader* reader) {
@@ -34,25 +41,57 @@ static void clear_wake(const struct kmes_reader* reader) {
         kmes_store_relaxed_u8(reader->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
 }
 
-/* E12: one that cannot know who clears the flag sleeps with a limit. */
+static bool is_of_a_process(const struct kmes_reader* reader) {
+    return reader->mapping.session != 0;
+}
+
+/* E12: one that cannot know who clears the flag sleeps with a limit. E25: so does the consumer of a
+ * producer that may be killed. */
 static __u64 sleep_limit_ns(const struct kmes_reader* reader, __u64 timeout_ns) {
     __u64 limit_ns = reader->config.shared_limit_ns;
 
-    if (reader->config.sharing == KMES_EXCLUSIVE) return timeout_ns;
-    if (!limit_ns) limit_ns = KMES_SHARED_LIMIT_DEFAULT_NS;
+    if (reader->config.sharing == KMES_EXCLUSIVE)
+        limit_ns = is_of_a_process(reader) ? KMES_PROCESS_LIMIT_NS : timeout_ns;
+    else if (!limit_ns)
+        limit_ns = KMES_SHARED_LIMIT_DEFAULT_NS;
     return timeout_ns < limit_ns ? timeout_ns : limit_ns;
 }
 
-int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
-    __u64 limit_ns = sleep_limit_ns(reader, timeout_ns);
-    __u32 counter;
+/* 1: the CPU's producer still writes to this buffer; 0: it does not; or an error. */
+static int ask_producer(struct kmes_reader* reader) {
+    const struct kmes_attach_functions* functions = &reader->config.attach_functions;
+    struct kmes_mapping now;
     int error;
 
-    if (reader->stopped) return -EBADMSG;
-    if (spin_finds_something(reader)) return 1;
+    if (reader->config.is_current)
+        return reader->config.is_current(functions->context, reader->config.cpu_id,
+                                         &reader->mapping);
+    kmes_zero_private(&now, sizeof(now));
+    error = functions->identify(functions->context, reader->config.cpu_id, &now);
+    return error ? error : kmes_mapping_is_same(&reader->mapping, &now);
+}
+
+/* E25: after a sleep that found nothing. What the sleeps add up to bounds how often the producer is
+ * asked; a sleep counts for what it takes at least, so that a caller who polls is bounded too. */
+static void ask_after_sleep(struct kmes_reader* reader, __u64 slept_ns) {
+    int answer;
+
+    if (!is_of_a_process(reader) || reader->is_replaced) return;
+    reader->unasked_ns += slept_ns > KMES_SLEEP_MIN_NS ? slept_ns : KMES_SLEEP_MIN_NS;
+    if (reader->unasked_ns < KMES_ASK_INTERVAL_NS) return;
+    reader->unasked_ns = 0;
+    answer = ask_producer(reader);
+    reader->producer_error = answer < 0 ? answer : 0;
+    reader->is_replaced = answer == 0;
+}
+
+/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. */
+static int sleep_once(struct kmes_reader* reader, __u64 limit_ns) {
     /* SLEEP_COUNTER pairs with COUNTER (E2): taken before the re-check, so that an event which
      * comes after the re-check has moved the word by the time of the futex_wait. */
-    counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
+    __u32 counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
+    int error;
+
     kmes_store_release_u8(reader->shared.need_wake, 1, KMES_ORDER_ASK_WAKE);
     kmes_fence_full(KMES_ORDER_SLEEP_FENCE); /* E1: pairs with WAKE_FENCE */
     if (there_is_something(reader)) {
@@ -63,9 +102,26 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
     error = kmes_platform_sleep(reader->config.platform, reader->shared.futex_counter, counter,
                                 limit_ns);
     clear_wake(reader);
-    if (error == -ETIMEDOUT && limit_ns < timeout_ns)
-        return 1; /* the limit of E12, not the caller's */
     return error ? error : 1;
+}
+
+int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
+    __u64 left_ns = timeout_ns;
+
+    if (reader->stopped) return -EBADMSG;
+    if (spin_finds_something(reader)) return 1;
+    for (;;) {
+        __u64 limit_ns = sleep_limit_ns(reader, left_ns);
+        int result = sleep_once(reader, limit_ns);
+
+        if (result == -ETIMEDOUT || result == -EINTR)
+            ask_after_sleep(reader, result == -EINTR ? KMES_INTERRUPTED_NS : limit_ns);
+        if (reader->is_replaced) return 1;
+        if (result != -ETIMEDOUT) return result;
+        if (limit_ns == left_ns) return result; /* the caller's limit, and none of ours */
+        if (reader->config.sharing == KMES_SHARED) return 1;
+        if (left_ns != KMES_NO_TIMEOUT) left_ns -= limit_ns;
+    }
 }
 
 int kmes_reader_run(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,

@@ -169,7 +169,7 @@ PLANTED = [
     dict(
         name = "buffer_is_not_made_sure_of",
         file = "attach.c",
-        text = "return is_same_buffer(&found->mapping, &now) ? 0 : 1;",
+        text = "return kmes_mapping_is_same(&found->mapping, &now) ? 0 : 1;",
         instead = "return 0;",
         property = "sleep",
         steps = 4,

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The reader and a producer that is killed (E25): nothing in the buffer changes, so the reader asks
+ * after sleeps that found nothing. Another producer has the numbers of its own session, or goes on
+ * with those of the old one.
+ */
+#include <gtest/gtest.h>
+
+#include "kmes/tests/test_reader.h"
+
+namespace kmes::tests {
+namespace {
+
+constexpr std::uint64_t kAskNs = 50000000;
+
+// The world of a producer that is killed, and that of the next one.
+class ReaderRestart : public testing::Test {
+  protected:
+    void SetUp() override {
+        killed_.session = 1;
+        killed_.on_sleep = [this](std::uint32_t*, std::uint32_t, std::uint64_t timeout_ns) {
+            sleeps_.push_back(timeout_ns);
+            return -ETIMEDOUT;
+        };
+        killed_.on_identify = [this](kmes_mapping* mapping) { return identify(mapping); };
+        ASSERT_EQ(reader_.open(), 0);
+        questions_ = 0;
+    }
+
+    // The next producer takes the CPU.
+    void restart(World* next) {
+        killed_.on_attach = [next](kmes_mapping* mapping) {
+            next->describe_current(mapping);
+            mapping->inode += 1000;
+            return 0;
+        };
+        next_ = next;
+    }
+
+    int identify(kmes_mapping* mapping) {
+        questions_++;
+        if (error_) return error_;
+        if (next_) return killed_.on_attach(mapping);
+        killed_.describe_current(mapping);
+        return 0;
+    }
+
+    int wait(std::uint64_t timeout_ns) { return kmes_reader_wait(&reader_.reader, timeout_ns); }
+
+    World killed_{{.last_sequence = 100}};
+    Reader reader_{killed_};
+    World* next_ = nullptr;
+    std::vector<std::uint64_t> sleeps_;
+    int questions_ = 0;
+    int error_ = 0;
+};
+
+TEST_F(ReaderRestart, DrainsTheOldBufferAndGoesOnWithAnotherSession) {
+    World next({});
+    next.session = 2;
+    ASSERT_EQ(killed_.emit_sized(60), 0);
+    EXPECT_EQ(reader_.drain(), Sequences({101}));
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT) << "the producer is idle";
+    ASSERT_EQ(next.emit_sized(60), 0);
+    restart(&next);
+    killed_.on_sleep = [this](std::uint32_t*, std::uint32_t, std::uint64_t) {
+        EXPECT_EQ(killed_.emit_sized(60), 0) << "published in the last moment";
+        return -ETIMEDOUT;
+    };
+    EXPECT_EQ(wait(kAskNs), 1);
+    EXPECT_EQ(reader_.drain(), Sequences({102, 1}));
+    EXPECT_EQ(reader_.reader.statistics.switches, 1u);
+    EXPECT_EQ(reader_.reader.statistics.lost, 0u);
+    EXPECT_EQ(reader_.reader.producer_error, 0);
+}
+
+TEST_F(ReaderRestart, GoesOnWithTheNumbersOfAResumedSession) {
+    World next({.last_sequence = 100});
+    next.session = 1;
+    for (int i = 0; i < 2; i++) ASSERT_EQ(killed_.emit_sized(60), 0);
+    EXPECT_EQ(reader_.drain(), Sequences({101, 102}));
+    for (int i = 0; i < 4; i++) ASSERT_EQ(next.emit_sized(60), 0);
+    restart(&next);
+    EXPECT_EQ(wait(kAskNs), 1);
+    EXPECT_EQ(reader_.drain(), Sequences({103, 104})) << "nothing twice";
+    EXPECT_EQ(reader_.reader.statistics.not_newer, 2u);
+}
+
+TEST_F(ReaderRestart, AsksOnceInFiftyMillisecondsOfSleep) {
+    for (int i = 0; i < 20; i++) EXPECT_EQ(wait(kAskNs / 10), -ETIMEDOUT);
+    EXPECT_EQ(questions_, 2);
+    for (int i = 0; i < 50000; i++) EXPECT_EQ(wait(0), -ETIMEDOUT) << "a caller that polls";
+    EXPECT_EQ(questions_, 3);
+    killed_.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return -EINTR; };
+    for (int i = 0; i < 50; i++) EXPECT_EQ(wait(KMES_NO_TIMEOUT), -EINTR);
+    EXPECT_EQ(questions_, 4);
+    killed_.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return 0; };
+    for (int i = 0; i < 100; i++) EXPECT_EQ(wait(KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(questions_, 4) << "who is woken need not ask";
+}
+
+// The limit is the reader's own: the caller's is kept.
+TEST_F(ReaderRestart, SleepsForASecondAtMost) {
+    EXPECT_EQ(wait(2500000000), -ETIMEDOUT);
+    EXPECT_EQ(sleeps_, Sequences({1000000000, 1000000000, 500000000}));
+    EXPECT_EQ(questions_, 3);
+    World next({});
+    next.session = 2;
+    killed_.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {
+        if (++questions_ == 10) restart(&next);
+        return -ETIMEDOUT;
+    };
+    EXPECT_EQ(wait(KMES_NO_TIMEOUT), 1) << "who sleeps without a limit comes over too";
+}
+
+TEST_F(ReaderRestart, KeepsTheBufferWhileNobodyServes) {
+    error_ = -ENOSYS;
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader_.reader.producer_error, -ENOSYS);
+    EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
+    ASSERT_EQ(killed_.emit_sized(60), 0);
+    EXPECT_EQ(wait(kAskNs), 1);
+    EXPECT_EQ(reader_.drain(), Sequences({101}));
+    error_ = 0;
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader_.reader.producer_error, 0);
+}
+
+TEST_F(ReaderRestart, HandsOnWhatTheAttachSaysAndTriesAgain) {
+    World next({});
+    next.session = 2;
+    ASSERT_EQ(next.emit_sized(60), 0);
+    restart(&next);
+    EXPECT_EQ(wait(kAskNs), 1);
+    auto attach = killed_.on_attach;
+    killed_.on_attach = [](kmes_mapping*) { return -EMFILE; };
+    EXPECT_EQ(reader_.next(), -EMFILE);
+    EXPECT_EQ(wait(kAskNs), 1);
+    killed_.on_attach = attach;
+    EXPECT_EQ(reader_.drain(), Sequences({1}));
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+}
+
+// The only producer of a kernel cannot be killed.
+TEST_F(ReaderRestart, NeverAsksWhereThereIsOneSession) {
+    World world({});
+    Reader reader(world);
+    world.on_sleep = killed_.on_sleep;
+    ASSERT_EQ(reader.open(), 0);
+    world.on_identify = [this](kmes_mapping*) { return questions_++; };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 5000000000), -ETIMEDOUT);
+    EXPECT_EQ(sleeps_, Sequences({5000000000}));
+    EXPECT_EQ(questions_, 0);
+}
+
+TEST_F(ReaderRestart, AsksTheFunctionThatIsGivenForIt) {
+    reader_.reader.config.is_current = [](void* context, __u16 cpu_id, kmes_mapping* mapping) {
+        EXPECT_NE(context, nullptr);
+        EXPECT_EQ(cpu_id, 0u);
+        EXPECT_EQ(mapping->session, 1u);
+        return -EPERM;
+    };
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader_.reader.producer_error, -EPERM);
+    reader_.reader.config.is_current = [](void*, __u16, kmes_mapping*) { return 1; };
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader_.reader.producer_error, 0);
+    EXPECT_EQ(questions_, 0);
+}
+
+// A reader that is opened again goes on where the first one was.
+TEST_F(ReaderRestart, ReopenedReaderDeliversNothingTwice) {
+    for (int i = 0; i < 3; i++) ASSERT_EQ(killed_.emit_sized(60), 0);
+    ASSERT_EQ(reader_.next(), KMES_READ_EVENT);
+    ASSERT_EQ(reader_.next(), KMES_READ_EVENT);
+    kmes_reader_close(&reader_.reader);
+    const kmes_reader_place place = kmes_reader_get_place(&reader_.reader);
+    EXPECT_TRUE(place.is_known);
+    Reader again(killed_);
+    again.config.place = place;
+    ASSERT_EQ(again.open(), 0);
+    EXPECT_EQ(again.drain(), Sequences({103}));
+    EXPECT_EQ(again.reader.statistics.lost, 0u);
+
+    killed_.session = 2;  // another producer: its numbers begin again
+    Reader anew(killed_);
+    anew.config.place = place;
+    ASSERT_EQ(anew.open(), 0);
+    EXPECT_EQ(anew.drain(), Sequences({101, 102, 103}));
+
+    Reader nothing(killed_);
+    ASSERT_EQ(nothing.open(), 0);
+    EXPECT_FALSE(kmes_reader_get_place(&nothing.reader).is_known);
+}
+
+}  // namespace
+}  // namespace kmes::tests

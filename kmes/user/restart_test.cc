@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// A reader on libkmes whose producer is killed, and what takes its place (E25). The producers are
+// this program again (main, at the end).
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+
+// produce <type> <events>: serves at KMES_SOCKET, emits, and stays until it is killed.
+int produce(const std::string& type, int events) {
+    Producer producer(test_options());
+
+    if (producer.start_without_registry() != 0) return 1;
+    for (int i = 0; i < events; i++) {
+        if (producer.emit(0, type) != 0) return 2;
+    }
+    producer.serve(getenv("KMES_SOCKET"));
+    printf("ready\n");
+    fflush(stdout);
+    for (;;) pause();
+}
+
+int run_role(int argc, char** argv) {
+    if (argc == 4 && std::string(argv[1]) == "produce") return produce(argv[2], atoi(argv[3]));
+    return 125;
+}
+
+namespace {
+
+constexpr uint64_t kLimitNs = 20000000;
+
+class RestartTest : public testing::Test {
+  protected:
+    void SetUp() override { setenv("KMES_SOCKET", address_.c_str(), 1); }
+    void TearDown() override {
+        kmes_reader_close(&reader_);
+        unsetenv("KMES_SOCKET");
+    }
+
+    void start(const std::string& type, int events) {
+        producer_ = std::make_unique<Child>(
+            std::vector<std::string>{"produce", type, std::to_string(events)}, address_);
+        ASSERT_EQ("ready", producer_->line());
+    }
+
+    void kill_producer() {
+        ASSERT_EQ(0, kill(producer_->pid(), SIGKILL));
+        ASSERT_EQ(-1 - SIGKILL, producer_->finish());
+    }
+
+    int open() {
+        kmes_reader_by_libkmes(&config_, 0);
+        return kmes_reader_open(&reader_, &config_);
+    }
+
+    // Types of the events that can be read now, one letter each.
+    std::string drain() {
+        std::string types;
+        uint8_t copy[4096];
+        struct kmes_event_view view;
+
+        while (kmes_reader_next(&reader_, copy, sizeof(copy), &view) == KMES_READ_EVENT)
+            types.append(reinterpret_cast<const char*>(view.type), view.type_len);
+        return types;
+    }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+    std::unique_ptr<Child> producer_;
+    struct kmes_reader_config config_ = {};
+    struct kmes_reader reader_ = {};
+};
+
+TEST_F(RestartTest, ReaderComesOverToTheNextProducer) {
+    start("a", 3);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("aaa", drain());
+    EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader_, kLimitNs));
+    EXPECT_EQ(0, reader_.producer_error);
+    kill_producer();
+    EXPECT_TRUE(comes_true([this] {
+        EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader_, kLimitNs));
+        return reader_.producer_error == -ENOSYS;
+    }));
+    EXPECT_EQ("", drain());
+    for (int round = 0; round < 3; round++) {
+        std::string seen;
+
+        start("b", 2);
+        EXPECT_TRUE(comes_true([&] {
+            kmes_reader_wait(&reader_, kLimitNs);
+            seen += drain();
+            return !seen.empty();
+        }));
+        EXPECT_EQ("bb", seen);
+        EXPECT_EQ(0u, reader_.statistics.lost);
+        kill_producer();
+    }
+    EXPECT_EQ(3u, reader_.statistics.switches);
+}
+
+TEST_F(RestartTest, ReaderWithoutATimeLimitComesOverToo) {
+    start("a", 1);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("a", drain());
+    kill_producer();
+    start("b", 1);
+    std::string seen;
+
+    while (seen.empty()) {
+        ASSERT_EQ(1, kmes_reader_wait(&reader_, KMES_NO_TIMEOUT));
+        seen += drain();
+    }
+    EXPECT_EQ("b", seen);
+}
+
+TEST_F(RestartTest, ReopenedReaderGoesOnWhereTheFirstOneWas) {
+    start("a", 3);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("aaa", drain());
+    kmes_reader_close(&reader_);
+    config_.place = kmes_reader_get_place(&reader_);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("", drain());
+    kmes_reader_close(&reader_);
+    kill_producer();
+    start("b", 2);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("bb", drain()) << "the numbers of another session";
+}
+
+}  // namespace
+}  // namespace kmes
+
+int main(int argc, char** argv) {
+    if (std::string(argv[0]) == "kmes_child") return kmes::run_role(argc, argv);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
