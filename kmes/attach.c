@@ -117,8 +117,10 @@ int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config
 
     kmes_zero_private(reader, sizeof(*reader));
     kmes_zero_private(&found, sizeof(found));
+    reader->stopped = true; /* there is nothing to read from yet */
     error = attach_alive(config, &found);
     if (error) return error;
+    reader->stopped = false;
     reader->config = *config;
     adopt(reader, &found);
     go_on_from(reader, &config->place);
@@ -131,6 +133,8 @@ void kmes_reader_close(struct kmes_reader* reader) {
     if (!reader->mapping.base) return;
     functions->detach(functions->context, &reader->mapping);
     reader->mapping.base = NULL;
+    reader->peeked_bytes = 0;
+    reader->stopped = true;
 }
 
 struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader) {

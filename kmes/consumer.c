@@ -23,6 +23,11 @@ static int follow_generation(struct kmes_reader* reader) {
     return error ? error : 1;
 }
 
+/* Why a reader that has stopped delivers nothing. */
+int kmes_reader_stop_error(const struct kmes_reader* reader) {
+    return reader->mapping.base ? -EBADMSG : -EBADF;
+}
+
 /* 5.1.8.1 steps 1 to 3: bytes that are published after the read position, which is not lapped.
  * write_pos is loaded before tail_pos: more than the capacity is never an honest race (E26). */
 static int look(struct kmes_reader* reader, __u64* available_bytes) {
@@ -30,7 +35,7 @@ static int look(struct kmes_reader* reader, __u64* available_bytes) {
         __u64 write_pos, tail_pos;
         int follow;
 
-        if (reader->stopped) return -EBADMSG;
+        if (reader->stopped) return kmes_reader_stop_error(reader);
         write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
         if (reader->read_pos >= write_pos) { /* E20: not only equal */
             follow = follow_generation(reader);

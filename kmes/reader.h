@@ -112,7 +112,7 @@ struct kmes_reader {
                            identify. -ENOSYS: nobody serves now; the reader keeps its buffer */
     bool has_sequence;  /* last_sequence is one */
     bool is_replaced;   /* the CPU's producer writes to another buffer, and nothing here says so */
-    bool stopped;       /* corrupt content, and stop_on_corrupt */
+    bool stopped;       /* corrupt content, and stop_on_corrupt; or it is not open */
 };
 
 /* What a call that looks for an event found. Everything below 0 is a negative error number. */
@@ -129,7 +129,8 @@ enum kmes_read {
  */
 int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config* config);
 
-/* Detaches. A reader that was not opened, or is closed, stays so. */
+/* Detaches. A reader that was not opened, or is closed, stays so: every call that reads or waits
+ * fails with -EBADF then. */
 void kmes_reader_close(struct kmes_reader* reader);
 
 /* Up to which event this reader has delivered, also after kmes_reader_close: for the configuration

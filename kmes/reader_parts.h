@@ -9,6 +9,9 @@
 
 KMES_EXTERN_C_BEGIN
 
+/* Why a reader with `stopped` delivers nothing. */
+int kmes_reader_stop_error(const struct kmes_reader* reader);
+
 /* Both are one buffer of one producer (E19, E25). */
 bool kmes_mapping_is_same(const struct kmes_mapping* a, const struct kmes_mapping* b);
 

@@ -108,7 +108,7 @@ static int sleep_once(struct kmes_reader* reader, __u64 limit_ns) {
 int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
     __u64 left_ns = timeout_ns;
 
-    if (reader->stopped) return -EBADMSG;
+    if (reader->stopped) return kmes_reader_stop_error(reader);
     if (spin_finds_something(reader)) return 1;
     for (;;) {
         __u64 limit_ns = sleep_limit_ns(reader, left_ns);

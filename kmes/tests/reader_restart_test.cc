@@ -193,5 +193,32 @@ TEST_F(ReaderRestart, ReopenedReaderDeliversNothingTwice) {
     EXPECT_FALSE(kmes_reader_get_place(&nothing.reader).is_known);
 }
 
+TEST(ReaderClosed, SaysSoAndReadsNothing) {
+    World world({});
+    Reader reader(world);
+    kmes_event_view view;
+    kmes_bulk bulk;
+    world.on_attach = [](kmes_mapping*) { return -EPROTO; };
+    for (int round = 0; round < 2; round++) {  // not opened, and closed
+        if (round == 0) {
+            EXPECT_EQ(reader.open(), -EPROTO);
+        } else {
+            EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
+            kmes_reader_close(&reader.reader);
+        }
+        EXPECT_EQ(reader.next(), -EBADF);
+        EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EBADF);
+        EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), -EBADF);
+        EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
+        EXPECT_FALSE(kmes_reader_release(&reader.reader));
+        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512, &bulk, nullptr), -EBADF);
+        world.on_attach = nullptr;
+        ASSERT_EQ(world.emit_sized(60), 0);
+        if (round == 0) {
+            ASSERT_EQ(reader.open(), 0);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace kmes::tests
