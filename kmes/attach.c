@@ -99,7 +99,6 @@ static void adopt(struct kmes_reader* reader, const struct found* found) {
     reader->generation = found->generation;
     reader->read_pos = kmes_load_acquire_u64(found->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
     reader->peeked_bytes = 0;
-    reader->unasked_ns = 0;
     reader->producer_error = 0;
     reader->is_replaced = false;
 }
@@ -140,11 +139,9 @@ void kmes_reader_close(struct kmes_reader* reader) {
 struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader) {
     struct kmes_reader_place place;
 
-    kmes_zero_private(&place, sizeof(place));
-    if (!reader->has_sequence) return place;
     place.session = reader->mapping.session;
     place.last_sequence = reader->last_sequence;
-    place.is_known = true;
+    place.is_known = reader->has_sequence;
     return place;
 }
 

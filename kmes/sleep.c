@@ -66,7 +66,6 @@ static int ask_producer(struct kmes_reader* reader) {
     if (reader->config.is_current)
         return reader->config.is_current(functions->context, reader->config.cpu_id,
                                          &reader->mapping);
-    kmes_zero_private(&now, sizeof(now));
     error = functions->identify(functions->context, reader->config.cpu_id, &now);
     return error ? error : kmes_mapping_is_same(&reader->mapping, &now);
 }
@@ -120,7 +119,7 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
         if (result != -ETIMEDOUT) return result;
         if (limit_ns == left_ns) return result; /* the caller's limit, and none of ours */
         if (reader->config.sharing == KMES_SHARED) return 1;
-        if (left_ns != KMES_NO_TIMEOUT) left_ns -= limit_ns;
+        left_ns -= limit_ns; /* KMES_NO_TIMEOUT is 584 years */
     }
 }
 

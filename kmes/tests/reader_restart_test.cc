@@ -89,14 +89,37 @@ TEST_F(ReaderRestart, GoesOnWithTheNumbersOfAResumedSession) {
 TEST_F(ReaderRestart, AsksOnceInFiftyMillisecondsOfSleep) {
     for (int i = 0; i < 20; i++) EXPECT_EQ(wait(kAskNs / 10), -ETIMEDOUT);
     EXPECT_EQ(questions_, 2);
-    for (int i = 0; i < 50000; i++) EXPECT_EQ(wait(0), -ETIMEDOUT) << "a caller that polls";
+    EXPECT_EQ(wait(kAskNs - 1), -ETIMEDOUT);
+    EXPECT_EQ(questions_, 2);
+    EXPECT_EQ(wait(0), -ETIMEDOUT);
     EXPECT_EQ(questions_, 3);
-    killed_.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return -EINTR; };
-    for (int i = 0; i < 50; i++) EXPECT_EQ(wait(KMES_NO_TIMEOUT), -EINTR);
+    EXPECT_EQ(wait(kAskNs - 1001), -ETIMEDOUT);
+    EXPECT_EQ(wait(1001), -ETIMEDOUT);
     EXPECT_EQ(questions_, 4);
+    for (int i = 0; i < 49999; i++) EXPECT_EQ(wait(0), -ETIMEDOUT) << "a caller that polls";
+    EXPECT_EQ(questions_, 4) << "each counts for 1 us";
+    EXPECT_EQ(wait(0), -ETIMEDOUT);
+    EXPECT_EQ(questions_, 5);
+}
+
+TEST_F(ReaderRestart, AsksThoughEverySleepIsInterrupted) {
+    World next({});
+    int answer = -EINTR;
+    killed_.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) { return answer; };
+    for (int i = 0; i < 49; i++) EXPECT_EQ(wait(KMES_NO_TIMEOUT), -EINTR);
+    answer = -ETIMEDOUT;
+    EXPECT_EQ(wait(999999), -ETIMEDOUT);
+    EXPECT_EQ(questions_, 0) << "each counts for 1 ms";
+    answer = -EINTR;
+    restart(&next);
+    EXPECT_EQ(wait(KMES_NO_TIMEOUT), 1);
+    EXPECT_EQ(questions_, 1);
+}
+
+TEST_F(ReaderRestart, NeverAsksWhenItIsWoken) {
     killed_.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return 0; };
     for (int i = 0; i < 100; i++) EXPECT_EQ(wait(KMES_NO_TIMEOUT), 1);
-    EXPECT_EQ(questions_, 4) << "who is woken need not ask";
+    EXPECT_EQ(questions_, 0);
 }
 
 // The limit is the reader's own: the caller's is kept.
@@ -126,6 +149,16 @@ TEST_F(ReaderRestart, KeepsTheBufferWhileNobodyServes) {
     EXPECT_EQ(reader_.reader.producer_error, 0);
 }
 
+TEST_F(ReaderRestart, ForgetsAnErrorWhenItHasAttachedAgain) {
+    error_ = -ENOSYS;
+    EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader_.reader.producer_error, -ENOSYS);
+    error_ = 0;
+    ASSERT_EQ(killed_.swap(512), 0);
+    EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
+    EXPECT_EQ(reader_.reader.producer_error, 0);
+}
+
 TEST_F(ReaderRestart, HandsOnWhatTheAttachSaysAndTriesAgain) {
     World next({});
     next.session = 2;
@@ -151,6 +184,24 @@ TEST_F(ReaderRestart, NeverAsksWhereThereIsOneSession) {
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 5000000000), -ETIMEDOUT);
     EXPECT_EQ(sleeps_, Sequences({5000000000}));
     EXPECT_EQ(questions_, 0);
+}
+
+TEST_F(ReaderRestart, AsksForItsOwnCpu) {
+    World world({.cpu_id = 7});
+    world.session = 1;
+    world.on_sleep = killed_.on_sleep;
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    reader.reader.config.attach_functions.identify = [](void*, __u16 cpu_id, kmes_mapping*) {
+        return cpu_id == 7 ? -EPERM : -ENODEV;
+    };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader.reader.producer_error, -EPERM);
+    reader.reader.config.is_current = [](void*, __u16 cpu_id, kmes_mapping*) {
+        return cpu_id == 7 ? -EPROTO : -ENODEV;
+    };
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, kAskNs), -ETIMEDOUT);
+    EXPECT_EQ(reader.reader.producer_error, -EPROTO);
 }
 
 TEST_F(ReaderRestart, AsksTheFunctionThatIsGivenForIt) {

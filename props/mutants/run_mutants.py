@@ -35,6 +35,7 @@ TEST_PROGRAMS = [
     ("kmes/tests", "torn_test", {}),
     ("kmes/tests", "sleep_test", {}),
     ("kmes/tests", "reader_switch_test", {}),
+    ("kmes/tests", "reader_restart_test", {}),
     ("kmes/tests", "literal_writer_test", {}),
     ("kmes/tests", "vectors_test", {}),
     ("kmes/tests", "property_test", {"RC_PARAMS": "max_success=2000 seed=1"}),
