@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kmes/user/file_size_signal.h"
 #include "kmes/user/libkmes_parts.h"
 
 /* An offset at which nothing can be. */
@@ -102,6 +103,7 @@ static int fill(struct batch_file* file, const struct kmes_emit_entry* entries, 
 
 int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count,
                          __u32* entries_offset) {
+    struct kmes_file_size_signal saved;
     struct batch_file file;
     int error;
 
@@ -109,7 +111,9 @@ int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count,
     if (file.fd < 0) return -errno;
     file.end = 0;
     file.count = 0;
+    kmes_file_size_signal_block(&saved);
     error = fill(&file, entries, count);
+    kmes_file_size_signal_restore(&saved);
     if (error) {
         close(file.fd);
         return error;

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A buffer of a userspace producer is two files, and kmes_attach has one descriptor a buffer to
- * give. This is where the other one waits for kmes_map. See libkmes_parts.h and
+ * give. This is where the data waits for kmes_map. See libkmes_parts.h and
  * docs/decisions/0010-two-memory-files.md.
+ *
+ * The data waits as a mapping without access, and not as a descriptor: a program may close all its
+ * descriptors, as daemons do, and then a number that is remembered here would be that of a file of
+ * the program. The descriptors of the metadata are the caller's; here they are only looked at, and
+ * known by device and inode.
+ *
+ * No signal handler runs while the table is locked, and a fork waits for it, so that the child
+ * finds it unlocked and whole.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "kmes/user/double_map.h"
 #include "kmes/user/libkmes_parts.h"
 
 /* One metadata descriptor that was given away. A buffer that was attached to twice has two. */
@@ -21,14 +30,37 @@ struct entry {
     __u64 device;
     __u64 inode;
     __u64 capacity;
+    void* data;
     int metadata_fd;
-    int data_fd;
 };
 
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
+static sigset_t signals_before; /* of the thread that holds the mutex */
 static struct entry* entries;
 static unsigned entry_count;
 static unsigned entry_room;
+
+static void lock_table(void) {
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&table_mutex);
+    signals_before = before;
+}
+
+static void unlock_table(void) {
+    sigset_t before = signals_before;
+
+    pthread_mutex_unlock(&table_mutex);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Before the first thread that could fork. Without memory for it a fork is as it would be without
+ * this. */
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(lock_table, unlock_table, unlock_table);
+}
 
 static bool make_room(void) {
     unsigned room = entry_room ? 2 * entry_room : 16;
@@ -44,42 +76,56 @@ static bool make_room(void) {
 
 int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes) {
     struct stat status;
-    int error = 0;
+    void* data;
+    bool is_added;
 
+    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EPROTO;
     if (fstat(metadata_fd, &status) != 0) return -errno;
-    pthread_mutex_lock(&table_mutex);
-    if (make_room()) {
+    data = mmap(NULL, capacity_bytes, PROT_NONE, MAP_SHARED, data_fd, 0);
+    if (data == MAP_FAILED) return -errno;
+    lock_table();
+    is_added = make_room();
+    if (is_added) {
         struct entry* entry = &entries[entry_count++];
 
         entry->device = status.st_dev;
         entry->inode = status.st_ino;
         entry->capacity = capacity_bytes;
+        entry->data = data;
         entry->metadata_fd = metadata_fd;
-        entry->data_fd = data_fd;
-    } else {
-        error = -ENOMEM;
     }
-    pthread_mutex_unlock(&table_mutex);
-    return error;
+    unlock_table();
+    if (is_added) return 0;
+    munmap(data, capacity_bytes);
+    return -ENOMEM;
 }
 
-int kmes_data_table_find(int fd, __u64* capacity_bytes) {
-    struct stat status;
-    int found = -ENOENT;
+static const struct entry* find(const struct stat* status) {
     unsigned i;
 
-    if (fstat(fd, &status) != 0) return -errno;
-    pthread_mutex_lock(&table_mutex);
     for (i = 0; i < entry_count; i++) {
-        if (entries[i].device != status.st_dev || entries[i].inode != status.st_ino) continue;
-        *capacity_bytes = entries[i].capacity;
-        /* A descriptor of its own: a sweep may come in between. */
-        found = fcntl(entries[i].data_fd, F_DUPFD_CLOEXEC, 0);
-        if (found < 0) found = -errno;
-        break;
+        if (entries[i].device == status->st_dev && entries[i].inode == status->st_ino)
+            return &entries[i];
     }
-    pthread_mutex_unlock(&table_mutex);
-    return found;
+    return NULL;
+}
+
+int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base) {
+    const struct entry* entry;
+    struct stat status;
+    int error;
+
+    if (fstat(fd, &status) != 0) return -errno;
+    lock_table(); /* until it is mapped: a sweep may come in between */
+    entry = find(&status);
+    if (!entry)
+        error = -ENOENT;
+    else if (entry->capacity != capacity_bytes)
+        error = -EINVAL;
+    else
+        error = kmes_double_map_copy(fd, entry->data, capacity_bytes, base);
+    unlock_table();
+    return error;
 }
 
 /* The number may be open again, as something else. */
@@ -93,23 +139,23 @@ static bool is_stale(const struct entry* entry) {
 void kmes_data_table_sweep(void) {
     unsigned i = 0;
 
-    pthread_mutex_lock(&table_mutex);
+    lock_table();
     while (i < entry_count) {
         if (is_stale(&entries[i])) {
-            close(entries[i].data_fd);
+            munmap(entries[i].data, entries[i].capacity);
             entries[i] = entries[--entry_count];
         } else {
             i++;
         }
     }
-    pthread_mutex_unlock(&table_mutex);
+    unlock_table();
 }
 
 unsigned kmes_data_table_entries(void) {
     unsigned count;
 
-    pthread_mutex_lock(&table_mutex);
+    lock_table();
     count = entry_count;
-    pthread_mutex_unlock(&table_mutex);
+    unlock_table();
     return count;
 }

@@ -29,37 +29,62 @@ static int place(__u8* at, __u64 bytes, int protection, int fd) {
     return placed == MAP_FAILED ? -errno : 0;
 }
 
-static int place_all(__u8* base, int metadata_fd, int data_fd, __u64 capacity_bytes,
-                     int data_protection) {
-    __u8* data = base + kmes_data_offset_bytes(KMES_VERSION_1);
-    int error = place(base, KMES_METADATA_BYTES, PROT_READ | PROT_WRITE, metadata_fd);
+/* Another mapping of the same shared pages, readable. (An old size of 0 copies.) */
+static int place_copy(__u8* at, __u64 bytes, void* mapped) {
+    if (mremap(mapped, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) return -errno;
+    return mprotect(at, bytes, PROT_READ) == 0 ? 0 : -errno;
+}
 
-    if (!error) error = place(data, capacity_bytes, data_protection, data_fd);
-    if (!error) error = place(data + capacity_bytes, capacity_bytes, data_protection, data_fd);
-    return error;
+/* Reserved first, so that nothing of another thread can come to lie in between. NULL: -ENOMEM. */
+static __u8* reserve(__u64 bytes) {
+    void* range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return range == MAP_FAILED ? NULL : (__u8*)range;
 }
 
 int kmes_double_map(int metadata_fd, int data_fd, __u64 capacity_bytes, bool data_is_writable,
                     void** base) {
+    int protection = data_is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
     __u64 bytes = kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes);
-    void* range;
+    __u8 *range, *data;
     int error;
 
     if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
     error = check_length(metadata_fd, KMES_METADATA_BYTES);
     if (!error) error = check_length(data_fd, capacity_bytes);
     if (error) return error;
-    /* Reserved first, so that nothing of another thread can come to lie in between. */
-    range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) return -errno;
-    error = place_all((__u8*)range, metadata_fd, data_fd, capacity_bytes,
-                      data_is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
-    if (error) {
+    range = reserve(bytes);
+    if (!range) return -ENOMEM;
+    data = range + kmes_data_offset_bytes(KMES_VERSION_1);
+    error = place(range, KMES_METADATA_BYTES, PROT_READ | PROT_WRITE, metadata_fd);
+    if (!error) error = place(data, capacity_bytes, protection, data_fd);
+    if (!error) error = place(data + capacity_bytes, capacity_bytes, protection, data_fd);
+    if (error)
         munmap(range, bytes);
-        return error;
-    }
-    *base = range;
-    return 0;
+    else
+        *base = range;
+    return error;
+}
+
+int kmes_double_map_copy(int metadata_fd, void* mapped_data, __u64 capacity_bytes, void** base) {
+    __u64 bytes = kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes);
+    __u8 *range, *data;
+    int error;
+
+    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return -EINVAL;
+    error = check_length(metadata_fd, KMES_METADATA_BYTES);
+    if (error) return error;
+    range = reserve(bytes);
+    if (!range) return -ENOMEM;
+    data = range + kmes_data_offset_bytes(KMES_VERSION_1);
+    error = place(range, KMES_METADATA_BYTES, PROT_READ | PROT_WRITE, metadata_fd);
+    if (!error) error = place_copy(data, capacity_bytes, mapped_data);
+    if (!error) error = place_copy(data + capacity_bytes, capacity_bytes, mapped_data);
+    if (error)
+        munmap(range, bytes);
+    else
+        *base = range;
+    return error;
 }
 
 int kmes_double_unmap(void* base, __u64 capacity_bytes) {

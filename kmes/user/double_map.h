@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The layout of 5.1.5 made of two files: one metadata page, and the data twice behind it. Used by
- * the producer (memory.cc) and by consumers (libkmes.c); knows nothing of what stands in them.
+ * the producer (memory.cc) and by consumers (libkmes_reader.c, data_table.c); knows nothing of what
+ * stands in them.
  *
  *   one reserved range    | metadata (4096)   | data (capacity)    | data (capacity)    |
  *                           metadata file       data file, from 0    data file, from 0
@@ -30,6 +31,12 @@ bool kmes_double_map_capacity_is_valid(__u64 capacity_bytes);
  */
 int kmes_double_map(int metadata_fd, int data_fd, __u64 capacity_bytes, bool data_is_writable,
                     void** base);
+
+/*
+ * The same for a consumer, where the data is mapped already: `mapped_data` is a shared mapping of
+ * all of the data file, with any protection. Needs no descriptor of it. Errors as kmes_double_map.
+ */
+int kmes_double_map_copy(int metadata_fd, void* mapped_data, __u64 capacity_bytes, void** base);
 
 /* Unmaps what kmes_double_map mapped. 0, -EINVAL for a capacity that it cannot have had. */
 int kmes_double_unmap(void* base, __u64 capacity_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * libkmes: which way a call goes, and the mapping of what attach gave. See libkmes.h.
+ * libkmes: the calls by each way, and the mapping of what attach gave. See libkmes.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "kmes/user/double_map.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/ways.h"
 
 static int by_errno(int error) {
     if (error == 0) return 0;
@@ -25,7 +25,35 @@ static int by_errno(int error) {
     return -1;
 }
 
-/* Gives the pairs of an attachment to the caller and to the table; all or none. */
+static int or_errno(long result) {
+    return result == 0 ? 0 : -errno;
+}
+
+/* Of a device: not there, in the words of ways.h. */
+static int or_absent(int error) {
+    return error == -ENODEV ? -ENOSYS : error;
+}
+
+struct attach {
+    int* fds;
+    int* count;
+    __u64* capacity_bytes;
+};
+
+static int attach_by_system_call(void* call) {
+    const struct attach* attach = (const struct attach*)call;
+
+    return or_errno(
+        syscall(KMES_SYSCALL_ATTACH, attach->fds, attach->count, attach->capacity_bytes));
+}
+
+static int attach_by_device(void* call) {
+    const struct attach* attach = (const struct attach*)call;
+
+    return or_absent(kmes_device_attach(attach->fds, attach->count, attach->capacity_bytes));
+}
+
+/* Gives the metadata of an attachment to the caller and its data to the table; all or none. */
 static int hand_out(struct kmes_socket_attachment* attachment, int* fds) {
     __u32 i;
 
@@ -35,7 +63,6 @@ static int hand_out(struct kmes_socket_attachment* attachment, int* fds) {
 
         if (error)
             return error; /* those before are swept: their metadata is closed with the rest */
-        attachment->data_fds[i] = -1;
     }
     for (i = 0; i < attachment->count; i++) {
         fds[i] = attachment->metadata_fds[i];
@@ -44,13 +71,16 @@ static int hand_out(struct kmes_socket_attachment* attachment, int* fds) {
     return 0;
 }
 
-static int socket_attach(int* fds, int* count, __u64* capacity_bytes) {
+static int attach_by_socket(void* call) {
+    const struct attach* attach = (const struct attach*)call;
     struct kmes_socket_identity identity;
     struct kmes_socket_attachment attachment;
+    int* const count = attach->count;
     int error;
 
-    if (!count || !capacity_bytes || (!fds && *count > 0)) return -EFAULT;
-    error = kmes_socket_identify(0, &identity);
+    kmes_data_table_sweep();
+    if (!count || !attach->capacity_bytes || (!attach->fds && *count > 0)) return -EFAULT;
+    error = kmes_socket_identify(0, KMES_SOCKET_ANSWER_MS, &identity);
     if (error) return error;
     if (*count < 0 || (__u32)*count < identity.cpus) {
         *count = (int)identity.cpus;
@@ -59,32 +89,20 @@ static int socket_attach(int* fds, int* count, __u64* capacity_bytes) {
     error = kmes_socket_attach(KMES_SOCKET_ALL_CPUS, &attachment);
     if (error) return error;
     /* Another producer, of more CPUs, may have taken the address in between. */
-    error = (__u32)*count < attachment.count ? -ERANGE : hand_out(&attachment, fds);
+    error = (__u32)*count < attachment.count ? -ERANGE : hand_out(&attachment, attach->fds);
     if (!error || error == -ERANGE) *count = (int)attachment.count;
-    if (!error) *capacity_bytes = attachment.capacity;
+    if (!error) *attach->capacity_bytes = attachment.capacity;
     kmes_socket_attachment_free(&attachment);
     if (error) kmes_data_table_sweep();
     return error;
 }
 
 int kmes_attach(int* fds, int* count, __u64* capacity_bytes) {
-    int call_error, error;
+    static const struct kmes_ways ways = {attach_by_system_call, attach_by_device,
+                                          attach_by_socket};
+    struct attach attach = {fds, count, capacity_bytes};
 
-    if (syscall(KMES_SYSCALL_ATTACH, fds, count, capacity_bytes) == 0) return 0;
-    call_error = -errno;
-    if (!kmes_call_is_absent(call_error)) return by_errno(call_error);
-    error = kmes_device_attach(fds, count, capacity_bytes);
-    if (error != -ENODEV) return by_errno(error);
-    kmes_data_table_sweep();
-    error = socket_attach(fds, count, capacity_bytes);
-    return by_errno(kmes_last_word(call_error, error));
-}
-
-int kmes_check_file_length(int fd, __u64 bytes) {
-    struct stat status;
-
-    if (fstat(fd, &status) != 0) return -errno;
-    return S_ISREG(status.st_mode) && (__u64)status.st_size < bytes ? -EINVAL : 0;
+    return by_errno(kmes_call_by(&ways, &attach));
 }
 
 /* A file that is one with its mapping: the kernel's, or one that looks like it. */
@@ -101,19 +119,12 @@ static int map_whole(int fd, __u64 capacity_bytes, void** base) {
 }
 
 int kmes_map(int fd, __u64 capacity_bytes, void** base) {
-    __u64 capacity_there;
-    int data_fd, error;
+    int error;
 
     if (!base) return by_errno(-EFAULT);
     if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return by_errno(-EINVAL);
-    data_fd = kmes_data_table_find(fd, &capacity_there);
-    if (data_fd == -ENOENT) return by_errno(map_whole(fd, capacity_bytes, base));
-    if (data_fd < 0) return by_errno(data_fd);
-    error = capacity_there == capacity_bytes
-                ? kmes_double_map(fd, data_fd, capacity_bytes, false, base)
-                : -EINVAL;
-    close(data_fd);
-    return by_errno(error);
+    error = kmes_data_table_map(fd, capacity_bytes, base);
+    return by_errno(error == -ENOENT ? map_whole(fd, capacity_bytes, base) : error);
 }
 
 int kmes_unmap(void* base, __u64 capacity_bytes) {
@@ -123,26 +134,68 @@ int kmes_unmap(void* base, __u64 capacity_bytes) {
     return by_errno(error);
 }
 
-int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
-    int call_error, error;
+struct emit {
+    const char* type;
+    const void* payload;
+    __u32 payload_len;
+    __u16 type_len;
+};
 
-    if (syscall(KMES_SYSCALL_EMIT, type, type_len, payload, payload_len) == 0) return 0;
-    call_error = -errno;
-    if (!kmes_call_is_absent(call_error)) return by_errno(call_error);
-    error = kmes_device_emit(type, type_len, payload, payload_len);
-    if (error != -ENODEV) return by_errno(error);
-    error = kmes_socket_emit(type, type_len, payload, payload_len);
-    return by_errno(kmes_last_word(call_error, error));
+static int emit_by_system_call(void* call) {
+    const struct emit* emit = (const struct emit*)call;
+
+    return or_errno(
+        syscall(KMES_SYSCALL_EMIT, emit->type, emit->type_len, emit->payload, emit->payload_len));
+}
+
+static int emit_by_device(void* call) {
+    const struct emit* emit = (const struct emit*)call;
+
+    return or_absent(
+        kmes_device_emit(emit->type, emit->type_len, emit->payload, emit->payload_len));
+}
+
+static int emit_by_socket(void* call) {
+    const struct emit* emit = (const struct emit*)call;
+
+    return kmes_socket_emit(emit->type, emit->type_len, emit->payload, emit->payload_len);
+}
+
+int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+    static const struct kmes_ways ways = {emit_by_system_call, emit_by_device, emit_by_socket};
+    struct emit emit = {type, payload, payload_len, type_len};
+
+    return by_errno(kmes_call_by(&ways, &emit));
+}
+
+struct emit_batch {
+    const struct kmes_emit_entry* entries;
+    __u32* emitted;
+    __u32 count;
+};
+
+static int emit_batch_by_system_call(void* call) {
+    const struct emit_batch* batch = (const struct emit_batch*)call;
+
+    return or_errno(syscall(KMES_SYSCALL_EMIT_BATCH, batch->entries, batch->count, batch->emitted));
+}
+
+static int emit_batch_by_device(void* call) {
+    const struct emit_batch* batch = (const struct emit_batch*)call;
+
+    return or_absent(kmes_device_emit_batch(batch->entries, batch->count, batch->emitted));
+}
+
+static int emit_batch_by_socket(void* call) {
+    const struct emit_batch* batch = (const struct emit_batch*)call;
+
+    return kmes_socket_emit_batch(batch->entries, batch->count, batch->emitted);
 }
 
 int kmes_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
-    int call_error, error;
+    static const struct kmes_ways ways = {emit_batch_by_system_call, emit_batch_by_device,
+                                          emit_batch_by_socket};
+    struct emit_batch batch = {entries, emitted, count};
 
-    if (syscall(KMES_SYSCALL_EMIT_BATCH, entries, count, emitted) == 0) return 0;
-    call_error = -errno;
-    if (!kmes_call_is_absent(call_error)) return by_errno(call_error);
-    error = kmes_device_emit_batch(entries, count, emitted);
-    if (error != -ENODEV) return by_errno(error);
-    error = kmes_socket_emit_batch(entries, count, emitted);
-    return by_errno(kmes_last_word(call_error, error));
+    return by_errno(kmes_call_by(&ways, &batch));
 }

@@ -2,19 +2,39 @@
 /*
  * libkmes: how a program reaches KMES, whatever serves it. C, no exceptions, no threads of its own.
  *
- * Each call is tried in this order, and the first that is there answers:
+ * One rule says which way a call goes: attach, emit, emit_batch, and what a reader asks
+ * (libkmes_reader.h).
  *
- *   1. the system calls 1090, 1091 and 1092. ENOSYS: this kernel has none.
- *   2. /dev/kmes, of the kernel module (<linux/kmes.h>).
- *   3. a producer in userspace, at the Unix socket that the environment variable KMES_SOCKET names
- *      (a path, or '@' and an abstract name), or at /run/kmes/producer.socket. The variable is not
- *      looked at in a program with raised privileges.
+ *   - The environment variable KMES_SOCKET names the Unix socket of a producer (a path, or '@' and
+ *     an abstract name): that producer, and nobody else. ENOSYS where nobody serves there. The
+ *     variable is ignored in a program with raised privileges.
+ *   - Else the first of these that is there:
+ *       1. the system calls 1090, 1091 and 1092. ENOSYS: this kernel has none.
+ *       2. /dev/kmes, of the kernel module (<linux/kmes.h>).
+ *       3. a producer in userspace at /run/kmes/producer.socket.
  *
- * A filter around a container may answer an unknown system call with EPERM instead of ENOSYS. So
- * after EPERM the others are tried too, and the caller gets EPERM only if none of them is there.
+ * A filter around a container may answer an unknown system call with EPERM instead of ENOSYS, and a
+ * device may be there that this program may not open. So after EPERM the next way is tried, and the
+ * caller gets EPERM only if none of them answers.
  *
  * Every function returns 0, or -1 with errno set, as a system call. ENOSYS: nobody serves KMES
  * here. Any thread may call any of them, but no signal handler.
+ *
+ * By the socket: an abstract name must be served by the same user or by root (EPERM). The files
+ * that a server passes must be memory files of plain pages, sealed against shrinking, the data also
+ * against writing from now on, with all their pages (EPROTO): no access to a mapping is SIGBUS
+ * then.
+ *
+ * closefrom: libkmes keeps no descriptor between calls that it could take for another one, so a
+ * program may close all its descriptors at any time. What is mapped stays mapped.
+ *
+ * fork: the child has the mappings and the descriptors of its parent, and may call everything here,
+ * whatever other threads of the parent did at that moment. A call of another thread that was on its
+ * way leaves the descriptors that it had just received open in the child. A reader's state
+ * (kmes/reader.h) is copied: parent and child then both deliver every event, and share one
+ * need_wake, so both should read in KMES_SHARED mode, or one of them close its reader. The same
+ * holds for _Fork and clone only if no other thread is inside libkmes. Between vfork and exec call
+ * nothing of it.
  */
 #ifndef KMES_USER_LIBKMES_H
 #define KMES_USER_LIBKMES_H
@@ -26,19 +46,19 @@ KMES_EXTERN_C_BEGIN
 /*
  * kmes_attach (docs/event-model.md): *count slots in `fds` on entry, CPUs on return; index i is CPU
  * i. ERANGE: too few slots, *count says how many; no fd was made. EAGAIN: the boot phase; EFAULT,
- * EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS; by the socket also ESHUTDOWN (the producer has ended) and
- * ETIMEDOUT (it does not answer).
+ * EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS; by the socket also ESHUTDOWN (the producer has ended),
+ * ETIMEDOUT (it does not answer) and EPROTO (see above).
  *
  * The fds are close-on-exec and the caller's: close() them, the mapping stays. By the socket each
- * one stands for the metadata; the descriptor of its data is kept in here until the fd is found
- * closed, at a later kmes_attach or kmes_unmap.
+ * one stands for the metadata; its data is kept mapped in here, without access, until the fd is
+ * found closed, at a later kmes_attach or kmes_unmap.
  */
 int kmes_attach(int* fds, int* count, __u64* capacity_bytes);
 
 /*
  * Maps the buffer of an fd as 5.1.5 lays it out, 4096 + 2 x capacity bytes at *base, metadata
- * writable. `fd` is what kmes_attach gave, or a dup of it while that is open. By the socket the
- * data is mapped read-only. EINVAL: `capacity_bytes` is not that of the buffer, or the file is
+ * writable. `fd` is what kmes_attach gave, or a dup of it. By the socket the data is mapped
+ * read-only. EINVAL: `capacity_bytes` is not that of the buffer, or the file is
  * shorter than the mapping; EFAULT, EBADF, ENOMEM, EACCES. Nothing is mapped then.
  */
 int kmes_map(int fd, __u64 capacity_bytes, void** base);
@@ -50,6 +70,7 @@ int kmes_unmap(void* base, __u64 capacity_bytes);
  * kmes_emit (docs/event-model.md): one event from this process, origin class 0. EINVAL: type_len 0,
  * or a type that is not UTF-8; ENOSPC: over 50 % of the capacity, or over MaxEventSize; EFAULT;
  * EPERM; EBUSY; ENOSYS; by the socket also EOPNOTSUPP (that producer takes no events from others),
+ * EFBIG (the event is passed as a file, and RLIMIT_FSIZE of this process allows none of that size),
  * ESHUTDOWN, ETIMEDOUT. Nothing was written then, but for ETIMEDOUT, where nobody knows. Where
  * more than one is due, kmes/call.h says which it is; by the socket EFAULT may come before others.
  */
@@ -60,7 +81,8 @@ int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 paylo
  * published together. It stops at the first bad entry, emits those before it, fails with the error
  * of that entry (as kmes_emit, in the order of kmes/call.h; EFAULT also for an entry that is not
  * there), and *emitted says how many are before it. After 0 that is all of them. EFAULT where
- * `emitted` is NULL; then, as after ENOSYS, EPERM, EOPNOTSUPP, nothing was emitted.
+ * `emitted` is NULL; then, as after ENOSYS, EPERM, EOPNOTSUPP and EFBIG (the batch is passed as a
+ * file), nothing was emitted.
  */
 int kmes_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 

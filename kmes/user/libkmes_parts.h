@@ -9,20 +9,18 @@
 
 KMES_EXTERN_C_BEGIN
 
-/* ENOSYS: there is no such call. EPERM may be the word of a container's filter: see libkmes.h. */
-static inline bool kmes_call_is_absent(int error) {
-    return error == -ENOSYS || error == -EPERM;
-}
-
-/* What the caller gets after all ways were tried, the call with `call_error`, the last way with
- * `error`. */
-static inline int kmes_last_word(int call_error, int error) {
-    return error == -ENOSYS ? call_error : error;
-}
-
 /* Bytes that an mmap of `fd` can be given without SIGBUS: a regular file ends where it ends; what
- * is none says nothing. -EINVAL where it is too short. (libkmes.c) */
+ * is none says nothing. -EINVAL where it is too short. For descriptors of the kernel, which keeps
+ * their length, and of the caller. (file_check.c) */
 int kmes_check_file_length(int fd, __u64 bytes);
+
+/*
+ * Whether the two files of a buffer, which another process passed, can be mapped without SIGBUS at
+ * any later access: memory files of plain pages, sealed against shrinking, the data also against
+ * holes, all their pages there. -EPROTO where not. (What is left: somebody makes a hole in the
+ * metadata, which consumers must be able to write, and the kernel has no page for it.)
+ */
+int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes);
 
 /* The reply to an attach over the socket: `cpus` pairs of descriptors, the caller's. */
 struct kmes_socket_attachment {
@@ -41,13 +39,17 @@ struct kmes_socket_identity {
     __u32 cpus;
 };
 
+/* A producer answers at once, but for the time of a resize (E14). */
+#define KMES_SOCKET_ANSWER_MS 30000u
+
 /*
  * One request each, over a connection of its own (socket_client.c). -ENOSYS: nobody listens; -EPERM
- * where the permissions of the socket say so; -EPROTO for an answer that is none; -ETIMEDOUT.
- * `cpu` may be KMES_SOCKET_ALL_CPUS for attach.
+ * where the permissions of the socket say so, or where another user serves an abstract name;
+ * -EPROTO for an answer that is none, or files that kmes_check_buffer_files refuses; -ETIMEDOUT.
+ * `cpu` may be KMES_SOCKET_ALL_CPUS for attach. identify waits for limit_ms at most.
  */
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
-int kmes_socket_identify(__u32 cpu, struct kmes_socket_identity* identity);
+int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 /* *emitted is written in any case. */
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
@@ -63,15 +65,15 @@ int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count, __u
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);
 
 /*
- * The table of data descriptors (data_table.c): for each metadata descriptor that kmes_attach has
- * given away, the one of its data, by device and inode.
+ * The table of what kmes_attach has given away by the socket (data_table.c): for each metadata
+ * descriptor, by device and inode, the data of its buffer. It keeps no descriptor.
  */
-/* The table takes `data_fd`. -ENOMEM, -EBADF: it does not. */
+/* `data_fd` stays the caller's. -ENOMEM, -EBADF. */
 int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes);
-/* A new descriptor of the data that belongs to the buffer of `fd`; *capacity_bytes is the buffer's.
- * -ENOENT: `fd` is none of the table's; -EBADF, -EMFILE. */
-int kmes_data_table_find(int fd, __u64* capacity_bytes);
-/* Closes the data of every buffer whose metadata descriptor is not open any more. */
+/* Maps the buffer of `fd`, as kmes_map. -ENOENT: `fd` is none of the table's; -EBADF, -EINVAL,
+ * -ENOMEM. */
+int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base);
+/* Forgets every buffer whose metadata descriptor is not open any more. */
 void kmes_data_table_sweep(void);
 /* Entries, for tests. */
 unsigned kmes_data_table_entries(void);

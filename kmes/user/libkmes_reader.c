@@ -2,8 +2,9 @@
 /*
  * A reader on libkmes. See libkmes_reader.h.
  *
- * Two ways lead to a buffer. kmes_attach gives all CPUs at once, whoever serves it; a producer
- * behind a socket can be asked for one CPU, and for its session (E25), so a reader does that.
+ * The device and the socket are asked for the one CPU, and identify without a descriptor. The
+ * system call gives all CPUs at once, and so does a module that does not know KMES_IOC_ATTACH_CPU:
+ * there the others are closed again.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,8 +22,12 @@
 #include "kmes/user/double_map.h"
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
+#include "kmes/user/ways.h"
 
 #define ATTACH_ROOM 64 /* slots of the first try: one call where there are no more CPUs */
+#define QUESTION_MS                                                                            \
+    1000               /* a reader that only asks waits no longer for a producer that is stuck \
+                        */
 #define ATTACH_TRIES 8 /* CPUs do not come and go: more is a server that makes fun of us */
 
 /* All CPUs, by kmes_attach. */
@@ -38,14 +43,11 @@ static int attach_by_system_call(int* fds, int* count, __u64* capacity) {
     return syscall(KMES_SYSCALL_ATTACH, fds, count, capacity) == 0 ? 0 : -errno;
 }
 
-/* What libkmes does before it comes to the socket. kmes_call_is_absent says: go there. */
-static int attach_but_by_socket(int* fds, int* count, __u64* capacity) {
-    int call_error = attach_by_system_call(fds, count, capacity);
-    int error;
+/* -ENODEV becomes what ways.h calls a way that is not there. */
+static int attach_by_device(int* fds, int* count, __u64* capacity) {
+    int error = kmes_device_attach(fds, count, capacity);
 
-    if (!kmes_call_is_absent(call_error)) return call_error;
-    error = kmes_device_attach(fds, count, capacity);
-    return error == -ENODEV ? call_error : error;
+    return error == -ENODEV ? -ENOSYS : error;
 }
 
 static int attach_all(attach_function attach, struct all_fds* all) {
@@ -100,6 +102,12 @@ static int map_fd(int fd, __u64 capacity, struct kmes_mapping* mapping) {
     return mapping->base == MAP_FAILED ? -errno : 0;
 }
 
+/* What a device says of one CPU, in the words of ways.h and of a reader. */
+static int device_error(int error) {
+    if (error == -ENODEV) return -ENOSYS;
+    return error == -EINVAL ? -ENODEV : error; /* there is no such CPU */
+}
+
 static int attach_one_of_all(attach_function attach, __u16 cpu_id, bool maps,
                              struct kmes_mapping* mapping) {
     struct all_fds all;
@@ -133,9 +141,9 @@ static int map_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
     return error;
 }
 
-static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
+static int identify_from_socket(__u16 cpu_id, unsigned limit_ms, struct kmes_mapping* mapping) {
     struct kmes_socket_identity identity;
-    int error = kmes_socket_identify(cpu_id, &identity);
+    int error = kmes_socket_identify(cpu_id, limit_ms, &identity);
 
     if (error) return error == -EINVAL ? -ENODEV : error;
     mapping->device = identity.device;
@@ -144,20 +152,92 @@ static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
     return 0;
 }
 
+/* A question about one CPU, by any way. */
+struct question {
+    struct kmes_mapping* mapping;
+    __u16 cpu_id;
+};
+
+static int attach_cpu_by_system_call(void* call) {
+    const struct question* question = (const struct question*)call;
+
+    return attach_one_of_all(attach_by_system_call, question->cpu_id, true, question->mapping);
+}
+
+static int attach_cpu_by_device(void* call) {
+    const struct question* question = (const struct question*)call;
+    __u64 capacity;
+    int fd;
+    int error = kmes_device_attach_cpu(question->cpu_id, &fd, &capacity);
+
+    if (error == -ENOTTY)
+        return attach_one_of_all(attach_by_device, question->cpu_id, true, question->mapping);
+    if (error) return device_error(error);
+    error = map_fd(fd, capacity, question->mapping);
+    close(fd);
+    question->mapping->session = 0; /* a kernel has one */
+    return error;
+}
+
+static int attach_cpu_by_socket(void* call) {
+    const struct question* question = (const struct question*)call;
+
+    return map_from_socket(question->cpu_id, question->mapping);
+}
+
+static int identify_cpu_by_system_call(void* call) {
+    const struct question* question = (const struct question*)call;
+
+    return attach_one_of_all(attach_by_system_call, question->cpu_id, false, question->mapping);
+}
+
+static int identify_cpu_by_device(void* call) {
+    const struct question* question = (const struct question*)call;
+    struct kmes_device_identity identity;
+    int error = kmes_device_identify(question->cpu_id, &identity);
+
+    if (error == -ENOTTY)
+        return attach_one_of_all(attach_by_device, question->cpu_id, false, question->mapping);
+    if (error) return device_error(error);
+    question->mapping->device = identity.device;
+    question->mapping->inode = identity.inode;
+    question->mapping->session = 0;
+    return 0;
+}
+
+static int identify_cpu_by_socket(void* call) {
+    const struct question* question = (const struct question*)call;
+
+    return identify_from_socket(question->cpu_id, KMES_SOCKET_ANSWER_MS, question->mapping);
+}
+
 static int libkmes_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
-    int error = attach_one_of_all(attach_but_by_socket, cpu_id, true, mapping);
+    static const struct kmes_ways ways = {attach_cpu_by_system_call, attach_cpu_by_device,
+                                          attach_cpu_by_socket};
+    struct question question = {mapping, cpu_id};
 
     (void)context;
-    if (!kmes_call_is_absent(error)) return error;
-    return kmes_last_word(error, map_from_socket(cpu_id, mapping));
+    return kmes_call_by(&ways, &question);
 }
 
 static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
-    int error = attach_one_of_all(attach_but_by_socket, cpu_id, false, mapping);
+    static const struct kmes_ways ways = {identify_cpu_by_system_call, identify_cpu_by_device,
+                                          identify_cpu_by_socket};
+    struct question question = {mapping, cpu_id};
 
     (void)context;
-    if (!kmes_call_is_absent(error)) return error;
-    return kmes_last_word(error, identify_from_socket(cpu_id, mapping));
+    return kmes_call_by(&ways, &question);
+}
+
+/* A mapping with a session came by the socket. */
+static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_mapping now;
+    int error = identify_from_socket(cpu_id, QUESTION_MS, &now);
+
+    (void)context;
+    if (error) return error;
+    return now.device == mapping->device && now.inode == mapping->inode &&
+           now.session == mapping->session;
 }
 
 static int system_call_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
@@ -180,6 +260,7 @@ void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id) {
     config->attach_functions.identify = libkmes_identify;
     config->attach_functions.detach = detach;
     config->attach_functions.context = NULL;
+    config->is_current = libkmes_is_current;
     config->platform = kmes_user_platform();
     config->cpu_id = cpu_id;
 }
@@ -188,6 +269,7 @@ void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id)
     kmes_reader_by_libkmes(config, cpu_id);
     config->attach_functions.attach = system_call_attach;
     config->attach_functions.identify = system_call_identify;
+    config->is_current = NULL;
 }
 
 static int count_cpus(attach_function attach) {
@@ -203,14 +285,28 @@ int kmes_cpus_by_system_call(void) {
     return count_cpus(attach_by_system_call);
 }
 
-int kmes_cpus_by_libkmes(void) {
-    struct kmes_socket_identity identity;
-    int call_error = count_cpus(attach_but_by_socket);
-    int error;
+static int cpus_by_system_call(void* call) {
+    (void)call;
+    return kmes_cpus_by_system_call();
+}
 
-    if (!kmes_call_is_absent(call_error)) return call_error;
-    error = kmes_socket_identify(0, &identity);
-    return error ? kmes_last_word(call_error, error) : (int)identity.cpus;
+static int cpus_by_device(void* call) {
+    (void)call;
+    return count_cpus(attach_by_device);
+}
+
+static int cpus_by_socket(void* call) {
+    struct kmes_socket_identity identity;
+    int error = kmes_socket_identify(0, KMES_SOCKET_ANSWER_MS, &identity);
+
+    (void)call;
+    return error ? error : (int)identity.cpus;
+}
+
+int kmes_cpus_by_libkmes(void) {
+    static const struct kmes_ways ways = {cpus_by_system_call, cpus_by_device, cpus_by_socket};
+
+    return kmes_call_by(&ways, NULL);
 }
 
 static __u64 platform_clock_ns(void* context) {

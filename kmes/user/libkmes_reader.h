@@ -21,6 +21,13 @@ KMES_EXTERN_C_BEGIN
  * Errors that a reader hands on: those of kmes_attach and kmes_map; -ENODEV for a CPU that is not
  * there. -ENOSYS, -ESHUTDOWN and -EAGAIN after a generation change: the producer has ended, or has
  * no rings yet; call again later.
+ *
+ * By the device and the socket a reader attaches to its one CPU, and no descriptor is left open.
+ * The system call 1091 has no such form: all CPUs are attached to, and the others closed, at each
+ * attach twice (E19). A module that does not know KMES_IOC_ATTACH_CPU is asked likewise.
+ *
+ * A reader of a producer in userspace comes over to the next one when that is killed, as
+ * kmes_reader_wait says. It waits for 1 s at most for the answer to that question.
  */
 void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id);
 

@@ -16,11 +16,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "kmes/user/file_size_signal.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/ways.h"
 
-/* A producer answers at once, but for the time of a resize (E14). */
-#define ANSWER_LIMIT_SECONDS 30
 #define CPUS_MAX 65536u
 #define PACKET_FDS_MAX (2 * KMES_SOCKET_CPUS_PER_PACKET)
 
@@ -39,9 +39,9 @@ static void close_all(const int* fds, unsigned count) {
 }
 
 static const char* producer_address(void) {
-    const char* named = secure_getenv(KMES_SOCKET_ENVIRONMENT);
+    const char* named = kmes_named_socket();
 
-    return named && named[0] ? named : KMES_SOCKET_DEFAULT_ADDRESS;
+    return named ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
 /* Absent is one thing, not permitted another. */
@@ -60,8 +60,26 @@ static int connect_error(int error) {
     }
 }
 
-static int open_connection(void) {
-    const struct timeval limit = {ANSWER_LIMIT_SECONDS, 0};
+/* Anybody may take an abstract name, so who serves it must be this user, or root. (A path belongs
+ * to those who may write to its folder.) */
+static int check_server(int fd, const struct sockaddr_un* address) {
+    struct ucred server;
+    socklen_t length = sizeof(server);
+
+    if (address->sun_path[0] != '\0') return 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &length) != 0) return -errno;
+    return server.uid == geteuid() || server.uid == 0 ? 0 : -EPERM;
+}
+
+static int connect_to(int fd, const struct sockaddr_un* address, socklen_t length) {
+    while (connect(fd, (const struct sockaddr*)address, length) != 0) {
+        if (errno != EINTR) return connect_error(errno);
+    }
+    return check_server(fd, address);
+}
+
+static int open_connection(unsigned limit_ms) {
+    const struct timeval limit = {limit_ms / 1000, (limit_ms % 1000) * 1000};
     struct sockaddr_un address;
     socklen_t length;
     int error = kmes_socket_address(producer_address(), &address, &length);
@@ -72,13 +90,10 @@ static int open_connection(void) {
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    while (connect(fd, (const struct sockaddr*)&address, length) != 0) {
-        if (errno == EINTR) continue;
-        error = connect_error(errno);
-        close(fd);
-        return error;
-    }
-    return fd;
+    error = connect_to(fd, &address, length);
+    if (!error) return fd;
+    close(fd);
+    return error;
 }
 
 static int send_packet(int fd, const struct msghdr* message) {
@@ -149,11 +164,11 @@ static int receive_packet(int fd, struct kmes_socket_reply* reply,
 }
 
 /* A request without a body, sent on a new connection: its descriptor. */
-static int send_request(enum kmes_socket_operation operation, __u32 cpu) {
+static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigned limit_ms) {
     struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
     struct iovec piece = {&request, sizeof(request)};
     struct msghdr message;
-    int fd = open_connection();
+    int fd = open_connection(limit_ms);
     int error;
 
     if (fd < 0) return fd;
@@ -217,14 +232,26 @@ static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* 
     return 0;
 }
 
+/* Before anything is mapped, or handed on. */
+static int check_files(const struct kmes_socket_attachment* attachment) {
+    int error = 0;
+    __u32 i;
+
+    for (i = 0; i < attachment->count && !error; i++)
+        error = kmes_check_buffer_files(attachment->metadata_fds[i], attachment->data_fds[i],
+                                        attachment->capacity);
+    return error;
+}
+
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
-    int fd = send_request(KMES_SOCKET_ATTACH, cpu);
+    int fd = send_request(KMES_SOCKET_ATTACH, cpu, KMES_SOCKET_ANSWER_MS);
     int error;
 
     memset(attachment, 0, sizeof(*attachment));
     if (fd < 0) return fd;
     error = receive_attachment(fd, cpu, attachment);
     close(fd);
+    if (!error) error = check_files(attachment);
     if (error) kmes_socket_attachment_free(attachment);
     return error;
 }
@@ -247,9 +274,9 @@ static int receive_plain(int fd, struct kmes_socket_reply* reply) {
     return descriptors.count ? -EPROTO : 0;
 }
 
-int kmes_socket_identify(__u32 cpu, struct kmes_socket_identity* identity) {
+int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity) {
     struct kmes_socket_reply reply;
-    int fd = send_request(KMES_SOCKET_IDENTIFY, cpu);
+    int fd = send_request(KMES_SOCKET_IDENTIFY, cpu, limit_ms);
     int error;
 
     if (fd < 0) return fd;
@@ -278,14 +305,17 @@ static int write_file(int fd, const void* from, __u64 bytes) {
 }
 
 /* A memory file with the type and the payload, for what is too long for a packet. */
-static int make_body_file(const char* type, __u16 type_len, const void* payload,
-                          __u32 payload_len) {
+static int make_body_file(const struct iovec* pieces, int count) {
+    struct kmes_file_size_signal saved;
     int fd = memfd_create("kmes-emit", MFD_CLOEXEC);
-    int error;
+    int error = 0;
+    int i;
 
     if (fd < 0) return -errno;
-    error = write_file(fd, type, type_len);
-    if (!error) error = write_file(fd, payload, payload_len);
+    kmes_file_size_signal_block(&saved);
+    for (i = 0; i < count && !error; i++)
+        error = write_file(fd, pieces[i].iov_base, pieces[i].iov_len);
+    kmes_file_size_signal_restore(&saved);
     if (!error) return fd;
     close(fd);
     return error;
@@ -320,32 +350,47 @@ static int send_with_body(int fd, struct iovec* pieces, int piece_count, int bod
     return send_packet(fd, &message);
 }
 
+/* The request of an emit, and its two bodies. */
+struct emit {
+    struct kmes_socket_request request;
+    struct iovec pieces[3];
+};
+
+static int send_as_file(int fd, struct emit* emit) {
+    int body_fd = make_body_file(&emit->pieces[1], 2);
+    int error;
+
+    if (body_fd < 0) return body_fd;
+    error = send_with_body(fd, emit->pieces, 1, body_fd);
+    close(body_fd);
+    return error;
+}
+
+/* In the packet, or as a file where it is too long for one: longer than the protocol allows, or
+ * than the socket's buffer. */
+static int send_emit(int fd, struct emit* emit) {
+    int error = -EMSGSIZE;
+
+    if (emit->request.body_bytes <= KMES_SOCKET_INLINE_MAX_BYTES)
+        error = send_with_body(fd, emit->pieces, 3, -1);
+    return error == -EMSGSIZE ? send_as_file(fd, emit) : error;
+}
+
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
     __u64 body_bytes = (__u64)type_len + payload_len;
-    struct kmes_socket_request request = {
-        KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, (__u32)current_cpu(), 0, type_len, 0};
-    struct iovec pieces[3] = {{&request, sizeof(request)},
-                              {(void*)(__UINTPTR_TYPE__)type, type_len},
-                              {(void*)(__UINTPTR_TYPE__)payload, payload_len}};
+    struct emit emit = {
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, (__u32)current_cpu(), (__u32)body_bytes, type_len, 0},
+        {{&emit.request, sizeof(emit.request)},
+         {(void*)(__UINTPTR_TYPE__)type, type_len},
+         {(void*)(__UINTPTR_TYPE__)payload, payload_len}}};
     struct kmes_socket_reply reply;
-    bool is_inline = body_bytes <= KMES_SOCKET_INLINE_MAX_BYTES;
-    int body_fd = -1;
     int fd, error;
 
     if (type_len == 0) return -EINVAL;
     if (body_bytes > KMES_CONFIG_EVENT_MAX_BYTES) return -ENOSPC;
-    request.body_bytes = (__u32)body_bytes;
-    fd = open_connection();
+    fd = open_connection(KMES_SOCKET_ANSWER_MS);
     if (fd < 0) return fd;
-    if (!is_inline) {
-        body_fd = make_body_file(type, type_len, payload, payload_len);
-        if (body_fd < 0) {
-            close(fd);
-            return body_fd;
-        }
-    }
-    error = send_with_body(fd, pieces, is_inline ? 3 : 1, body_fd);
-    if (body_fd >= 0) close(body_fd);
+    error = send_emit(fd, &emit);
     if (!error) error = receive_plain(fd, &reply);
     close(fd);
     return error;
@@ -374,7 +419,7 @@ int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, _
     if (!emitted) return -EFAULT;
     *emitted = 0;
     if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
-    fd = open_connection();
+    fd = open_connection(KMES_SOCKET_ANSWER_MS);
     if (fd < 0) return fd;
     body_fd = kmes_batch_file_make(entries, count, &request.body_bytes);
     if (body_fd < 0) {
