@@ -31,7 +31,15 @@ struct entry {
     __u64 inode;
     __u64 capacity;
     void* data;
+    struct kmes_lease* lease;
     int metadata_fd;
+};
+
+/* What kmes_map has mapped of an entry, which may be gone. */
+struct mapped {
+    const void* base;
+    struct kmes_lease* lease;
+    struct mapped* next;
 };
 
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -39,6 +47,7 @@ static sigset_t signals_before; /* of the thread that holds the mutex */
 static struct entry* entries;
 static unsigned entry_count;
 static unsigned entry_room;
+static struct mapped* all_mapped;
 
 static void lock_table(void) {
     sigset_t all, before;
@@ -74,7 +83,8 @@ static bool make_room(void) {
     return true;
 }
 
-int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes) {
+int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes,
+                        struct kmes_lease* lease) {
     struct stat status;
     void* data;
     bool is_added;
@@ -92,6 +102,7 @@ int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes) {
         entry->inode = status.st_ino;
         entry->capacity = capacity_bytes;
         entry->data = data;
+        entry->lease = kmes_lease_hold(lease);
         entry->metadata_fd = metadata_fd;
     }
     unlock_table();
@@ -110,6 +121,23 @@ static const struct entry* find(const struct stat* status) {
     return NULL;
 }
 
+static int map_entry(int fd, const struct entry* entry, void** base) {
+    struct mapped* mapped = (struct mapped*)malloc(sizeof(*mapped));
+    int error;
+
+    if (!mapped) return -ENOMEM;
+    error = kmes_double_map_copy(fd, entry->data, entry->capacity, base);
+    if (error) {
+        free(mapped);
+        return error;
+    }
+    mapped->base = *base;
+    mapped->lease = kmes_lease_hold(entry->lease);
+    mapped->next = all_mapped;
+    all_mapped = mapped;
+    return 0;
+}
+
 int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base) {
     const struct entry* entry;
     struct stat status;
@@ -123,9 +151,31 @@ int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base) {
     else if (entry->capacity != capacity_bytes)
         error = -EINVAL;
     else
-        error = kmes_double_map_copy(fd, entry->data, capacity_bytes, base);
+        error = map_entry(fd, entry, base);
     unlock_table();
     return error;
+}
+
+void kmes_data_table_forget(const void* base) {
+    struct mapped** place;
+
+    lock_table();
+    for (place = &all_mapped; *place; place = &(*place)->next) {
+        struct mapped* mapped = *place;
+
+        if (mapped->base != base) continue;
+        *place = mapped->next;
+        kmes_lease_drop(mapped->lease);
+        free(mapped);
+        break;
+    }
+    unlock_table();
+}
+
+void kmes_data_table_drop(struct kmes_lease* lease) {
+    lock_table();
+    kmes_lease_drop(lease);
+    unlock_table();
 }
 
 /* The number may be open again, as something else. */
@@ -143,6 +193,7 @@ void kmes_data_table_sweep(void) {
     while (i < entry_count) {
         if (is_stale(&entries[i])) {
             munmap(entries[i].data, entries[i].capacity);
+            kmes_lease_drop(entries[i].lease);
             entries[i] = entries[--entry_count];
         } else {
             i++;

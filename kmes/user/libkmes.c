@@ -54,12 +54,12 @@ static int attach_by_device(void* call) {
 }
 
 /* Gives the metadata of an attachment to the caller and its data to the table; all or none. */
-static int hand_out(struct kmes_socket_attachment* attachment, int* fds) {
+static int hand_out(struct kmes_socket_attachment* attachment, struct kmes_lease* lease, int* fds) {
     __u32 i;
 
     for (i = 0; i < attachment->count; i++) {
         int error = kmes_data_table_add(attachment->metadata_fds[i], attachment->data_fds[i],
-                                        attachment->capacity);
+                                        attachment->capacity, lease);
 
         if (error)
             return error; /* those before are swept: their metadata is closed with the rest */
@@ -75,6 +75,7 @@ static int attach_by_socket(void* call) {
     const struct attach* attach = (const struct attach*)call;
     struct kmes_socket_identity identity;
     struct kmes_socket_attachment attachment;
+    struct kmes_lease* lease;
     int* const count = attach->count;
     int error;
 
@@ -88,11 +89,14 @@ static int attach_by_socket(void* call) {
     }
     error = kmes_socket_attach(KMES_SOCKET_ALL_CPUS, &attachment);
     if (error) return error;
+    lease = kmes_lease_make(attachment.lease_fd);
+    attachment.lease_fd = -1;
     /* Another producer, of more CPUs, may have taken the address in between. */
-    error = (__u32)*count < attachment.count ? -ERANGE : hand_out(&attachment, attach->fds);
+    error = (__u32)*count < attachment.count ? -ERANGE : hand_out(&attachment, lease, attach->fds);
     if (!error || error == -ERANGE) *count = (int)attachment.count;
     if (!error) *attach->capacity_bytes = attachment.capacity;
     kmes_socket_attachment_free(&attachment);
+    kmes_data_table_drop(lease);
     if (error) kmes_data_table_sweep();
     return error;
 }
@@ -128,8 +132,10 @@ int kmes_map(int fd, __u64 capacity_bytes, void** base) {
 }
 
 int kmes_unmap(void* base, __u64 capacity_bytes) {
-    int error = kmes_double_unmap(base, capacity_bytes);
+    int error;
 
+    kmes_data_table_forget(base);
+    error = kmes_double_unmap(base, capacity_bytes);
     kmes_data_table_sweep();
     return by_errno(error);
 }

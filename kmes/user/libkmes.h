@@ -25,8 +25,16 @@
  * against writing from now on, with all their pages (EPROTO): no access to a mapping is SIGBUS
  * then.
  *
- * closefrom: libkmes keeps no descriptor between calls that it could take for another one, so a
- * program may close all its descriptors at any time. What is mapped stays mapped.
+ * Lease: by the socket, libkmes keeps the connection of an attach until all that the attach gave is
+ * closed and unmapped. When the last lease of a buffer ends, by this or by the death of the
+ * process, the producer clears need_wake (E12). A descriptor or mapping that another process has
+ * got in some other way has no lease: a consumer there is woken then, and must read futex_counter
+ * before it sets need_wake, as the reader here does, or sleep with a time limit.
+ *
+ * closefrom: a program may close all its descriptors at any time. What is mapped stays mapped. The
+ * connections of leases are the only descriptors that libkmes keeps between calls; it knows each by
+ * device and inode, and leaves a number alone that has become another file. (Not so if that happens
+ * in another thread in the middle of a call.)
  *
  * fork: the child has the mappings and the descriptors of its parent, and may call everything here,
  * whatever other threads of the parent did at that moment. A call of another thread that was on its

@@ -26,7 +26,8 @@ int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes);
 struct kmes_socket_attachment {
     int* metadata_fds;
     int* data_fds;
-    __u32 count; /* pairs */
+    int lease_fd; /* the connection, where it is a lease of all of them; else -1 */
+    __u32 count;  /* pairs */
     __u64 capacity;
     __u64 session;
 };
@@ -61,18 +62,41 @@ int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, _
  */
 int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count, __u32* entries_offset);
 
+/*
+ * A lease: the connection of an attach, kept for as long as something that was attached to by it is
+ * there (lease.c). NULL is a lease that was not to be had: the producer then takes somebody to be
+ * asleep for ever. Not for several threads at a time.
+ */
+struct kmes_lease;
+/* Takes `fd` (-1: NULL). NULL also without memory. */
+struct kmes_lease* kmes_lease_make(int fd);
+/* One holder more. */
+struct kmes_lease* kmes_lease_hold(struct kmes_lease* lease);
+/* One holder less; without the last one it ends. */
+void kmes_lease_drop(struct kmes_lease* lease);
+/* The producer's process, or a child of it, lives and has the connection. */
+bool kmes_lease_is_held(const struct kmes_lease* lease);
+/* How often this was called. */
+unsigned kmes_lease_count_question(struct kmes_lease* lease);
+
 /* Closes what is left (>= 0) of the descriptors, and frees. */
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);
 
 /*
  * The table of what kmes_attach has given away by the socket (data_table.c): for each metadata
- * descriptor, by device and inode, the data of its buffer. It keeps no descriptor.
+ * descriptor, by device and inode, the data of its buffer; and what was mapped of it. Each of them
+ * holds the lease of its attach.
  */
 /* `data_fd` stays the caller's. -ENOMEM, -EBADF. */
-int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes);
+int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes,
+                        struct kmes_lease* lease);
 /* Maps the buffer of `fd`, as kmes_map. -ENOENT: `fd` is none of the table's; -EBADF, -EINVAL,
  * -ENOMEM. */
 int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base);
+/* Before what it mapped is unmapped. */
+void kmes_data_table_forget(const void* base);
+/* The caller, who made the lease, does not hold it any more. */
+void kmes_data_table_drop(struct kmes_lease* lease);
 /* Forgets every buffer whose metadata descriptor is not open any more. */
 void kmes_data_table_sweep(void);
 /* Entries, for tests. */

@@ -25,10 +25,11 @@
 #include "kmes/user/ways.h"
 
 #define ATTACH_ROOM 64 /* slots of the first try: one call where there are no more CPUs */
-#define QUESTION_MS                                                                            \
-    1000               /* a reader that only asks waits no longer for a producer that is stuck \
-                        */
-#define ATTACH_TRIES 8 /* CPUs do not come and go: more is a server that makes fun of us */
+#define QUESTION_MS                                                              \
+    1000 /* a reader that only asks waits no longer for a producer that is stuck \
+          */
+#define QUESTIONS_OF_LEASE 20 /* of which one is asked of the producer */
+#define ATTACH_TRIES 8        /* CPUs do not come and go: more is a server that makes fun of us */
 
 /* All CPUs, by kmes_attach. */
 struct all_fds {
@@ -137,6 +138,10 @@ static int map_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
                                 attachment.capacity, false, &mapping->base);
     mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, attachment.capacity);
     mapping->session = attachment.session;
+    if (!error) {
+        mapping->owner = kmes_lease_make(attachment.lease_fd);
+        attachment.lease_fd = -1;
+    }
     kmes_socket_attachment_free(&attachment);
     return error;
 }
@@ -229,15 +234,42 @@ static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* ma
     return kmes_call_by(&ways, &question);
 }
 
-/* A mapping with a session came by the socket. */
+/* The lease has ended though the buffer is current: the program has closed all its descriptors, or
+ * the producer has stopped serving for a while. Another one, if it is to be had. */
+static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_socket_attachment attachment;
+    struct stat now;
+
+    if (kmes_socket_attach(cpu_id, &attachment)) return;
+    if (fstat(attachment.metadata_fds[0], &now) == 0 && now.st_dev == mapping->device &&
+        now.st_ino == mapping->inode && attachment.lease_fd >= 0) {
+        kmes_lease_drop((struct kmes_lease*)mapping->owner);
+        mapping->owner = kmes_lease_make(attachment.lease_fd);
+        attachment.lease_fd = -1;
+    }
+    kmes_socket_attachment_free(&attachment);
+}
+
+/*
+ * A mapping with a session came by the socket. While the lease lasts a process of its producer is
+ * there, which costs no question. (That may be a child that the producer has forked: so the address
+ * is asked as well, now and then.)
+ */
 static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_lease* lease = (struct kmes_lease*)mapping->owner;
+    bool is_held = kmes_lease_is_held(lease);
     struct kmes_mapping now;
-    int error = identify_from_socket(cpu_id, QUESTION_MS, &now);
+    int error;
 
     (void)context;
+    if (is_held && kmes_lease_count_question(lease) % QUESTIONS_OF_LEASE != 0) return 1;
+    error = identify_from_socket(cpu_id, QUESTION_MS, &now);
     if (error) return error;
-    return now.device == mapping->device && now.inode == mapping->inode &&
-           now.session == mapping->session;
+    if (now.device != mapping->device || now.inode != mapping->inode ||
+        now.session != mapping->session)
+        return 0;
+    if (lease && !is_held) renew_lease(cpu_id, mapping);
+    return 1;
 }
 
 static int system_call_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
@@ -253,6 +285,8 @@ static int system_call_identify(void* context, __u16 cpu_id, struct kmes_mapping
 static void detach(void* context, struct kmes_mapping* mapping) {
     (void)context;
     munmap(mapping->base, mapping->mapped_bytes);
+    kmes_lease_drop((struct kmes_lease*)mapping->owner);
+    mapping->owner = NULL;
 }
 
 void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id) {

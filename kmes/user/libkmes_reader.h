@@ -22,7 +22,8 @@ KMES_EXTERN_C_BEGIN
  * there. -ENOSYS, -ESHUTDOWN and -EAGAIN after a generation change: the producer has ended, or has
  * no rings yet; call again later.
  *
- * By the device and the socket a reader attaches to its one CPU, and no descriptor is left open.
+ * By the device and the socket a reader attaches to its one CPU. No descriptor is left open but the
+ * connection of its lease (libkmes.h).
  * The system call 1091 has no such form: all CPUs are attached to, and the others closed, at each
  * attach twice (E19). A module that does not know KMES_IOC_ATTACH_CPU is asked likewise.
  *

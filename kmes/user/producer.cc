@@ -214,6 +214,8 @@ int Producer::swap_all(uint64_t capacity_bytes) {
                                   options_.position_shift_bytes);
             assert(error == 0);
             cpu.current.swap(fresh[i]);
+            cpu.leases = 0;
+            cpu.has_unknown_users = false;
             // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
             if (capacity_bytes_) retired_.add(cpu.core.cpu_id, fresh[i], now_ms());
         }
@@ -356,7 +358,7 @@ ResumeState Producer::retire() {
     return final_state_;
 }
 
-int Producer::attach_some(size_t first, size_t count, Attachment* attachment) const {
+int Producer::attach_some(size_t first, size_t count, User user, Attachment* attachment) const {
     if (holds_cpu_here()) return -EBUSY;
     std::lock_guard lock(control_);
 
@@ -367,16 +369,19 @@ int Producer::attach_some(size_t first, size_t count, Attachment* attachment) co
     attachment->buffers.clear();
     for (size_t i = first; i < first + count; i++)
         attachment->buffers.push_back(BufferMemory::add_user(cpus_[i]->current));
+    for (size_t i = first; i < first + count; i++) {
+        if (user == User::kLease) cpus_[i]->leases++;
+        if (user == User::kUnknown) cpus_[i]->has_unknown_users = true;
+    }
     return 0;
 }
 
 int Producer::attach(Attachment* attachment) const {
-    return attach_some(0, cpus_.size(), attachment);
+    return attach_some(0, cpus_.size(), User::kUnknown, attachment);
 }
 
 int Producer::attach(unsigned cpu, Attachment* attachment) const {
-    if (cpu >= cpus_.size()) return -EINVAL;
-    return attach_some(cpu, 1, attachment);
+    return cpu < cpus_.size() ? attach_some(cpu, 1, User::kUnknown, attachment) : -EINVAL;
 }
 
 void Producer::serve(const std::string& address, unsigned mode, Serves serves) {

@@ -216,6 +216,18 @@ class Producer {
 
     int attach(Attachment* attachment) const;
     int attach(unsigned cpu, Attachment* attachment) const;
+    // For somebody who only asks which buffer it is.
+    int look(unsigned cpu, Attachment* attachment) const;
+
+    // For consumers of whose end the caller knows (E12): every buffer has a lease until end_lease.
+    // When the last lease of a CPU's buffer ends, and nobody has attached to it without one, its
+    // need_wake is cleared: a consumer that was killed in its sleep has left it set. Not where the
+    // emitters take no lock (EmitterMode::kSingle): it stays set there.
+    int lease(Attachment* attachment) const;
+    int lease(unsigned cpu, Attachment* attachment) const;
+    // `inode` is that of the buffer. One that was swapped out meanwhile has no leases any more.
+    // From a thread that has its signals blocked.
+    void end_lease(unsigned cpu, uint64_t inode);
 
     // -- The socket (socket_server.h). ----------------------------------------------------------
 
@@ -272,9 +284,11 @@ class Producer {
     int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
     void make_cpus();
     void retire_cpu(Cpu& cpu, ResumeState::Cpu* state);
+    void clear_wake(Cpu& cpu);
     uint64_t now_ms() const;
     void nudge_in_background();
-    int attach_some(size_t first, size_t count, Attachment* attachment) const;
+    enum class User { kUnknown, kLease, kNone };
+    int attach_some(size_t first, size_t count, User user, Attachment* attachment) const;
 
     const ProducerOptions options_;
     const uint64_t session_;

@@ -14,6 +14,10 @@ struct Producer::Cpu {
     CpuPlatform platform;
     struct kmes_cpu core = {};
     BufferHandle current;  // what core.buffer belongs to; under control_
+
+    // Who may be asleep on `current` (E12); under control_.
+    unsigned leases = 0;
+    bool has_unknown_users = false;  // attached without a lease: need_wake is never cleared
 };
 
 }  // namespace kmes

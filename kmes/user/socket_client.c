@@ -182,7 +182,6 @@ static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigne
 }
 
 static int make_attachment(struct kmes_socket_attachment* attachment, __u32 count) {
-    memset(attachment, 0, sizeof(*attachment));
     attachment->metadata_fds = (int*)malloc(count * sizeof(int));
     attachment->data_fds = (int*)malloc(count * sizeof(int));
     if (attachment->metadata_fds && attachment->data_fds) return 0;
@@ -209,7 +208,8 @@ static int add_packet(struct kmes_socket_attachment* attachment,
     return 0;
 }
 
-static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* attachment) {
+static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* attachment,
+                              bool* is_lease) {
     __u32 wanted = 0;
     __u32 first = cpu == KMES_SOCKET_ALL_CPUS ? 0 : cpu;
 
@@ -224,6 +224,7 @@ static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* 
             error = make_attachment(attachment, wanted);
         }
         if (!error) error = add_packet(attachment, &reply, &descriptors, first, wanted);
+        *is_lease = reply.emitted == 1;
         if (error) {
             close_all(descriptors.fds, descriptors.count);
             return error;
@@ -243,25 +244,40 @@ static int check_files(const struct kmes_socket_attachment* attachment) {
     return error;
 }
 
-int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
-    int fd = send_request(KMES_SOCKET_ATTACH, cpu, KMES_SOCKET_ANSWER_MS);
+static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
+                     struct kmes_socket_attachment* attachment) {
+    int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
+    bool is_lease = false;
     int error;
 
     memset(attachment, 0, sizeof(*attachment));
+    attachment->lease_fd = -1;
     if (fd < 0) return fd;
-    error = receive_attachment(fd, cpu, attachment);
-    close(fd);
+    error = receive_attachment(fd, cpu, attachment, &is_lease);
+    if (!error && is_lease && operation == KMES_SOCKET_LEASE)
+        attachment->lease_fd = fd;
+    else
+        close(fd);
     if (!error) error = check_files(attachment);
     if (error) kmes_socket_attachment_free(attachment);
     return error;
 }
 
+int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
+    int error = attach_by(KMES_SOCKET_LEASE, cpu, attachment);
+
+    /* A server that is older knows no leases. */
+    return error == -EPROTO ? attach_by(KMES_SOCKET_ATTACH, cpu, attachment) : error;
+}
+
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {
     if (attachment->metadata_fds) close_all(attachment->metadata_fds, attachment->count);
     if (attachment->data_fds) close_all(attachment->data_fds, attachment->count);
+    if (attachment->lease_fd >= 0) close(attachment->lease_fd);
     free(attachment->metadata_fds);
     free(attachment->data_fds);
     memset(attachment, 0, sizeof(*attachment));
+    attachment->lease_fd = -1;
 }
 
 /* A reply that is one packet without descriptors. */

@@ -154,7 +154,10 @@ SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, ui
     const int yes = 1;
 
     setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));  // for peek()
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) peer_ = peer.pid;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) {
+        peer_ = peer.pid;
+        user_ = peer.uid;
+    }
 }
 
 SocketConnection::~SocketConnection() {
@@ -265,7 +268,8 @@ void SocketConnection::handle(const Received& received, std::span<const std::byt
 }
 
 bool SocketConnection::has_privilege(uint32_t operation) const {
-    bool is_attach = operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_IDENTIFY;
+    bool is_attach = operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_IDENTIFY ||
+                     operation == KMES_SOCKET_LEASE;
     Serves refused = is_attach ? Serves::kEmit : Serves::kAttach;
 
     return serves_ != refused;
@@ -273,10 +277,13 @@ bool SocketConnection::has_privilege(uint32_t operation) const {
 
 void SocketConnection::serve(const struct kmes_socket_request& request,
                              std::span<const std::byte> body, int body_fd) {
+    if (is_lease()) return reply_and_close(-EPROTO);
     if (!has_privilege(request.operation)) return reply(-EPERM);
     switch (request.operation) {
         case KMES_SOCKET_ATTACH:
             return serve_attach(request.cpu);
+        case KMES_SOCKET_LEASE:
+            return serve_lease(request.cpu);
         case KMES_SOCKET_IDENTIFY:
             return serve_identify(request.cpu);
         case KMES_SOCKET_EMIT:
@@ -315,8 +322,26 @@ void SocketConnection::serve_attach(uint32_t cpu) {
     reply(is_all ? producer->attach(&attachment_) : producer->attach(cpu, &attachment_));
 }
 
+void SocketConnection::serve_lease(uint32_t cpu) {
+    const Producer* producer = gate_->producer();
+    bool is_all = cpu == KMES_SOCKET_ALL_CPUS;
+
+    if (!may_lease_) return serve_attach(cpu);
+    leases_.reserve(is_all ? producer->cpus() : 1);
+    first_cpu_ = is_all ? 0 : cpu;
+    reply(is_all ? producer->lease(&attachment_) : producer->lease(cpu, &attachment_));
+    for (const BufferHandle& buffer : attachment_.buffers) leases_.push_back(buffer->inode());
+    reply_.emitted = is_lease();
+}
+
+void SocketConnection::end_leases() {
+    for (size_t i = 0; i < leases_.size(); i++)
+        gate_->producer()->end_lease(first_cpu_ + static_cast<unsigned>(i), leases_[i]);
+    leases_.clear();
+}
+
 void SocketConnection::serve_identify(uint32_t cpu) {
-    int error = gate_->producer()->attach(cpu, &attachment_);
+    int error = gate_->producer()->look(cpu, &attachment_);
 
     reply(error);
     if (error) return;

@@ -41,8 +41,15 @@ class SocketConnection {
     SocketConnection& operator=(const SocketConnection&) = delete;
 
     int fd() const { return fd_; }
-    // The process that connected.
+    // The process that connected, and its user.
     pid_t peer() const { return peer_; }
+    uid_t user() const { return user_; }
+    // A lease of buffers (E12): not closed because it is idle.
+    bool is_lease() const { return !leases_.empty(); }
+    // Whether the next request for a lease gets one.
+    void allow_lease(bool is_allowed) { may_lease_ = is_allowed; }
+    // Inside the gate: the client has gone. Without this call the leases never end.
+    void end_leases();
     // What to poll for: one request at a time, and no request while a reply is not sent.
     short wanted_events() const;
     // The socket is ready; the caller is inside the gate. `scratch` is for one call.
@@ -74,6 +81,7 @@ class SocketConnection {
     void serve(const struct kmes_socket_request& request, std::span<const std::byte> body,
                int body_fd);
     void serve_attach(uint32_t cpu);
+    void serve_lease(uint32_t cpu);
     void serve_identify(uint32_t cpu);
     void serve_emit(const struct kmes_socket_request& request, std::span<const std::byte> body,
                     int body_fd);
@@ -89,6 +97,9 @@ class SocketConnection {
     int fd_ = -1;
     const Serves serves_;
     pid_t peer_ = 0;
+    uid_t user_ = static_cast<uid_t>(-1);
+    bool may_lease_ = false;
+    std::vector<uint64_t> leases_;  // inodes of the buffers from first_cpu_ on
     uint64_t last_active_ms_ = 0;
     bool closes_ = false;     // when the reply is sent
     bool has_reply_ = false;  // that is not sent, or not all of it

@@ -2,10 +2,14 @@
 /*
  * What a producer in userspace (socket_server.cc) and libkmes (socket_client.c) say to each other
  * over a Unix socket of type SOCK_SEQPACKET. One request, then its reply, in the machine's byte
- * order; both sides are on one machine. Knows no ring.
+ * order; both sides are on one machine. Knows no ring. A server that does not know an operation
+ * replies EPROTO, and closes.
  *
  *   attach      cpu, or all      replies with two descriptors for each CPU, metadata then data, at
  *                                most 126 CPUs a packet; packets follow until all have come
+ *   lease       cpu, or all      as attach. The connection is a lease from then on: while it lasts,
+ *                                somebody may be asleep on the buffers (E12). A connection can be
+ *                                one lease, and serves nothing else
  *   identify    cpu              which buffer the CPU writes to now, without descriptors (E19)
  *   emit        cpu, type_len    the type and the payload follow in the packet, or lie in a memory
  *                                file that is passed with it
@@ -36,6 +40,7 @@ enum kmes_socket_operation {
     KMES_SOCKET_IDENTIFY = 2,
     KMES_SOCKET_EMIT = 3,
     KMES_SOCKET_EMIT_BATCH = 4,
+    KMES_SOCKET_LEASE = 5,
 };
 
 struct kmes_socket_request {
@@ -53,7 +58,8 @@ struct kmes_socket_reply {
     __u32 cpus;     /* CPUs of the producer */
     __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
     __u32 count;    /* attach: CPUs in this packet */
-    __u32 emitted;  /* emit batch: entries before the bad one, or all; else 0 */
+    __u32 emitted;  /* emit batch: entries before the bad one, or all. lease: 1 where it was given,
+                       0 where there are too many, and this is an attach. Else 0 */
     __u64 capacity; /* bytes, of each buffer */
     __u64 session;  /* E25 */
     __u64 device;   /* identify: of the metadata file */

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +33,13 @@ constexpr size_t kFixedPolls = 2;
 
 uint64_t now_ms() {
     return kmes_clock_monotonic_ns() / 1000000;
+}
+
+size_t lease_limit() {
+    struct rlimit limit = {};
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return std::min<size_t>(SocketServer::kMaxLeases, limit.rlim_cur / 4);
 }
 
 // An abstract name has no permissions of its own.
@@ -87,6 +95,7 @@ class SocketServer::Loop {
     void remove(size_t i);
     void take_back(uint64_t now_ms);
     void close_idle(uint64_t now_ms);
+    bool may_lease(const SocketConnection& connection) const;
     void close_all();
     void allow_descriptors(bool is_allowed);
 
@@ -97,6 +106,7 @@ class SocketServer::Loop {
     std::vector<ConnectionHandle> connections_;
     std::vector<struct pollfd> polled_;
     std::atomic<bool> stops_{false};
+    const size_t max_leases_ = lease_limit();
     bool rests_ = false;  // no descriptor was to be had for a new connection
     bool allows_descriptors_ = true;
 };
@@ -165,11 +175,14 @@ void SocketServer::Loop::on_ready(size_t i, short events, uint64_t now) {
     auto step = SocketConnection::Step::kOver;
 
     try {
+        connections_[i]->allow_lease(may_lease(*connections_[i]));
         step = connections_[i]->on_ready(events, &scratch_, now);
     } catch (const std::bad_alloc&) {
         // Over.
     }
     if (step == SocketConnection::Step::kGoesOn) return;
+    // Whoever is cut off for another reason may be asleep.
+    if (step == SocketConnection::Step::kOver && events & POLLHUP) connections_[i]->end_leases();
     if (step == SocketConnection::Step::kOver) return remove(i);
     ConnectionHandle connection = std::move(connections_[i]);
 
@@ -198,9 +211,13 @@ void SocketServer::Loop::accept_one(uint64_t now) {
 }
 
 void SocketServer::Loop::add(ConnectionHandle connection) {
-    if (connections_.size() >= kMaxConnections) {
+    auto is_lease = [](const ConnectionHandle& some) { return some->is_lease(); };
+    const auto leases = std::count_if(connections_.begin(), connections_.end(), is_lease);
+
+    if (connections_.size() - static_cast<size_t>(leases) >= kMaxConnections) {
         auto oldest = std::min_element(connections_.begin(), connections_.end(),
                                        [](const ConnectionHandle& a, const ConnectionHandle& b) {
+                                           if (a->is_lease() != b->is_lease()) return b->is_lease();
                                            return a->last_active_ms() < b->last_active_ms();
                                        });
 
@@ -221,8 +238,23 @@ void SocketServer::Loop::take_back(uint64_t now) {
 
 void SocketServer::Loop::close_idle(uint64_t now) {
     for (size_t i = connections_.size(); i-- > 0;) {
+        if (connections_[i]->is_lease()) continue;
         if (now - connections_[i]->last_active_ms() > kIdleMs) remove(i);
     }
+}
+
+// Not all descriptors of this process for what others hold, nor all leases for one of them.
+bool SocketServer::Loop::may_lease(const SocketConnection& connection) const {
+    const uid_t user = connection.user();
+    const bool is_trusted = user == geteuid() || user == 0;
+    size_t all = 0, of_user = 0;
+
+    for (const ConnectionHandle& other : connections_) {
+        if (!other->is_lease()) continue;
+        all++;
+        of_user += other->user() == user;
+    }
+    return all < max_leases_ && (is_trusted || of_user < max_leases_ / 4);
 }
 
 // Outside of the gate. Connections that were not accepted may have descriptors like others; only

@@ -35,6 +35,11 @@ class SocketServer {
     static constexpr size_t kMaxConnections = 64;  // the one idle longest makes way for a new one
     static constexpr uint64_t kIdleMs = 10000;     // after which a connection is closed
     static constexpr uint64_t kStopGraceMs = 1000;
+    // Connections that are leases are not counted above, and not idle. Where there are so many, or
+    // a quarter of RLIMIT_NOFILE, an attach goes on without a lease; need_wake of
+    // those buffers is not cleared then (E12). Another user than this process's or root has a
+    // quarter of that.
+    static constexpr size_t kMaxLeases = 1024;
 
   private:
     class Loop;

@@ -5,6 +5,9 @@
  *
  *   WITHOUT_WAKE_FENCE   need_wake is loaded while the store of write_pos may still wait (E1).
  *   PRODUCER_CLEARS      the producer clears need_wake when it has seen it (against E12).
+ *   FLAG_IS_CLEARED      somebody clears need_wake, once, inside the CPU, since no consumer is known
+ *                        (kmes/user/producer_lease.cc); but there is one.
+ *   CLEARS_WITHOUT_COUNTER, CLEARS_AFTER_COUNTER   ... and the counter does not move, or moves first.
  */
 
 /* The CPU's private copies (E13). */
@@ -42,3 +45,30 @@ inline wake_if_asked(asked) {
         fi
     }
 }
+
+#ifdef FLAG_IS_CLEARED
+inline move_counter(asked) {
+    asked = counter_of[current_buffer] + 1;
+    counter_of[current_buffer] = asked;
+    store(CPU, COUNTER(current_buffer), asked)
+}
+
+inline clear_wake(asked) {
+    atomic {
+        load(CPU, NEED_WAKE(current_buffer), asked);
+        if
+        :: asked ->
+#ifdef CLEARS_AFTER_COUNTER
+            move_counter(asked);
+#endif
+            store(CPU, NEED_WAKE(current_buffer), 0);
+#if !defined(CLEARS_AFTER_COUNTER) && !defined(CLEARS_WITHOUT_COUNTER)
+            move_counter(asked);
+#endif
+            asked = 0;
+            queue_wake(current_buffer)
+        :: else
+        fi
+    }
+}
+#endif

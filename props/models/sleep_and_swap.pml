@@ -87,6 +87,9 @@ inline end_batch(asked) {
 
 proctype cpu() {
     byte events, swaps, asked;
+#ifdef FLAG_IS_CLEARED
+    bool has_cleared;
+#endif
 #ifdef NUDGE
     bool has_nudged;
     byte retired;
@@ -99,6 +102,9 @@ proctype cpu() {
     :: end_batch(asked)
 #endif
     :: swaps < SWAPS -> swap(swaps, swaps + 1, asked); swaps++
+#ifdef FLAG_IS_CLEARED
+    :: !has_cleared -> has_cleared = true; clear_wake(asked)
+#endif
 #ifdef NUDGE
     :: swaps > 0 && !has_nudged ->
         atomic { has_nudged = true; select(retired : 0 .. swaps - 1) };

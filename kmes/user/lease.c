@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The connection that tells a producer that somebody may be asleep on its buffers (E12,
+ * socket_protocol.h). See libkmes_parts.h.
+ *
+ * It is the only descriptor that libkmes keeps between calls. A program may close it with all its
+ * others, and open a file with its number, so it is asked who it is, by device and inode, before it
+ * is used. Between that question and the use another thread may close it still: that cannot be
+ * ruled out from here, and harms only a program that closes descriptors which it did not open while
+ * it calls libkmes.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kmes/user/libkmes_parts.h"
+
+struct kmes_lease {
+    __u64 device;
+    __u64 inode;
+    int fd;
+    unsigned holders;
+    unsigned questions;
+};
+
+struct kmes_lease* kmes_lease_make(int fd) {
+    struct kmes_lease* lease;
+    struct stat status;
+
+    if (fd < 0) return NULL;
+    lease = (struct kmes_lease*)malloc(sizeof(*lease));
+    if (!lease || fstat(fd, &status) != 0) {
+        free(lease);
+        close(fd);
+        return NULL;
+    }
+    lease->device = status.st_dev;
+    lease->inode = status.st_ino;
+    lease->fd = fd;
+    lease->holders = 1;
+    lease->questions = 0;
+    return lease;
+}
+
+static bool is_still_ours(const struct kmes_lease* lease) {
+    struct stat status;
+
+    return fstat(lease->fd, &status) == 0 && status.st_dev == lease->device &&
+           status.st_ino == lease->inode;
+}
+
+bool kmes_lease_is_held(const struct kmes_lease* lease) {
+    struct pollfd connection;
+
+    if (!lease || !is_still_ours(lease)) return false;
+    connection.fd = lease->fd;
+    connection.events = POLLIN;
+    return poll(&connection, 1, 0) == 0; /* nothing more is said on it, but its end */
+}
+
+unsigned kmes_lease_count_question(struct kmes_lease* lease) {
+    return ++lease->questions;
+}
+
+struct kmes_lease* kmes_lease_hold(struct kmes_lease* lease) {
+    if (lease) lease->holders++;
+    return lease;
+}
+
+void kmes_lease_drop(struct kmes_lease* lease) {
+    if (!lease || --lease->holders > 0) return;
+    if (is_still_ours(lease)) close(lease->fd);
+    free(lease);
+}

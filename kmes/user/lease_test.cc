@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Leases (E12): a consumer that is killed in its sleep leaves need_wake set, and the producer
+// clears it when nobody can be asleep any more. The consumers are this program again (main, at the
+// end).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kmes/user/futex.h"
+#include "kmes/user/libkmes.h"
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+
+// read: sleeps for the next event of CPU 0, for ever, and writes a line for each.
+int read_for_ever() {
+    struct kmes_reader_config config = {};
+    struct kmes_reader reader;
+    uint8_t copy[4096];
+    struct kmes_event_view view;
+
+    kmes_reader_by_libkmes(&config, 0);
+    if (kmes_reader_open(&reader, &config) != 0) return 1;
+    for (;;) {
+        while (kmes_reader_next(&reader, copy, sizeof(copy), &view) == KMES_READ_EVENT) {
+            printf("%llu\n", view.sequence);
+            fflush(stdout);
+        }
+        kmes_reader_wait(&reader, KMES_NO_TIMEOUT);
+    }
+}
+
+// sleep: by the calls of libkmes, asleep on CPU 0 for ever, with nothing but the mapping.
+int sleep_for_ever() {
+    int fds[2], count = 2;
+    __u64 capacity;
+    void* base;
+
+    if (kmes_attach(fds, &count, &capacity) != 0) return 1;
+    if (kmes_map(fds[0], capacity, &base) != 0) return 2;
+    close(fds[0]);
+    close(fds[1]);
+    kmes_unmap(nullptr, 0);
+    auto* page = static_cast<uint8_t*>(base);
+
+    for (;;) {
+        page[132] = 1;
+        kmes_futex_wait(reinterpret_cast<uint32_t*>(page + 128),
+                        *reinterpret_cast<uint32_t*>(page + 128), KMES_NO_TIMEOUT);
+    }
+}
+
+int run_role(int argc, char** argv) {
+    const std::string role = argc > 1 ? argv[1] : "";
+
+    if (role == "read") return read_for_ever();
+    if (role == "sleep") return sleep_for_ever();
+    return 125;
+}
+
+namespace {
+
+class LeaseTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        setenv("KMES_SOCKET", address_.c_str(), 1);
+        producer_ = std::make_unique<Producer>(test_options(2));
+        ASSERT_EQ(0, producer_->start_without_registry());
+        producer_->serve(address_);
+    }
+    void TearDown() override { unsetenv("KMES_SOCKET"); }
+
+    // Whether somebody has asked to be woken: an event wakes then.
+    bool event_wakes(unsigned cpu = 0) {
+        const uint64_t before = producer_->statistics(cpu).wakes;
+
+        EXPECT_EQ(0, producer_->emit(cpu, "t"));
+        return producer_->statistics(cpu).wakes != before;
+    }
+
+    void expect_cleared() {
+        EXPECT_TRUE(comes_true([this] { return !event_wakes(); }));
+    }
+
+    static void kill_asleep(Child* child) {
+        EXPECT_TRUE(comes_true([child] { return child->is_asleep(); }));
+        ASSERT_EQ(0, kill(child->pid(), SIGKILL));
+        ASSERT_EQ(-1 - SIGKILL, child->finish());
+    }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+    std::unique_ptr<Producer> producer_;
+};
+
+TEST_F(LeaseTest, FlagOfAConsumerThatWasKilledAsleepIsCleared) {
+    for (const char* role : {"read", "sleep"}) {
+        for (int i = 0; i < 3; i++) {
+            Child child({role}, address_);
+
+            kill_asleep(&child);
+            expect_cleared();
+        }
+    }
+}
+
+TEST_F(LeaseTest, FlagStaysForWhoeverIsLeft) {
+    Child left({"read"}, address_);
+
+    EXPECT_TRUE(comes_true([&] { return left.is_asleep(); }));
+    for (int i = 0; i < 3; i++) {
+        Child child({"sleep"}, address_);
+
+        kill_asleep(&child);
+        ASSERT_EQ(0, producer_->emit(0, "t"));
+        EXPECT_EQ(std::to_string(i + 1), left.line());
+        EXPECT_TRUE(comes_true([&] { return left.is_asleep(); }));
+    }
+    kill_asleep(&left);
+    expect_cleared();
+}
+
+// A reader comes over to another buffer with a lease of that.
+TEST_F(LeaseTest, EachBufferHasLeasesOfItsOwn) {
+    Child child({"read"}, address_);
+
+    for (int i = 1; i <= 3; i++) {
+        EXPECT_TRUE(comes_true([&] { return child.is_asleep(); }));
+        ASSERT_EQ(0, producer_->resize(65536u << (i & 1)));
+        ASSERT_EQ(0, producer_->emit(0, "t"));
+        EXPECT_EQ(std::to_string(i), child.line());
+    }
+    kill_asleep(&child);
+    expect_cleared();
+}
+
+// Nobody knows when a consumer ends that attached without a lease.
+TEST_F(LeaseTest, FlagStaysWhereSomebodyIsUnknown) {
+    InProcessReader unknown(*producer_, 0);
+
+    kmes_reader_wait(&unknown.core(), 0);
+    {
+        Child child({"read"}, address_);
+
+        kill_asleep(&child);
+    }
+    *unknown.core().shared.need_wake = 1;
+    for (int i = 0; i < 20; i++) {
+        EXPECT_TRUE(event_wakes());
+        usleep(1000);
+    }
+}
+
+TEST_F(LeaseTest, LeaseEndsWithTheLastDescriptorAndMapping) {
+    const size_t before = open_descriptors();
+    int fds[2], count = 2;
+    __u64 capacity;
+    void* base;
+
+    ASSERT_EQ(0, kmes_attach(fds, &count, &capacity));
+    ASSERT_EQ(0, kmes_map(fds[0], capacity, &base));
+    static_cast<uint8_t*>(base)[132] = 1;
+    close(fds[0]);
+    close(fds[1]);
+    EXPECT_EQ(-1, kmes_unmap(nullptr, 0));
+    usleep(10000);
+    EXPECT_TRUE(event_wakes()) << "it is mapped";
+    EXPECT_EQ(0, kmes_unmap(base, capacity));
+    expect_cleared();
+    EXPECT_TRUE(comes_true([before] { return open_descriptors() == before; }));
+}
+
+// The reader notices that its lease is gone, and takes another one.
+TEST_F(LeaseTest, ReaderRenewsALeaseThatWasClosed) {
+    struct kmes_reader_config config = {};
+    struct kmes_reader reader;
+
+    kmes_reader_by_libkmes(&config, 0);
+    ASSERT_EQ(0, kmes_reader_open(&reader, &config));
+    void* first = reader.mapping.owner;
+
+    ASSERT_NE(nullptr, first);
+    producer_->stop_serving();
+    EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader, 60000000));
+    EXPECT_EQ(-ENOSYS, reader.producer_error);
+    producer_->serve(address_);
+    EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader, 60000000));
+    EXPECT_EQ(0, reader.producer_error);
+    EXPECT_EQ(0u, reader.statistics.switches);
+    kmes_reader_close(&reader);
+}
+
+// The bound: an attach goes on without a lease, and the descriptors are not used up.
+TEST_F(LeaseTest, AttachGoesOnWithoutALeaseWhereThereAreTooMany) {
+    struct rlimit limit;
+    std::vector<std::unique_ptr<struct kmes_reader>> readers;
+    struct kmes_reader_config config = {};
+
+    producer_->stop_serving();
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+    const struct rlimit small = {64, limit.rlim_max};
+
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &small));
+    producer_->serve(address_);
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+    kmes_reader_by_libkmes(&config, 0);
+    int without = 0;
+
+    for (int i = 0; i < 20; i++) {
+        readers.push_back(std::make_unique<struct kmes_reader>());
+        ASSERT_EQ(0, kmes_reader_open(readers.back().get(), &config));
+        without += readers.back()->mapping.owner == nullptr;
+    }
+    EXPECT_EQ(4, without);
+    for (auto& reader : readers) kmes_reader_close(reader.get());
+}
+
+}  // namespace
+}  // namespace kmes
+
+int main(int argc, char** argv) {
+    if (std::string(argv[0]) == "kmes_child") return kmes::run_role(argc, argv);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
