@@ -32,6 +32,8 @@ ADDED = [
     ("gcc", ["-fstack-protector-all"], "%fs|__stack_chk_fail"),
     ("gcc", ["--coverage"], "__gcov|\\.bss|\\.data"),
     ("gcc", ["-fsanitize=thread"], "__tsan_func_entry"),
+    ("gcc", ["-pg"], "mcount"),
+    ("gcc", ["-finstrument-functions"], "__cyg_profile_func_enter"),
     ("clang-19", ["-fsanitize-coverage=trace-pc-guard"], "__sanitizer_cov"),
 ]
 # The attribute that was relied on. It leaves the accesses out. The calls at the entry and the exit
@@ -135,9 +137,11 @@ def scratch(name):
     return os.path.join(os.environ["TEST_TMPDIR"], name)
 
 
-def compiled(compiler, options, name, source=SOURCE):
+def compiled(compiler, options, name, source=SOURCE, afl_instruments=False):
     path = scratch(name + ".o")
     environment = dict(os.environ, AFL_NOOPT="1", AFL_QUIET="1")
+    if afl_instruments:
+        del environment["AFL_NOOPT"]
     command = [compiler, *options, "-I.", "-c", source, "-o", path]
     done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
     if done.returncode:
@@ -171,6 +175,9 @@ def main(arguments):
         if shutil.which(compiler):
             path = compiled(compiler, arguments[1:], compiler)
             wrong += check_sound(path, compiler + ", by the rule")
+            # It adds a mark at each place that a pointer may call, and nothing that runs.
+            path = compiled(compiler, arguments[1:] + ["-fcf-protection=full"], compiler)
+            wrong += check_sound(path, compiler + ", with -fcf-protection")
     for name, compiler, expected in INSTRUMENTED:
         options = options_of(name, rc)
         path = compiled(compiler, bare + options, name)
@@ -181,6 +188,10 @@ def main(arguments):
     for compiler, options, expected in ADDED:
         path = compiled(compiler, bare + options, "added")
         wrong += check_faulty(path, "%s %s" % (compiler, options[0]), expected)
+    if shutil.which("afl-clang-fast"):
+        for source, what in ((SOURCE, "afl, bare"), (with_attribute, "afl, with the attribute")):
+            path = compiled("afl-clang-fast", bare, "afl", source, afl_instruments=True)
+            wrong += check_faulty(path, what, "__afl_area_ptr|__sancov")
     for fault in wrong:
         print("FAIL " + fault)
     return 1 if wrong else 0
