@@ -130,6 +130,8 @@ TEST_F(ServeTest, PathHasTheModeWhateverTheUmaskIs) {
 
             umask(before);
             ASSERT_EQ(0, error);
+            ASSERT_EQ(0, stat((address_ + ".lock").c_str(), &status));
+            EXPECT_EQ(0600u, status.st_mode & 07777) << mask;
             ASSERT_EQ(0, stat(address_.c_str(), &status));
             EXPECT_EQ(mode, status.st_mode & 07777) << mask;
             producer->stop_serving();

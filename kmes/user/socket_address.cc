@@ -206,7 +206,9 @@ class AddressLock {
         const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
         int fd = open(path_.c_str(), flags);
 
-        if (fd < 0 && errno == ENOENT) fd = open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+        if (fd >= 0 || errno != ENOENT) return fd;
+        fd = open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+        if (fd >= 0) fchmod(fd, 0600);  // whatever the umask is: the next producer opens it
         return fd;
     }
 
