@@ -23,6 +23,7 @@ bool Tracer::Engine::detach(TimePoint deadline) {
     for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
         arm_watchpoints(thread);  // no guard is left: off with them
+        settle_signals(thread);
         const long signal_number = thread.now == StopKind::kSignal ? thread.deliver_signal : 0;
         ptrace(PTRACE_DETACH, tid, 0, signal_number);
     }

@@ -21,6 +21,7 @@
 
 #include "conformance/tracer/interest.h"
 #include "conformance/tracer/patience.h"
+#include "conformance/tracer/resume_hook.h"
 
 namespace kmes::conformance {
 namespace {
@@ -353,12 +354,14 @@ void Tracer::Engine::resume_ready() {
 }
 
 void Tracer::Engine::resume(Thread& thread) {
-    const bool steps = is_single_stepped(thread);
-    if (steps && !look_before_step(thread)) return;
+    const bool may_step = is_single_stepped(thread) && !takes_signal(thread);
+    if (may_step && !is_in_masked_call(thread) && !look_before_step(thread)) return;
+    const bool steps = settle_signals(thread) && may_step;
     // One that runs freely would get their traps.
     if (!steps && thread.watched_page != 0) arm_watchpoints(thread);
     const bool every_call = interception_ == Interception::kEveryCall || thread.entry_handled ||
-                            thread.wait || thread.redirect || (is_testee(thread) && any_guards());
+                            thread.wait || thread.redirect || thread.kept_signal ||
+                            (is_testee(thread) && any_guards());
     int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;
     if (steps) request = thread.leaves_for_kernel ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;
@@ -379,6 +382,7 @@ void Tracer::Engine::resume(Thread& thread) {
     thread.pending.reset();
     const bool counts = !options_.lose_resume_of_leader || thread.tid == thread.process;
     if (counts && ++resumes_ == options_.simulate_lost_resume) return;
+    if (resume_hook) resume_hook(thread.tid);
     // ESRCH: it has been killed, and its end will be received.
     ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
 }

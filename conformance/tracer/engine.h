@@ -153,12 +153,11 @@ struct Thread {
     bool held = false;
     int deliver_signal = 0;  // when it goes on
 
-    uint64_t blocked = 0;                // signals; known while pages are guarded
-    bool is_new = true;                  // its first stop has not been handled
-    bool trap_is_lifted = false;         // SIGTRAP is not blocked for a step
-    bool changes_signals = false;        // it is in a call that may change a mask or handler
-    bool changes_fault_handler = false;  // that of SIGSEGV
-    bool asks_for_fault_handler = false;
+    uint64_t blocked = 0;  // signals, as the testee sees it; known while pages are guarded
+    bool fault_is_unblocked = false;       // the kernel's mask lacks SIGSEGV, which `blocked` has
+    std::optional<siginfo_t> kept_signal;  // a SIGSEGV that was sent while it blocks that
+    bool is_new = true;                    // its first stop has not been handled
+    bool trap_is_lifted = false;           // SIGTRAP is not blocked for a step
 
     bool entry_handled = false;  // the seccomp stop that follows says nothing new
     bool reissued = false;       // the next entry repeats a call that has been reported
@@ -176,11 +175,8 @@ struct Thread {
 
 struct Process {
     pid_t pid = 0;
-    // That of SIGSEGV, where a thread blocks it while pages are guarded.
-    std::optional<SignalAction> fault_handler;
-    bool fault_handler_is_lost = false;  // the kernel has taken it away
-    uint64_t syscall_instruction = 0;    // an address of one in this program; 0: none seen
-    uint64_t scratch = 0;                // the tracer's own pages in this memory; 0: none yet
+    uint64_t syscall_instruction = 0;  // an address of one in this program; 0: none seen
+    uint64_t scratch = 0;              // the tracer's own pages in this memory; 0: none yet
     bool is_new_fork_of_testee = false;
     bool has_executed = false;
     // It was started without KMES_REPORT_FD: by the contract it reports to descriptor 1.
@@ -386,7 +382,7 @@ class Tracer::Engine {
     bool any_guards() const;
     LiveMapping* guarded_at(uint64_t address);
     bool is_at_guard(const siginfo_t& info);
-    void note_pending_guard_faults(bool guards_go);
+    void note_pending_guard_faults();
     bool report_guard_hit(Thread& thread);
     bool ask_about(Thread& thread);
     bool close_guard(Thread& thread, LiveMapping& live, uint64_t offset, uint64_t length);
@@ -397,16 +393,16 @@ class Tracer::Engine {
     // --- signals.cc
     static bool blocks(const Thread& thread, int signal_number);
     static void note_mask(Thread& thread);
-    void know_fault_handler(Thread& thread);
-    void put_back_mask(Thread& thread);
-    void note_lost_handler(const Thread& thread);
-    void put_back_fault_handler(Thread& thread);
-    bool needs_fault_handler(const Thread& thread);
-    void go_on_alone(Thread& thread);
+    static void unblock_fault(Thread& thread, bool unblock);
+    void prepare_for_faults(Thread& thread);
+    bool is_in_masked_call(Thread& thread);
+    bool takes_signal(const Thread& thread) const;
+    bool settle_signals(Thread& thread);
+    bool keep_sent_fault(Thread& thread);
+    void take_fault_handler(Thread& thread);
+    void note_guard_fault(Thread& thread);
     static void lift_trap(Thread& thread);
     static void lower_trap(Thread& thread);
-    void note_signal_call(Thread& thread, long number, const uint64_t (&arguments)[6]);
-    void note_signal_call_done(Thread& thread);
 
     // --- together.cc
     void bring_together();

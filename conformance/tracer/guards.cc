@@ -153,14 +153,6 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
 
 bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t offset,
                                  uint64_t length) {
-    if (!any_guards()) {
-        for (auto& [tid, other] : threads_) {
-            if (is_testee(other)) note_mask(other);
-        }
-        put_back_fault_handler(thread);
-        process_of(thread).fault_handler.reset();
-        know_fault_handler(thread);
-    }
     if (stepping_ == Stepping::kGuardPages) {
         Injection injection(*this, thread);
         const bool is_closed = ensure_hidden_mapping(injection, thread, live) &&
@@ -198,7 +190,7 @@ bool Tracer::Engine::release_guards(MappingId id) {
     return with_frozen_testee([&](Thread& thread) {
         bool all = true;
         if (stepping_ != Stepping::kSingleStep) {
-            note_pending_guard_faults(true);
+            note_pending_guard_faults();
             Injection injection(*this, thread);
             all = injection.usable();
             for (const auto& [offset, length] : live.guards) {
@@ -206,7 +198,6 @@ bool Tracer::Engine::release_guards(MappingId id) {
             }
         }
         if (all) live.guards.clear();
-        if (!any_guards()) put_back_fault_handler(thread);
         go_apart();
         return all;
     });
@@ -257,7 +248,7 @@ bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
 
 // A thread that had faulted at a guard when it was stopped by an interrupt tells the interrupt
 // first; the fault waits behind it. If the guard goes meanwhile, it is no fault of the testee.
-void Tracer::Engine::note_pending_guard_faults(bool guards_go) {
+void Tracer::Engine::note_pending_guard_faults() {
     constexpr int kMostSignals = 16;
     for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread) || !thread.stopped) continue;
@@ -265,9 +256,7 @@ void Tracer::Engine::note_pending_guard_faults(bool guards_go) {
         __ptrace_peeksiginfo_args which{0, 0, kMostSignals};
         const long count = ptrace(PTRACE_PEEKSIGINFO, tid, &which, pending);
         for (long i = 0; i < count; ++i) {
-            if (!is_at_guard(pending[i])) continue;
-            if (guards_go) thread.late_guard_fault = true;
-            note_lost_handler(thread);
+            if (is_at_guard(pending[i])) thread.late_guard_fault = true;
         }
     }
 }
@@ -275,7 +264,6 @@ void Tracer::Engine::note_pending_guard_faults(bool guards_go) {
 bool Tracer::Engine::report_guard_hit(Thread& thread) {
     if (!thread.is_guard_fault) return false;
     thread.deliver_signal = 0;
-    put_back_fault_handler(thread);
     const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
     const LiveMapping* live = guarded_at(address);
     // Released while this stop was waiting to be handled: the access is simply done again.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "conformance/tracer/kernel_signals.h"
 #include "conformance/tracer/memory.h"
@@ -124,21 +125,28 @@ bool Injection::run_to_exit(int64_t* result) {
         }
         if (*status >> 16 != 0)
             continue;  // a seccomp stop of this very call, or an interrupt that came late
-        // Only SIGSEGV and SIGTRAP are not blocked. One may have been pending behind the stop, or
-        // come from a kill(): it is handled afterwards, but for a guard's, whose access is simply
-        // done again.
+        // Only SIGSEGV and SIGTRAP are not blocked. One may have been pending when the thread
+        // stopped, or come from a kill().
         siginfo_t info{};
         if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) != 0) continue;
-        if (engine_.is_at_guard(info)) {
-            thread_.late_guard_fault = false;
-            // It had unblocked the signal before the mask was saved.
-            saved_mask_ |= thread_.blocked & signal_bit(SIGSEGV);
-            engine_.note_lost_handler(thread_);
-        } else {
-            thread_.signal_info = info;
-            thread_.deliver_signal = signal_number;
-            thread_.signal_is_new = true;
-        }
+        keep_signal(info);
+    }
+}
+
+// It is handled after the injection, but for a fault: the thread does that access again. A signal
+// that was handled before, and was on its way back, keeps its first information.
+void Injection::keep_signal(const siginfo_t& info) {
+    const bool comes_back = thread_.replay && thread_.replay->si_signo == info.si_signo;
+    if (engine_.is_at_guard(info)) {
+        thread_.late_guard_fault = false;
+        engine_.note_guard_fault(thread_);
+    } else if (comes_back) {
+        thread_.signal_info = *std::exchange(thread_.replay, std::nullopt);
+        thread_.deliver_signal = info.si_signo;
+    } else if (info.si_signo != SIGSEGV || info.si_code <= 0) {
+        thread_.signal_info = info;
+        thread_.deliver_signal = info.si_signo;
+        thread_.signal_is_new = true;
     }
 }
 

@@ -39,6 +39,7 @@ class Injection {
 
   private:
     bool run_to_exit(int64_t* result);
+    void keep_signal(const siginfo_t& info);
     void put_back(user_regs_struct registers);
 
     Tracer::Engine& engine_;

@@ -1,27 +1,56 @@
 // SPDX-License-Identifier: MIT
 //
-// The fault at a guard is the runner's, and the testee must not see it in its signals. Where a
-// thread blocks SIGSEGV, the kernel unblocks it for a fault, and takes the handler away from the
-// whole process; where one that is single-stepped blocks SIGTRAP, the same with that. What a thread
-// blocks is known while pages are guarded (all calls stop then), and is put back at each fault; the
-// handler is put back before anything can ask for it. Knows masks and handlers, not what is
-// guarded.
+// The fault at a guard is the runner's, and the testee must not see it in its signals.
+//
+// A fault of a thread that blocks SIGSEGV makes the kernel set the handler of the whole process to
+// SIG_DFL (force_sig_info_to_task), before a tracer sees a stop. From then on a fault of another
+// thread kills the program, rt_sigaction shows the wrong handler, and a child inherits it. No
+// repair can close that window. So the window is not opened: while pages are guarded, no thread of
+// the testee blocks SIGSEGV while it executes instructions of its own, whatever its mask says. The
+// kernel then never touches the handler, and nobody has to remember one.
+//
+// The testee still sees the mask that it has set. These are the states of a thread, and the mask
+// that the kernel has for it in each:
+//
+//   it runs its program                     SIGSEGV is unblocked; Thread::blocked has the truth
+//   before and in a system call             the testee's own: sigprocmask, ppoll, sigsuspend,
+//   clone,
+//                                           fork, vfork and execve read it, sigreturn sets it
+//   after a system call                     SIGSEGV is unblocked again
+//   after a call with a mask of its own     left alone: the kernel still has two masks, and the
+//   that a signal has interrupted           signal that follows needs the first
+//   a signal is about to be delivered       the testee's own, which goes into the signal's frame;
+//                                           the thread is interrupted before the first instruction
+//                                           of the handler, and SIGSEGV is unblocked there
+//   its first stop (thread, child)          inherited from the call: the testee's own
+//   it has faulted at a guard that is gone  unblocked until that fault has been received
+//
+// What the testee would notice of that is done by hand: a SIGSEGV that somebody sends to a thread
+// that blocks it is kept until the next system call, where it becomes pending; a fault of the
+// testee's own in a thread that blocks SIGSEGV ends the process, whatever its handler.
+//
+// One state is left: the signal that has interrupted a call with a mask of its own is taken by
+// another thread, and the call returns EINTR. The thread then runs with its own mask until its next
+// stop. A guard that it meets there is noticed, and the run is inconclusive.
+//
+// Single steps need SIGTRAP in the place of SIGSEGV, for one step. Knows masks and signals, not
+// what is guarded.
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/injection.h"
+#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
 namespace {
-
-constexpr uint64_t kNoHandler = 0;  // SIG_DFL
 
 void change_mask(pid_t tid, uint64_t set, uint64_t clear) {
     uint64_t mask = 0;
@@ -30,95 +59,141 @@ void change_mask(pid_t tid, uint64_t set, uint64_t clear) {
     ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
 }
 
+// Calls that have a signal mask for the time that they last.
+bool takes_mask(long number) {
+    switch (number) {
+        case SYS_rt_sigsuspend:
+        case SYS_ppoll:
+        case SYS_pselect6:
+        case SYS_epoll_pwait:
+        case SYS_epoll_pwait2:
+        case SYS_io_pgetevents:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_sent(const siginfo_t& info) {
+    return info.si_code <= 0;
+}
+
 }  // namespace
 
 bool Tracer::Engine::blocks(const Thread& thread, int signal_number) {
     return (thread.blocked & signal_bit(signal_number)) != 0;
 }
 
-// Of a thread that stands still. One whose fault at a guard is still pending has the signal
-// unblocked: what it blocks is known from before.
+// The mask of a stopped thread as the testee has set it.
 void Tracer::Engine::note_mask(Thread& thread) {
-    if (thread.late_guard_fault) return;
     uint64_t mask = 0;
-    if (ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask) == 0) thread.blocked = mask;
+    if (ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask) != 0) return;
+    thread.blocked = mask | (thread.fault_is_unblocked ? signal_bit(SIGSEGV) : 0);
 }
 
-// To be called in a stopped thread when guards are closed or a mask or handler has changed.
-void Tracer::Engine::know_fault_handler(Thread& thread) {
-    Process& process = process_of(thread);
-    if (stepping_ != Stepping::kGuardPages || process.fault_handler) return;
-    const auto needs_it = [this](const auto& entry) {
-        return is_testee(entry.second) && blocks(entry.second, SIGSEGV);
-    };
-    if (std::none_of(threads_.begin(), threads_.end(), needs_it)) return;
-    Injection injection(*this, thread);
-    if (!ensure_scratch(injection, thread)) return;
-    if (injection.call(SYS_rt_sigaction, SIGSEGV, 0, process.scratch, sizeof thread.blocked) != 0)
-        return;
-    process.fault_handler = read_value<SignalAction>(thread.tid, process.scratch);
+// Takes SIGSEGV out of the mask that the kernel has for the thread, or puts it back. Where the
+// testee does not block it there is nothing to do.
+void Tracer::Engine::unblock_fault(Thread& thread, bool unblock) {
+    const bool is_blocked = blocks(thread, SIGSEGV);
+    const bool was_unblocked = std::exchange(thread.fault_is_unblocked, unblock && is_blocked);
+    if (!is_blocked || was_unblocked == unblock) return;
+    const uint64_t mask = thread.blocked & ~(unblock ? signal_bit(SIGSEGV) : 0);
+    ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof mask, &mask);
 }
 
-// A guard's fault has been received.
-void Tracer::Engine::put_back_mask(Thread& thread) {
-    if (!blocks(thread, SIGSEGV)) return;
-    change_mask(thread.tid, signal_bit(SIGSEGV), 0);
-    note_lost_handler(thread);
+// Before a thread executes an instruction that may meet a guard.
+void Tracer::Engine::prepare_for_faults(Thread& thread) {
+    if (!is_testee(thread)) return;
+    note_mask(thread);
+    if (stepping_ == Stepping::kGuardPages && any_guards()) unblock_fault(thread, true);
 }
 
-// It has come to a guard.
-void Tracer::Engine::note_lost_handler(const Thread& thread) {
-    Process& process = process_of(thread);
-    if (blocks(thread, SIGSEGV) && process.fault_handler)
-        process.fault_handler_is_lost = process.fault_handler->handler != kNoHandler;
+// The kernel puts the first of two masks back, and would be kept from that by PTRACE_SETSIGMASK.
+// False for a thread whose mask need not be changed.
+bool Tracer::Engine::is_in_masked_call(Thread& thread) {
+    if (thread.now != StopKind::kExit || !is_testee(thread) || !any_guards()) return false;
+    note_mask(thread);
+    if (!blocks(thread, SIGSEGV) && !blocks(thread, SIGTRAP)) return false;
+    const auto registers = read_registers(thread.tid);
+    if (!registers || !takes_mask(call_number_of(*registers))) return false;
+    const auto result = static_cast<int64_t>(registers->rax);
+    return is_restart_code(result) || result == -EINTR ||
+           call_number_of(*registers) == SYS_io_pgetevents;
 }
 
-// In a stopped thread of the testee that has no signal to get.
-void Tracer::Engine::put_back_fault_handler(Thread& thread) {
-    Process& process = process_of(thread);
-    if (!process.fault_handler_is_lost || !process.fault_handler) return;
-    Injection injection(*this, thread);
-    if (!write_memory(thread.tid, process.scratch, &*process.fault_handler,
-                      sizeof *process.fault_handler))
-        return;
-    if (injection.call(SYS_rt_sigaction, SIGSEGV, process.scratch, 0, sizeof thread.blocked) == 0)
-        process.fault_handler_is_lost = false;
+// It goes on with a handler, or with nothing where the testee ignores the signal.
+bool Tracer::Engine::takes_signal(const Thread& thread) const {
+    return thread.now == StopKind::kSignal && thread.deliver_signal != 0 && is_testee(thread) &&
+           any_guards();
 }
 
-// Whether what this stopped thread does next could find the handler gone: it gets a SIGSEGV (one
-// that blocks the signal dies of a fault of its own, whatever handler there is), or asks for the
-// handler.
-bool Tracer::Engine::needs_fault_handler(const Thread& thread) {
-    if (!is_testee(thread) || !may_run(thread)) return false;
-    const Process& process = process_of(thread);
-    if (!process.fault_handler) return false;
-    return thread.asks_for_fault_handler ||
-           (process.fault_handler->handler != kNoHandler && thread.deliver_signal == SIGSEGV &&
-            thread.now == StopKind::kSignal && !blocks(thread, SIGSEGV));
-}
-
-// It does that, up to the first instruction of the handler or the end of the call, while no other
-// thread can come to a guard.
-void Tracer::Engine::go_on_alone(Thread& thread) {
-    const pid_t tid = thread.tid;
-    const bool was_frozen = frozen_;
-    if (!freeze_all(Clock::now() + kFreezeLimit)) return;
-    note_pending_guard_faults(false);
-    // Not in the thread itself, which would come out of its stop.
-    if (Thread* other = injectable_thread(tid)) put_back_fault_handler(*other);
-    const bool is_call = std::exchange(thread.asks_for_fault_handler, false);
-    const auto request = is_call ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
-    // The trap before the first instruction of the handler is the tracer's own.
-    thread.is_stepping = !is_call;
-    ptrace(request, tid, 0, thread.deliver_signal);
-    if (const auto status = wait_for_thread(tid)) {
-        Thread& behind = record({tid, *status});
-        put_off(behind, *status);
-        // Before another thread can make the old handler the one that is put back.
-        if (behind.now == StopKind::kExit) note_signal_call_done(behind);
+// Before a stopped thread is let go: the mask that its state asks for. False: it does not execute
+// an instruction of its program next, and must not be stepped.
+bool Tracer::Engine::settle_signals(Thread& thread) {
+    const bool has_guards = any_guards();
+    if (!is_testee(thread) || thread.now == StopKind::kNone) return true;
+    if (!has_guards && !thread.fault_is_unblocked && !thread.kept_signal) return true;
+    note_mask(thread);
+    if (is_in_masked_call(thread)) return false;
+    const bool gets_signal = takes_signal(thread);
+    const bool is_in_call = thread.now == StopKind::kEntry || thread.now == StopKind::kKernelEvent;
+    const bool dies = gets_signal && thread.deliver_signal == SIGSEGV && blocks(thread, SIGSEGV);
+    const bool runs_freely = !is_in_call && !gets_signal;
+    const bool meets_guards = has_guards && stepping_ == Stepping::kGuardPages;
+    if (!dies) unblock_fault(thread, runs_freely && (meets_guards || thread.late_guard_fault));
+    // Stops it again before the first instruction of the handler.
+    if (gets_signal) ptrace(PTRACE_INTERRUPT, thread.tid, 0, 0);
+    // A signal given to the stop at a call is sent anew, and stays pending where it is blocked.
+    const bool is_at_call = is_in_call || thread.now == StopKind::kExit;
+    if (thread.kept_signal && is_at_call && WSTOPSIG(thread.status) == (SIGTRAP | 0x80) &&
+        !thread.fault_is_unblocked && thread.deliver_signal == 0) {
+        thread.signal_info = *std::exchange(thread.kept_signal, std::nullopt);
+        thread.deliver_signal = SIGSEGV;
     }
-    frozen_ = was_frozen;
-    resume_ready();
+    return runs_freely;
+}
+
+// A thread that has blocked SIGSEGV gets one that somebody has sent. Another thread may take it, if
+// it was for the process; else it stays pending.
+bool Tracer::Engine::keep_sent_fault(Thread& thread) {
+    if (!thread.fault_is_unblocked || !is_sent(thread.signal_info)) return false;
+    thread.deliver_signal = 0;
+    const auto takes_it = [this](const auto& entry) {
+        const Thread& other = entry.second;
+        return is_testee(other) && !other.is_zombie && !blocks(other, SIGSEGV) && !other.replay;
+    };
+    const auto other = std::find_if(threads_.begin(), threads_.end(), takes_it);
+    if (thread.signal_info.si_code == SI_USER && other != threads_.end() &&
+        syscall(SYS_tgkill, thread.process, other->first, SIGSEGV) == 0) {
+        other->second.replay = thread.signal_info;
+        return true;
+    }
+    thread.kept_signal = thread.signal_info;
+    return true;
+}
+
+// A fault of the testee's own in a thread that blocks SIGSEGV: what the kernel does then.
+void Tracer::Engine::take_fault_handler(Thread& thread) {
+    if (!thread.fault_is_unblocked) return;
+    Injection injection(*this, thread);
+    const SignalAction none{};
+    if (!ensure_scratch(injection, thread) ||
+        !write_memory(thread.tid, process_of(thread).scratch, &none, sizeof none))
+        return;
+    injection.call(SYS_rt_sigaction, SIGSEGV, process_of(thread).scratch, 0, sizeof thread.blocked);
+}
+
+// A guard's fault has been received. Where the thread did block SIGSEGV, the kernel has unblocked
+// it, and has reset the handler.
+void Tracer::Engine::note_guard_fault(Thread& thread) {
+    if (!blocks(thread, SIGSEGV) || thread.fault_is_unblocked) return;
+    thread.fault_is_unblocked = true;
+    push(TracerTrouble{
+        .tid = thread.tid,
+        .what = "a thread that blocks SIGSEGV came to a guarded page, and the kernel has reset the "
+                "testee's handler of SIGSEGV: what it does from here on is not its own. Run it "
+                "again, or with --stepper single-step",
+        .reason = TracerTrouble::Reason::not_followed});
 }
 
 // The trap of a step would have the same effect as a fault.
@@ -131,31 +206,6 @@ void Tracer::Engine::lift_trap(Thread& thread) {
 void Tracer::Engine::lower_trap(Thread& thread) {
     if (std::exchange(thread.trap_is_lifted, false))
         change_mask(thread.tid, signal_bit(SIGTRAP), 0);
-}
-
-// At the entry of a call, with guards.
-void Tracer::Engine::note_signal_call(Thread& thread, long number, const uint64_t (&arguments)[6]) {
-    const bool is_about_handler =
-        number == SYS_rt_sigaction && static_cast<int>(arguments[0]) == SIGSEGV;
-    // A child has the handlers of its parent.
-    thread.asks_for_fault_handler = is_about_handler || number == SYS_clone ||
-                                    number == SYS_clone3 || number == SYS_fork ||
-                                    number == SYS_vfork;
-    thread.changes_fault_handler = is_about_handler && arguments[1] != 0;
-    thread.changes_signals =
-        thread.changes_fault_handler || number == SYS_rt_sigprocmask || number == SYS_rt_sigreturn;
-}
-
-// At its exit.
-void Tracer::Engine::note_signal_call_done(Thread& thread) {
-    thread.asks_for_fault_handler = false;
-    if (!std::exchange(thread.changes_signals, false)) return;
-    note_mask(thread);
-    if (std::exchange(thread.changes_fault_handler, false)) {
-        process_of(thread).fault_handler.reset();
-        process_of(thread).fault_handler_is_lost = false;
-    }
-    know_fault_handler(thread);
 }
 
 }  // namespace kmes::conformance

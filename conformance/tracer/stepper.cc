@@ -145,6 +145,7 @@ void Tracer::Engine::clear_trap_flag(Thread& thread) {
 
 // One instruction, with all that could come between blocked.
 GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
+    prepare_for_faults(thread);
     uint64_t mask = 0;
     ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask);
     const uint64_t blocked = kAllButFaults;

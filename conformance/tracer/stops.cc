@@ -81,9 +81,10 @@ void Tracer::Engine::classify(Thread& thread) {
     if (kind == StopKind::kSignal) {
         ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
         if (is_testee(thread) && signal_number == SIGSEGV) {
-            thread.is_guard_fault =
-                is_at_guard(thread.signal_info) || std::exchange(thread.late_guard_fault, false);
-            if (thread.is_guard_fault) put_back_mask(thread);
+            // (A guard may be there again: the fault is no longer late.)
+            const bool was_late = std::exchange(thread.late_guard_fault, false);
+            thread.is_guard_fault = was_late || is_at_guard(thread.signal_info);
+            if (thread.is_guard_fault) note_guard_fault(thread);
         }
     }
     thread.received = thread.now = kind;
@@ -122,11 +123,7 @@ void Tracer::Engine::handle(pid_t tid, int status) {
             break;
     }
     thread = find(tid);
-    if (thread == nullptr || !may_run(*thread)) return;
-    if (needs_fault_handler(*thread))
-        go_on_alone(*thread);
-    else
-        resume(*thread);
+    if (thread != nullptr && may_run(*thread)) resume(*thread);
 }
 
 void Tracer::Engine::handle_entry(Thread& thread) {
@@ -175,13 +172,10 @@ void Tracer::Engine::handle_entry(Thread& thread) {
                                            "which the suite does not follow",
                                    .reason = TracerTrouble::Reason::not_followed});
             note_unmap(arguments[0], arguments[1]);
-            if (!any_guards()) put_back_fault_handler(thread);
         }
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
     }
-    if (!is_testee(thread) || !any_guards()) return;
-    redirect_arguments(thread, *registers);
-    note_signal_call(thread, number, arguments);
+    if (is_testee(thread) && any_guards()) redirect_arguments(thread, *registers);
 }
 
 void Tracer::Engine::handle_exit(Thread& thread) {
@@ -192,7 +186,6 @@ void Tracer::Engine::handle_exit(Thread& thread) {
             write_registers(thread.tid, *registers);
         }
     }
-    note_signal_call_done(thread);
     if (!thread.wait) return;
     if (!thread.wait->interrupted) {
         if (is_restart_code(thread.call_result)) {
@@ -221,13 +214,16 @@ void Tracer::Engine::handle_signal(Thread& thread) {
         check_step(thread, thread.step_operands, thread.step_place);
         return;
     }
+    bool is_new = true;
     if (thread.replay && thread.replay->si_signo == signal_number) {
         thread.signal_info = *thread.replay;
         thread.replay.reset();
         if (thread.now == StopKind::kSignal)
             ptrace(PTRACE_SETSIGINFO, thread.tid, 0, &thread.signal_info);
-        if (!std::exchange(thread.signal_is_new, false)) return;
+        is_new = std::exchange(thread.signal_is_new, false);
     }
+    if (signal_number == SIGSEGV && is_testee(thread) && keep_sent_fault(thread)) return;
+    if (!is_new) return;
     if (signal_number == SIGSEGV && is_testee(thread)) {
         if (report_guard_hit(thread)) return;
         report_write_fault(thread);
@@ -238,6 +234,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
         // Of one that another thread's fault ends meanwhile, nothing can be read any more.
         if (fault.code_place.details || !last_fault_) last_fault_ = std::move(fault);
     }
+    if (signal_number == SIGSEGV && is_testee(thread)) take_fault_handler(thread);
 }
 
 void Tracer::Engine::first_stop(Thread& thread) {
@@ -245,10 +242,6 @@ void Tracer::Engine::first_stop(Thread& thread) {
     if (process.is_new_fork_of_testee) {
         process.is_new_fork_of_testee = false;
         open_inherited_guards(thread);
-    }
-    if (thread.is_new && is_testee(thread) && any_guards()) {
-        note_mask(thread);
-        know_fault_handler(thread);
     }
     thread.is_new = false;
 }
@@ -295,7 +288,8 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     if (is_testee(thread)) code_.forget();
     thread.redirect.reset();
     thread.replay.reset();
-    thread.reissued = thread.held = thread.is_zombie = false;
+    thread.reissued = thread.held = thread.is_zombie = thread.fault_is_unblocked = false;
+    thread.kept_signal.reset();
     // The exit of execve itself is of no interest, but in PTRACE_SYSCALL mode it comes and clears
     // this.
     if (thread.process == first_process_) executed_ = true;

@@ -38,5 +38,6 @@ extern const struct mode kFormModes[];     /* of testee_forms.c */
 extern const struct mode kCopyModes[];     /* of testee_copies.c */
 extern const struct mode kRegisterModes[]; /* of testee_registers.c */
 extern const struct mode kSignalModes[];   /* of testee_signals.c */
+extern const struct mode kMaskModes[];     /* of testee_masks.c */
 
 #endif
