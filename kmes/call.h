@@ -35,10 +35,20 @@ struct kmes_cpu; /* ring.h */
 /* What a call is served with. It and all that it points to stay as they are until the call returns,
  * but for the buffer of `cpu`, which may be swapped by whoever else may. */
 struct kmes_call {
-    /* In the kernel: the CPU on which the caller stays until the end of the call. */
+    /* The CPU that the call goes to. NULL: `pin` says which. */
     struct kmes_cpu* cpu;
-    /* max_event_bytes bytes of private memory, for this call alone. */
+    /*
+     * Where the call goes to the CPU that its thread is on: `pin` keeps the thread there until
+     * `unpin`, and returns that CPU, or NULL where it has no producer: -EBUSY, and no unpin. The
+     * thread is pinned only for what cannot sleep, never during a fetch, so a call can have several
+     * CPUs one after the other. An event goes to the last of them.
+     */
+    struct kmes_cpu* (*pin)(void* context);
+    void (*unpin)(void* context);
+    /* Private memory, for this call alone: max_event_bytes bytes; with `pin`, staging_bytes, which
+     * are no fewer, and aligned to 8. */
     __u8* staging;
+    __u64 staging_bytes;
     __u64 max_event_bytes; /* MaxEventSize */
     /*
      * Copies `bytes` bytes, at least one, from the caller's memory to private memory: 0, or
@@ -46,7 +56,7 @@ struct kmes_call {
      * critical section; may sleep.
      */
     int (*fetch)(void* context, void* to, const void* from, __u64 bytes);
-    void* context;     /* of fetch */
+    void* context;     /* of fetch, pin and unpin */
     __u8 origin_class; /* KMES_ORIGIN_..., never the caller's choice */
 };
 
@@ -59,7 +69,9 @@ int kmes_call_emit(const struct kmes_call* call, const void* type, __u16 type_le
  * EINVAL. The first bad one ends it, and its error is the result; those before it are emitted, and
  * *emitted says how many. All have one timestamp, and are published, with one look at need_wake, at
  * the end (5.1.7, last rule); whoever else emits on the CPU in between publishes what there is so
- * far (E16). *emitted is written in any case.
+ * far (E16). With `pin`, the entries are fetched before anything is written, as many as the staging
+ * memory takes. A batch that needs more is written and published in as many parts, and its thread
+ * may have moved to another CPU between two of them. *emitted is written in any case.
  */
 int kmes_call_emit_batch(const struct kmes_call* call, const struct kmes_emit_entry* entries,
                          __u32 count, __u32* emitted);

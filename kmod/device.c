@@ -5,12 +5,10 @@
  * no lock held (E14).
  */
 #include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -19,10 +17,13 @@
 /* An event of so many bytes, header aside, is staged on the stack. */
 #define KMES_SMALL_EVENT_BYTES 256
 
-/* Private memory for the event of an emit call; an open file keeps one. */
+/* A batch of no more bytes is fetched whole before it is written, and published at once. */
+#define KMES_BATCH_STAGING_BYTES (256ull << 10)
+
+/* Private memory for the events of an emit call; an open file keeps one. */
 struct kmes_staging {
     u64 bytes;
-    u8 event[];
+    u8 event[] __aligned(8);
 };
 
 /* -- emit ------------------------------------------------------------------------------------ */
@@ -46,46 +47,42 @@ static void give_staging(struct kmes_open* open, struct kmes_staging* staging) {
     kvfree(xchg(&open->staging, staging));
 }
 
-/* The caller stays on its CPU from here to end_call: it may sleep while its memory is fetched. */
-static int begin_call(struct kmes_call* call, u8* staging, u64 max_event_bytes) {
+/* The thread stays on its CPU from here to unpin, and does not sleep. */
+static struct kmes_cpu* pin(void* context) {
     struct kmes_world_cpu* cpu;
 
-    migrate_disable();
+    preempt_disable_notrace();
     cpu = kmes_emit_cpu();
-    if (!cpu) {
-        migrate_enable();
-        atomic64_inc(&kmes_dropped_no_cpu);
-        return -EBUSY; /* it has no producer, as one that has ended */
-    }
-    call->cpu = &cpu->core;
-    call->staging = staging;
-    call->max_event_bytes = max_event_bytes;
-    call->fetch = fetch;
-    call->context = NULL;
-    call->origin_class = KMES_ORIGIN_USERSPACE;
-    return 0;
+    if (cpu) return &cpu->core;
+    preempt_enable_notrace();
+    atomic64_inc(&kmes_dropped_no_cpu);
+    return NULL; /* as a producer that has ended */
 }
 
-static void end_call(void) {
-    migrate_enable();
-    /*
-     * A CPU that goes offline waits until the last task has left it. The scheduler moves a task
-     * when it schedules, but not one that must not migrate, and where nothing else runs on that CPU
-     * it does not schedule again: a task that calls without a pause, and was in a call when it was
-     * looked at, would keep its CPU from going for as long as it goes on.
-     */
-    if (unlikely(!cpu_active(raw_smp_processor_id()))) schedule();
+static void unpin(void* context) {
+    preempt_enable_notrace();
+}
+
+/* A call of a process: its memory is fetched with nothing held, and the thread may be anywhere. */
+static struct kmes_call make_call(u8* staging, u64 staging_bytes, u64 max_event_bytes) {
+    struct kmes_call call = {
+        .pin = pin,
+        .unpin = unpin,
+        .staging = staging,
+        .staging_bytes = staging_bytes,
+        .max_event_bytes = max_event_bytes,
+        .fetch = fetch,
+        .origin_class = KMES_ORIGIN_USERSPACE,
+    };
+
+    return call;
 }
 
 static int emit(const struct kmes_ioctl_emit* event, u8* staging, u64 max_event_bytes) {
-    struct kmes_call call;
-    int error = begin_call(&call, staging, max_event_bytes);
+    struct kmes_call call = make_call(staging, max_event_bytes, max_event_bytes);
 
-    if (error) return error;
-    error = kmes_call_emit(&call, (const void*)(uintptr_t)event->type_address, event->type_len,
-                           (const void*)(uintptr_t)event->payload_address, event->payload_len);
-    end_call();
-    return error;
+    return kmes_call_emit(&call, (const void*)(uintptr_t)event->type_address, event->type_len,
+                          (const void*)(uintptr_t)event->payload_address, event->payload_len);
 }
 
 static int ioctl_emit(struct kmes_open* open, void __user* argument) {
@@ -113,30 +110,23 @@ static int ioctl_emit(struct kmes_open* open, void __user* argument) {
     return error;
 }
 
-static int emit_batch(struct kmes_ioctl_emit_batch* batch, u8* staging, u64 max_event_bytes) {
-    struct kmes_call call;
-    int error = begin_call(&call, staging, max_event_bytes);
-
-    if (error) return error;
-    error = kmes_call_emit_batch(&call,
-                                 (const struct kmes_emit_entry*)(uintptr_t)batch->entries_address,
-                                 batch->count, &batch->emitted);
-    end_call();
-    return error;
-}
-
 static int ioctl_emit_batch(struct kmes_open* open, void __user* argument) {
     u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
+    u64 bytes = max(max_event_bytes, KMES_BATCH_STAGING_BYTES);
     struct kmes_ioctl_emit_batch batch;
     struct kmes_staging* staging;
+    struct kmes_call call;
     int error;
 
     if (!capable(CAP_AUDIT_WRITE)) return -EPERM;
     if (copy_from_user(&batch, argument, sizeof(batch))) return -EFAULT;
     batch.emitted = 0;
-    staging = take_staging(open, max_event_bytes);
+    staging = take_staging(open, bytes);
     if (!staging) return -ENOMEM;
-    error = emit_batch(&batch, staging->event, max_event_bytes);
+    call = make_call(staging->event, bytes, max_event_bytes);
+    error =
+        kmes_call_emit_batch(&call, (const struct kmes_emit_entry*)(uintptr_t)batch.entries_address,
+                             batch.count, &batch.emitted);
     give_staging(open, staging);
     if (copy_to_user(argument, &batch, sizeof(batch))) return -EFAULT;
     return error;

@@ -24,8 +24,8 @@ void set_online(bool is_online) {
 void goes_and_comes() {
     const Device device;
     std::atomic<bool> is_over = false;
-    // Where CPU 1 is gone, its thread runs elsewhere. It is within a call nearly always, and there
-    // must not migrate: the CPU has to go all the same.
+    // Where CPU 1 is gone, its thread runs elsewhere. It is within a call nearly always: the CPU
+    // has to go all the same.
     const std::string payload(30000, 'x');
     std::thread emitter([&] {
         const Device own;

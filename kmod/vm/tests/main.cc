@@ -21,6 +21,7 @@ int main(int count, char** words) {
         {"failures", test_failures},
         {"failing-loads", test_failing_loads},
         {"unload", test_unload},
+        {"faults", test_faults},
     };
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const auto test = tests.find(count > 1 ? words[1] : "");
