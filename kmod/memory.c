@@ -26,9 +26,7 @@
 
 static struct file* metadata_file;
 static DEFINE_IDA(slots);
-/* One at a time changes the pages of metadata_file: shmem reads their number without the lock that
- * it is written under, which KCSAN reports where two do. */
-static DEFINE_MUTEX(metadata_file_lock);
+DEFINE_MUTEX(kmes_metadata_file_lock);
 static atomic_long_t pages_live;
 static atomic_long_t buffers_live;
 
@@ -68,33 +66,35 @@ long kmes_memory_buffers_live(void) {
     return atomic_long_read(&buffers_live);
 }
 
+static void free_metadata_slot(struct kmes_memory* memory) {
+    loff_t start = (loff_t)memory->slot * KMES_METADATA_BYTES;
+
+    mutex_lock(&kmes_metadata_file_lock);
+    shmem_truncate_range(file_inode(metadata_file), start, start + KMES_METADATA_BYTES - 1);
+    mutex_unlock(&kmes_metadata_file_lock);
+    ida_free(&slots, memory->slot);
+}
+
 static int take_metadata_page(struct kmes_memory* memory) {
     int slot = ida_alloc_max(&slots, kmes_parameters.buffers_max - 1, GFP_KERNEL);
-    struct page* page;
+    int error;
 
     if (slot < 0) return slot == -ENOSPC ? -ENFILE : slot;
-    mutex_lock(&metadata_file_lock);
-    page = shmem_read_mapping_page(metadata_file->f_mapping, (pgoff_t)slot);
-    mutex_unlock(&metadata_file_lock);
-    if (IS_ERR(page)) {
-        ida_free(&slots, (unsigned)slot);
-        return PTR_ERR(page);
-    }
     memory->slot = (u32)slot;
-    memory->pages[0] = page;
+    error = kmes_wake_make_page(memory);
+    if (error) {
+        /* Whatever the attempt has left in the file is no other buffer's. */
+        free_metadata_slot(memory);
+        return error;
+    }
     atomic_long_inc(&pages_live);
     return 0;
 }
 
 static void give_metadata_page(struct kmes_memory* memory) {
-    loff_t start = (loff_t)memory->slot * KMES_METADATA_BYTES;
-
     if (!memory->pages[0]) return;
     put_page(memory->pages[0]);
-    mutex_lock(&metadata_file_lock);
-    shmem_truncate_range(file_inode(metadata_file), start, start + KMES_METADATA_BYTES - 1);
-    mutex_unlock(&metadata_file_lock);
-    ida_free(&slots, memory->slot);
+    free_metadata_slot(memory);
     atomic_long_dec(&pages_live);
 }
 
@@ -178,8 +178,7 @@ static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup
     memory->mapping = vmap(memory->pages, 1 + 2 * memory->data_pages, VM_MAP, PAGE_KERNEL);
     if (!memory->mapping) return -ENOMEM;
     memory->inode_number = kmes_file_system_new_number();
-    error = make_core_buffer(memory, how, memory->buffer.index);
-    return error ? error : kmes_wake_try(memory);
+    return make_core_buffer(memory, how, memory->buffer.index);
 }
 
 struct kmes_memory* kmes_memory_make(struct kmes_world* world,

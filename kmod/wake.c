@@ -3,16 +3,25 @@
  * Waking consumers (5.1.7 step 9): a FUTEX_WAKE, shared (E17), on the metadata page of a buffer,
  * asked for in any context.
  *
- *   kmes_wake_queue   any context: the buffer, held (E16), goes to a list; an irq_work is raised
- *   irq_work          hard interrupt, soon after interrupts are on again: wakes the waker
- *   the waker         a kernel thread: takes the list and calls do_futex for each
+ *   kmes_wake_queue   any context: the buffer, held (E16), goes to a list of this processor; an
+ *                     irq_work is raised
+ *   irq_work          hard interrupt, soon after interrupts are on again: marks the list, and wakes
+ *                     the waker
+ *   the waker         a kernel thread: takes the lists that are marked, and calls do_futex for each
+ *                     buffer
  *
  * The kernel exports nothing that wakes a futex; do_futex is found by a kprobe that is never armed,
  * and called through a static call, which is right under IBT and CFI too. It takes an address of a
  * process: the waker has an mm, that of the process that loads the module, in which the metadata
- * file is mapped, read-only. The mm is given back at unload.
+ * file is mapped. The mm is given back at unload.
+ *
+ * The mapping is writable: for a futex the kernel first asks for a writable page, and takes a slow
+ * way and asks again where it is refused. And it never has a huge page, also where shmem is told to
+ * use them always: one page of it could not be given back alone. So the waker, by this mapping, is
+ * who makes the pages of the metadata file.
  */
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/mutex.h> /* futex.h of 6.12 uses it unsaid */
 
@@ -23,6 +32,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/percpu.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/static_call.h>
 #include <linux/version.h>
@@ -33,48 +43,67 @@
 
 #define KMES_IS_QUEUED 0 /* bit of kmes_memory.is_wake_queued */
 
-/* A wake that somebody waits for. */
+/* What somebody waits for until the waker has done it. */
 struct wake_request {
     struct llist_node node;
-    struct kmes_memory* memory;
     struct completion done;
-    bool is_trial; /* of a buffer that nobody can be asleep on: not counted */
-    long woken;
+    long (*serve)(struct kmes_memory* memory);
+    struct kmes_memory* memory;
+    long result;
+};
+
+/* The wakes that were queued on one processor, so that none writes to what another one writes to.
+ */
+struct wake_cpu {
+    struct llist_head queue; /* of kmes_memory.wake_node */
+    struct irq_work raise;
+    atomic64_t queued; /* wakes, ever */
+    atomic64_t issued; /* by the waker */
 };
 
 DEFINE_STATIC_CALL_NULL(kmes_do_futex, do_futex);
 
-static LLIST_HEAD(queue);    /* of kmes_memory.wake_node */
-static LLIST_HEAD(requests); /* of wake_request.node */
-static DEFINE_PER_CPU(struct irq_work, raise_waker);
+static DEFINE_PER_CPU_ALIGNED(struct wake_cpu, wake_cpus);
+static struct cpumask marked; /* processors whose list may have something */
+static LLIST_HEAD(requests);  /* of wake_request.node */
 static struct task_struct* waker;
 static struct mm_struct* waker_mm;
 static unsigned long waker_address; /* of the metadata file, in waker_mm */
-static atomic64_t queued;           /* wakes, ever */
-static atomic64_t issued;
 static DECLARE_WAIT_QUEUE_HEAD(settled);
 
 static void raise(struct irq_work* work) {
+    cpumask_set_cpu(smp_processor_id(), &marked);
     wake_up_process(waker);
 }
 
 /* In the critical section of the CPU that wrote to the buffer, whose reference keeps it until
  * here. The mark is a full barrier: see issue_queued. */
 void kmes_wake_queue(struct kmes_memory* memory) {
+    struct wake_cpu* cpu;
+
     if (test_and_set_bit(KMES_IS_QUEUED, &memory->is_wake_queued)) return;
     kmes_memory_get(memory);
-    atomic64_inc(&queued);
-    llist_add(&memory->wake_node, &queue);
-    irq_work_queue(raw_cpu_ptr(&raise_waker)); /* any will do */
+    /* A nudge comes without a critical section, and must not move before the irq_work is raised: it
+     * marks the list of the processor that it runs on. */
+    preempt_disable_notrace();
+    cpu = raw_cpu_ptr(&wake_cpus);
+    atomic64_inc(&cpu->queued);
+    llist_add(&memory->wake_node, &cpu->queue);
+    irq_work_queue(&cpu->raise);
+    preempt_enable_notrace();
 }
 
 void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer* buffer) {
     kmes_wake_queue(kmes_memory_of(buffer));
 }
 
+/* Of the metadata page, in waker_mm. */
+static unsigned long address_of(const struct kmes_memory* memory) {
+    return waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES;
+}
+
 static long wake(struct kmes_memory* memory) {
-    unsigned long word = waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES +
-                         offsetof(struct kmes_metadata_v1, futex_counter);
+    unsigned long word = address_of(memory) + offsetof(struct kmes_metadata_v1, futex_counter);
 
     return static_call(kmes_do_futex)((u32 __user*)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0, 0);
 }
@@ -93,25 +122,35 @@ static long issue(struct kmes_memory* memory) {
  * has stored its counter before this wake looks for sleepers, and one who goes to sleep after that
  * finds the new counter.
  */
-static void issue_queued(void) {
-    struct llist_node* list = llist_reverse_order(llist_del_all(&queue));
+static void issue_queued(struct wake_cpu* cpu) {
+    struct llist_node* list = llist_reverse_order(llist_del_all(&cpu->queue));
     struct kmes_memory *memory, *next;
 
     llist_for_each_entry_safe(memory, next, list, wake_node) {
         test_and_clear_bit(KMES_IS_QUEUED, &memory->is_wake_queued);
         issue(memory);
-        atomic64_inc(&issued);
+        atomic64_inc(&cpu->issued);
         kmes_memory_put(memory);
         cond_resched();
     }
     if (list) wake_up_all(&settled);
 }
 
+/* The mark is taken off before the list is taken: what is added after that marks it again. Both
+ * are full barriers, here and in the irq_work (whose queueing follows llist_add). */
+static void issue_marked(void) {
+    int cpu;
+
+    for_each_cpu(cpu, &marked) {
+        if (cpumask_test_and_clear_cpu(cpu, &marked)) issue_queued(per_cpu_ptr(&wake_cpus, cpu));
+    }
+}
+
 static void serve_requests(void) {
     struct wake_request *request, *next;
 
     llist_for_each_entry_safe(request, next, llist_del_all(&requests), node) {
-        request->woken = request->is_trial ? wake(request->memory) : issue(request->memory);
+        request->result = request->serve(request->memory);
         complete(&request->done);
     }
 }
@@ -134,7 +173,7 @@ static int run_waker(void* unused) {
     kthread_use_mm(waker_mm);
     for (;;) {
         set_current_state(TASK_IDLE);
-        if (llist_empty(&queue) && llist_empty(&requests)) {
+        if (cpumask_empty(&marked) && llist_empty(&requests)) {
             if (kthread_should_stop()) break;
             schedule();
         }
@@ -143,7 +182,7 @@ static int run_waker(void* unused) {
             unmap_loader();
             has_loader = false;
         }
-        issue_queued();
+        issue_marked();
         serve_requests();
     }
     __set_current_state(TASK_RUNNING);
@@ -152,28 +191,52 @@ static int run_waker(void* unused) {
     return 0;
 }
 
-static long request_wake(struct kmes_memory* memory, bool is_trial) {
-    struct wake_request request = {.memory = memory, .is_trial = is_trial};
+static long request(struct kmes_memory* memory, long (*serve)(struct kmes_memory*)) {
+    struct wake_request request = {.memory = memory, .serve = serve};
 
     init_completion(&request.done);
     llist_add(&request.node, &requests);
     wake_up_process(waker);
     wait_for_completion(&request.done);
-    return request.woken;
+    return request.result;
 }
 
 long kmes_wake_now(struct kmes_memory* memory) {
-    return request_wake(memory, false);
+    return request(memory, issue);
 }
 
-int kmes_wake_try(struct kmes_memory* memory) {
-    return request_wake(memory, true) < 0 ? -ENOMEM : 0;
+/* The page of memory->slot, referenced, is memory->pages[0]. From here on a wake needs no memory:
+ * the page stays where it is, and the mapping has it. */
+static long make_page(struct kmes_memory* memory) {
+    struct page* page;
+    int pages;
+
+    mutex_lock(&kmes_metadata_file_lock);
+    pages = get_user_pages_fast(address_of(memory), 1, FOLL_WRITE, &page);
+    mutex_unlock(&kmes_metadata_file_lock);
+    if (pages != 1) return -ENOMEM;
+    if (PageCompound(page)) {
+        pr_err_ratelimited("a metadata page is part of a huge page\n");
+        put_page(page);
+        return -ENOMEM;
+    }
+    memory->pages[0] = page;
+    return 0;
+}
+
+int kmes_wake_make_page(struct kmes_memory* memory) {
+    return (int)request(memory, make_page);
 }
 
 void kmes_wake_settle(void) {
-    s64 until = atomic64_read(&queued);
+    int number;
 
-    wait_event(settled, atomic64_read(&issued) >= until);
+    for_each_possible_cpu(number) {
+        struct wake_cpu* cpu = per_cpu_ptr(&wake_cpus, number);
+        s64 until = atomic64_read(&cpu->queued);
+
+        wait_event(settled, atomic64_read(&cpu->issued) >= until);
+    }
 }
 
 static int find_do_futex(void) {
@@ -194,17 +257,19 @@ static int find_do_futex(void) {
     return 0;
 }
 
-/* Forks of the loader do not inherit the mapping, and its core dumps do not show it. */
+/* Forks of the loader do not inherit the mapping, its core dumps do not show it, and it gets small
+ * pages alone. */
 static void hide_waker_area(void) {
+    const vm_flags_t flags = VM_DONTCOPY | VM_DONTDUMP | VM_NOHUGEPAGE;
     struct vm_area_struct* area;
 
     mmap_write_lock(waker_mm);
     area = find_vma(waker_mm, waker_address);
     if (area && area->vm_start == waker_address) {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-        vm_flags_set(area, VM_DONTCOPY | VM_DONTDUMP);
+        vm_flags_set(area, flags);
 #else
-        area->vm_flags |= VM_DONTCOPY | VM_DONTDUMP;
+        area->vm_flags |= flags;
 #endif
     }
     mmap_write_unlock(waker_mm);
@@ -216,8 +281,8 @@ static int adopt_mm(void) {
         pr_err("not loaded: it has to be loaded by a process, whose mm the waker takes\n");
         return -EINVAL;
     }
-    waker_address =
-        vm_mmap(kmes_metadata_file(), 0, kmes_metadata_file_bytes(), PROT_READ, MAP_SHARED, 0);
+    waker_address = vm_mmap(kmes_metadata_file(), 0, kmes_metadata_file_bytes(),
+                            PROT_READ | PROT_WRITE, MAP_SHARED, 0);
     if (IS_ERR_VALUE(waker_address)) {
         mmput(waker_mm);
         return (int)waker_address;
@@ -232,9 +297,17 @@ int kmes_wake_init(void) {
 
     if (!error) error = adopt_mm();
     if (error) return error;
-    for_each_possible_cpu(cpu) per_cpu(raise_waker, cpu) = IRQ_WORK_INIT_HARD(raise);
+    for_each_possible_cpu(cpu) {
+        init_llist_head(&per_cpu(wake_cpus, cpu).queue);
+        per_cpu(wake_cpus, cpu).raise = IRQ_WORK_INIT_HARD(raise);
+    }
     waker = kthread_run(run_waker, NULL, "kmes_waker");
-    if (!IS_ERR(waker)) return 0;
+    if (!IS_ERR(waker)) {
+        /* The scheduler moves a real-time task away from a processor that another one monopolises;
+         * an ordinary task can be left there, and with it every wake of every CPU. */
+        sched_set_fifo_low(waker);
+        return 0;
+    }
     error = PTR_ERR(waker);
     mmput(waker_mm);
     return error;
@@ -244,7 +317,7 @@ int kmes_wake_init(void) {
 void kmes_wake_exit(void) {
     int cpu;
 
-    for_each_possible_cpu(cpu) irq_work_sync(per_cpu_ptr(&raise_waker, cpu));
+    for_each_possible_cpu(cpu) irq_work_sync(&per_cpu(wake_cpus, cpu).raise);
     kthread_stop(waker);
     mmput(waker_mm);
 }

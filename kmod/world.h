@@ -199,6 +199,9 @@ struct kmes_memory* kmes_memory_find(struct kmes_world* world, u32 number);
 
 /* The metadata file, for the waker; where the page of `memory` is in it. */
 struct file* kmes_metadata_file(void);
+/* One at a time changes its pages: shmem reads their number without the lock that it is written
+ * under, which KCSAN reports where two do. Whoever has it waits for nobody. */
+extern struct mutex kmes_metadata_file_lock;
 u64 kmes_metadata_file_bytes(void);
 
 static inline struct kmes_memory* kmes_memory_of(struct kmes_buffer* buffer) {
@@ -232,8 +235,9 @@ void kmes_wake_exit(void);
 void kmes_wake_queue(struct kmes_memory* memory);
 /* FUTEX_WAKE now; threads woken. May sleep. */
 long kmes_wake_now(struct kmes_memory* memory);
-/* A wake for nobody, of a fresh buffer: from now on a wake of it needs no memory. -ENOMEM. */
-int kmes_wake_try(struct kmes_memory* memory);
+/* Makes memory->pages[0], the page of memory->slot in the metadata file: a small page, referenced,
+ * that a wake finds without memory from now on. -ENOMEM. */
+int kmes_wake_make_page(struct kmes_memory* memory);
 /* Waits until every wake that was queued has been issued. */
 void kmes_wake_settle(void);
 

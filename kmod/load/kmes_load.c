@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -53,6 +54,7 @@ struct load_cpu {
     struct hrtimer timers[CONTEXTS]; /* of SOFTIRQ and HARDIRQ */
     struct task_struct* thread;
     bool is_nmi_wanted;
+    bool has_timers;
     bool is_done;
 };
 
@@ -214,11 +216,21 @@ static void stop(void) {
         struct load_cpu* cpu = per_cpu_ptr(&load_cpus, number);
 
         if (cpu->thread) kthread_stop(cpu->thread);
-        if (!cpu->timers[SOFTIRQ].function) continue;
+        if (!cpu->has_timers) continue;
         hrtimer_cancel(&cpu->timers[SOFTIRQ]);
         hrtimer_cancel(&cpu->timers[HARDIRQ]);
     }
     unregister_nmi_handler(NMI_LOCAL, "kmes_load");
+}
+
+static void set_up_timer(struct hrtimer* timer, enum hrtimer_restart (*function)(struct hrtimer*),
+                         enum hrtimer_mode mode) {
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+    hrtimer_setup(timer, function, CLOCK_MONOTONIC, mode);
+#else
+    hrtimer_init(timer, CLOCK_MONOTONIC, mode);
+    timer->function = function;
+#endif
 }
 
 static int __init load(void) {
@@ -229,10 +241,9 @@ static int __init load(void) {
         struct load_cpu* cpu = per_cpu_ptr(&load_cpus, number);
         struct task_struct* thread;
 
-        hrtimer_init(&cpu->timers[SOFTIRQ], CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
-        hrtimer_init(&cpu->timers[HARDIRQ], CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-        cpu->timers[SOFTIRQ].function = on_soft_timer;
-        cpu->timers[HARDIRQ].function = on_hard_timer;
+        set_up_timer(&cpu->timers[SOFTIRQ], on_soft_timer, HRTIMER_MODE_REL_PINNED_SOFT);
+        set_up_timer(&cpu->timers[HARDIRQ], on_hard_timer, HRTIMER_MODE_REL_PINNED_HARD);
+        cpu->has_timers = true;
         thread = kthread_create(load_thread, cpu, "kmes_load/%d", number);
         if (IS_ERR(thread)) {
             stop();

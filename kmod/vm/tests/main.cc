@@ -21,6 +21,7 @@ int main(int count, char** words) {
         {"failures", test_failures},
         {"failing-loads", test_failing_loads},
         {"unload", test_unload},
+        {"huge-pages", test_huge_pages},
         {"faults", test_faults},
     };
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
