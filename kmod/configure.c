@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Resize, and the end of the boot phase (5.1.2, 5.1.8.4; event-model.md, Configuration). All new
- * buffers are there before the first CPU is swapped; from then on nothing can fail. They are made
- * without world->lock, which an attach waits for: it then has all the old ones. A CPU is swapped by
- * a worker on its own processor, in pieces with interrupts off that are bounded (E18), between
- * which emission goes on.
+ * Resize, and the end of the boot phase (5.1.2, 5.1.8.4; event-model.md, Configuration).
+ *
+ *   make      all new buffers exist before the first CPU is touched. No lock but
+ *             configuration_lock is held, here and during the next step.
+ *   copy      the bulk of what survives, CPU by CPU, in pieces
+ *   switch    of all CPUs under world->lock, since attach sees all before it or all after it (E14).
+ *             Only what was emitted since is left to copy. Nothing can fail from here on.
+ *
+ * A piece, and the switch, run on the processor of the CPU in a hard interrupt: emission is off for
+ * one bounded piece at a time (E18), and a real-time task that monopolises the processor delays
+ * nothing. What a resize can wait for is a CPU that is coming or going. It waits before it takes
+ * world->lock, can be killed there, and says so.
  */
+#include <linux/cpu.h>
+#include <linux/irqflags.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 
 #include "module.h"
 #include "world.h"
 
+/* So long a resize waits in silence for a CPU that comes or goes; and so long again. */
+#define KMES_WAIT_SAID_AFTER_MS 2000
+#define KMES_WAIT_SAID_AGAIN_MS 30000
+
+enum swap_step { SWAP_BEGIN, SWAP_COPY, SWAP_FINISH };
+
+/* The swap of one CPU. */
 struct swap_work {
     struct kmes_world_cpu* cpu;
-    struct kmes_memory* fresh;
+    struct kmes_memory* fresh; /* referenced until the swap has finished */
+    struct kmes_memory* old;   /* from then on, referenced */
+    struct kmes_swap swap;
+    enum swap_step step;
+    bool has_more;
+    int error;
 };
 
 bool kmes_capacity_is_configurable(u64 bytes) {
@@ -43,77 +67,168 @@ static int check(struct kmes_world* world, const struct kmes_ioctl_configure* wa
 }
 
 /* All or none. */
-static int make_all(struct kmes_world* world, u64 capacity, struct kmes_memory** fresh) {
+static int make_all(struct kmes_world* world, u64 capacity, struct swap_work* works) {
     u32 i;
 
     for (i = 0; i < world->cpus; i++) {
         struct kmes_memory_setup setup = {.capacity = capacity, .generation = 1, .cpu = i};
 
-        fresh[i] = kmes_memory_make(world, &setup);
-        if (IS_ERR(fresh[i])) {
-            int error = PTR_ERR(fresh[i]);
+        works[i].cpu = world->cpu[i];
+        works[i].fresh = kmes_memory_make(world, &setup);
+        if (IS_ERR(works[i].fresh)) {
+            int error = PTR_ERR(works[i].fresh);
 
-            while (i > 0) kmes_memory_put(fresh[--i]);
+            works[i].fresh = NULL;
             return error;
         }
     }
     return 0;
 }
 
-static long swap_here(void* context) {
-    struct swap_work* work = context;
-    struct kmes_platform* platform = &work->cpu->platform;
-    int error;
-
-    WRITE_ONCE(platform->measured, current);
-    error = kmes_swap_run(&work->cpu->core, &work->fresh->buffer, KMES_SWAP_KEEP, 0);
-    WRITE_ONCE(platform->measured, NULL);
-    return error;
-}
-
-void kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh) {
-    struct kmes_memory* old = cpu->memory;
-
-    lockdep_assert_held(&cpu->world->lock);
-    cpu->memory = fresh;
-    old->is_retired = true;
-    if (cpu->world->is_real) kmes_nudge_begin(old);
-    kmes_memory_put(old);
-}
-
-/* Attach sees all CPUs before it or all behind it (E14). */
-static void swap_all(struct kmes_world* world, struct kmes_memory** fresh, u64 capacity) {
+/* What is left: the new buffers of a resize that has failed, or the old ones. */
+static void put_all(const struct kmes_world* world, const struct swap_work* works) {
     u32 i;
 
+    for (i = 0; i < world->cpus; i++) {
+        if (works[i].fresh) kmes_memory_put(works[i].fresh);
+        if (works[i].old) kmes_memory_put(works[i].old);
+        cond_resched();
+    }
+}
+
+static void step_here(void* context) {
+    struct swap_work* work = context;
+    u64 pause_ns = ktime_get_mono_fast_ns();
+
+    switch (work->step) {
+        case SWAP_BEGIN:
+            work->error = kmes_swap_begin(&work->swap, &work->cpu->core, &work->fresh->buffer,
+                                          KMES_SWAP_KEEP, 0);
+            break;
+        case SWAP_COPY:
+            work->has_more = kmes_swap_copy(&work->swap);
+            break;
+        case SWAP_FINISH:
+            work->error = kmes_swap_finish(&work->swap);
+            break;
+    }
+    if (!irqs_disabled()) return; /* of a CPU that is offline: nobody emits there */
+    pause_ns = ktime_get_mono_fast_ns() - pause_ns;
+    if (pause_ns > work->cpu->longest_pause_ns) WRITE_ONCE(work->cpu->longest_pause_ns, pause_ns);
+}
+
+/* With the CPU hotplug lock held: one step on the processor of the CPU, or here for a CPU that is
+ * offline: nobody emits there before the hotplug lock is given back. */
+static void do_step(struct swap_work* work, enum swap_step step) {
+    int processor = (int)work->cpu->number;
+
+    work->step = step;
+    if (!cpu_online(processor) || smp_call_function_single(processor, step_here, work, true))
+        step_here(work);
+}
+
+/* Takes the CPU hotplug lock. Whoever has it may wait for a CPU that a real-time task monopolises:
+ * so this says that it waits, and a fatal signal ends it with -EINTR. */
+static int hold_cpus(void) {
+    unsigned long said_at = jiffies + msecs_to_jiffies(KMES_WAIT_SAID_AFTER_MS);
+
+    while (!cpus_read_trylock()) {
+        if (fatal_signal_pending(current)) return -EINTR;
+        if (time_after(jiffies, said_at)) {
+            pr_warn(
+                "a resize waits for a CPU that is coming or going; attach and emission go on\n");
+            said_at = jiffies + msecs_to_jiffies(KMES_WAIT_SAID_AGAIN_MS);
+        }
+        schedule_timeout_killable(1);
+    }
+    return 0;
+}
+
+/* The bulk. Other CPUs go on and come back between two pieces. */
+static int copy_bulk(struct swap_work* work) {
+    enum swap_step step = SWAP_BEGIN;
+    u64 rounds = 0;
+
+    do {
+        int error = hold_cpus();
+
+        if (error) return error;
+        do_step(work, step);
+        cpus_read_unlock();
+        /* -EBUSY would be a swap from inside an emission, which has interrupts off. */
+        if (WARN_ON_ONCE(work->error)) return work->error;
+        if (step == SWAP_BEGIN) {
+            rounds = kmes_swap_rounds(&work->swap);
+            work->has_more = true;
+        }
+        step = SWAP_COPY;
+        cond_resched();
+    } while (work->has_more && rounds-- > 0);
+    return 0;
+}
+
+struct kmes_memory* kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh) {
+    struct kmes_world* world = cpu->world;
+    struct kmes_memory* old = cpu->memory;
+
+    lockdep_assert_held(&world->lock);
+    cpu->memory = fresh;
+    spin_lock(&world->list_lock);
+    old->is_retired = true;
+    if (world->is_real) kmes_nudge_begin(old);
+    spin_unlock(&world->list_lock);
+    return old;
+}
+
+/* What was emitted since the bulk, and the switch. */
+static void switch_over(struct swap_work* work) {
+    u64 rounds = kmes_swap_rounds(&work->swap);
+
+    do {
+        do_step(work, SWAP_COPY);
+    } while (work->has_more && rounds-- > 0);
+    do_step(work, SWAP_FINISH);
+    if (WARN_ON_ONCE(work->error)) return; /* as in copy_bulk; the CPU keeps its buffer */
+    work->old = kmes_world_swapped(work->cpu, work->fresh);
+    work->fresh = NULL;
+}
+
+static int swap_all(struct kmes_world* world, struct swap_work* works, u64 capacity) {
+    int error = 0;
+    u32 i;
+
+    for (i = 0; i < world->cpus && !error; i++) error = copy_bulk(&works[i]);
+    if (!error) error = hold_cpus();
+    if (error) return error;
     mutex_lock(&world->lock);
     for (i = 0; i < world->cpus; i++) {
-        struct swap_work work = {.cpu = world->cpu[i], .fresh = fresh[i]};
-
-        /* -EBUSY would be a swap from inside an emission: a task on its processor is not. */
-        if (WARN_ON_ONCE(kmes_on_cpu(work.cpu, swap_here, &work))) {
-            kmes_memory_put(fresh[i]);
-            continue;
-        }
-        kmes_world_swapped(world->cpu[i], fresh[i]);
+        switch_over(&works[i]);
+        cond_resched();
     }
     world->capacity = capacity;
     world->is_boot = false;
     mutex_unlock(&world->lock);
+    cpus_read_unlock();
+    return 0;
 }
 
 static int resize(struct kmes_world* world, u64 capacity) {
-    struct kmes_memory** fresh = kcalloc(world->cpus, sizeof(*fresh), GFP_KERNEL);
-    int error = fresh ? make_all(world, capacity, fresh) : -ENOMEM;
+    struct swap_work* works = kvcalloc(world->cpus, sizeof(*works), GFP_KERNEL);
+    int error = works ? make_all(world, capacity, works) : -ENOMEM;
 
     if (error) {
         kmes_say("kmes.resize.failed", "BufferCapacity %llu: no memory, error %d; %llu stays",
                  capacity, -error, world->capacity);
-        kfree(fresh);
-        return -ENOMEM;
+        error = -ENOMEM;
+    } else {
+        error = swap_all(world, works, capacity);
+        if (error)
+            kmes_say("kmes.resize.failed", "BufferCapacity %llu: ended by a signal; %llu stays",
+                     capacity, world->capacity);
     }
-    swap_all(world, fresh, capacity);
-    kfree(fresh);
-    return 0;
+    if (works) put_all(world, works);
+    kvfree(works);
+    return error;
 }
 
 static void set_max_event_size(struct kmes_world* world,
@@ -131,7 +246,7 @@ static void set_boot_capacity(struct kmes_world* world, u64 capacity) {
 int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
     int error;
 
-    mutex_lock(&world->configuration_lock);
+    if (mutex_lock_killable(&world->configuration_lock)) return -EINTR;
     error = check(world, wanted);
     if (!error && wanted->buffer_capacity) {
         if (world->is_boot)
@@ -148,7 +263,7 @@ int kmes_world_registry_available(struct kmes_world* world,
                                   const struct kmes_ioctl_configure* wanted) {
     int error;
 
-    mutex_lock(&world->configuration_lock);
+    if (mutex_lock_killable(&world->configuration_lock)) return -EINTR;
     error = world->is_boot ? check(world, wanted) : -EALREADY;
     if (!error)
         error = resize(world, wanted->buffer_capacity ? wanted->buffer_capacity : world->capacity);

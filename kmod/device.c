@@ -148,6 +148,7 @@ static int ioctl_statistics(void __user* argument) {
     struct kmes_ioctl_statistics statistics;
     int error;
 
+    if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&statistics, argument, sizeof(statistics))) return -EFAULT;
     error = kmes_world_statistics(kmes_real_world, &statistics);
     if (error) return error;

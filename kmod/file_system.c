@@ -131,6 +131,15 @@ static struct inode* make_inode(struct kmes_memory* memory) {
     return set_inode(memory, inode);
 }
 
+/* A resize may have come since the caller found the buffer, and its nudges may have ended, since
+ * nobody had the buffer: they begin again. */
+static void nudge_late(struct kmes_memory* memory) {
+    if (!memory->world->is_real) return;
+    spin_lock(&memory->world->list_lock);
+    if (memory->is_retired) kmes_nudge_begin(memory);
+    spin_unlock(&memory->world->list_lock);
+}
+
 struct file* kmes_memory_open(struct kmes_memory* memory) {
     struct inode* inode = find_inode(memory);
     struct file* file;
@@ -149,5 +158,6 @@ struct file* kmes_memory_open(struct kmes_memory* memory) {
     kmes_memory_get(memory);
     kmes_memory_count(memory, 0, 1);
     file->private_data = memory;
+    nudge_late(memory);
     return file;
 }

@@ -3,6 +3,11 @@
  * Nudging retired buffers (E19): for as long as somebody has an fd or a mapping of one, its
  * generation and its counter move on and who sleeps on it is woken, at growing intervals. The real
  * world only: in a test world a nudge is a step of the test.
+ *
+ * No CPU writes to a retired buffer, so a nudge needs no CPU, and no lock that a resize or an
+ * attach holds: the nudges of a world are one work, which never runs beside itself. The work is
+ * unbound: it neither waits for a CPU that a real-time task monopolises nor runs on an isolated
+ * one.
  */
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
@@ -12,17 +17,7 @@
 #define KMES_NUDGE_FIRST_MS 10
 #define KMES_NUDGE_LONGEST_MS 5000
 
-struct nudge_work {
-    struct kmes_world_cpu* cpu;
-    struct kmes_memory* memory;
-};
-
-static long nudge_here(void* context) {
-    struct nudge_work* work = context;
-
-    return kmes_buffer_nudge(&work->cpu->core, &work->memory->buffer);
-}
-
+/* Under list_lock. */
 static bool is_wanted(struct kmes_memory* memory) {
     bool wanted;
 
@@ -48,10 +43,11 @@ static struct kmes_memory* take_due(struct kmes_world* world, unsigned long* nex
         if (!*is_any || time_before(memory->nudge_due, *next)) *next = memory->nudge_due;
         *is_any = true;
     }
+    if (due) {
+        due->nudge_interval = min(2 * due->nudge_interval, msecs_to_jiffies(KMES_NUDGE_LONGEST_MS));
+        due->nudge_due = jiffies + due->nudge_interval;
+    }
     spin_unlock(&world->list_lock);
-    if (!due) return NULL;
-    due->nudge_interval = min(2 * due->nudge_interval, msecs_to_jiffies(KMES_NUDGE_LONGEST_MS));
-    due->nudge_due = jiffies + due->nudge_interval;
     return due;
 }
 
@@ -61,28 +57,29 @@ static void nudge_due_ones(struct work_struct* delayed) {
     unsigned long next;
     bool is_any;
 
-    mutex_lock(&world->lock);
     while ((memory = take_due(world, &next, &is_any)) != NULL) {
-        struct nudge_work work = {.cpu = world->cpu[memory->cpu], .memory = memory};
-
-        kmes_on_cpu(work.cpu, nudge_here, &work);
+        WARN_ON_ONCE(kmes_buffer_nudge(&world->nudger, &memory->buffer));
         kmes_memory_put(memory);
+        cond_resched();
     }
+    /* Unless kmes_nudge_begin has, after the list was read: then for an earlier time. */
     if (is_any)
-        schedule_delayed_work(&world->nudge, time_after(next, jiffies) ? next - jiffies : 1);
-    mutex_unlock(&world->lock);
+        queue_delayed_work(system_unbound_wq, &world->nudge,
+                           time_after(next, jiffies) ? next - jiffies : 1);
 }
 
 void kmes_nudge_begin(struct kmes_memory* memory) {
     struct kmes_world* world = memory->world;
 
-    lockdep_assert_held(&world->lock);
+    lockdep_assert_held(&world->list_lock);
     memory->nudge_interval = max(msecs_to_jiffies(KMES_NUDGE_FIRST_MS), 1ul);
     memory->nudge_due = jiffies + memory->nudge_interval;
-    mod_delayed_work(system_wq, &world->nudge, memory->nudge_interval);
+    mod_delayed_work(system_unbound_wq, &world->nudge, memory->nudge_interval);
 }
 
+/* The nudger is a producer without a buffer, whose critical section is nobody else's. */
 void kmes_nudge_init(struct kmes_world* world) {
+    kmes_cpu_init(&world->nudger, 0, NULL, &world->nudger_platform, 0);
     INIT_DELAYED_WORK(&world->nudge, nudge_due_ones);
 }
 

@@ -11,20 +11,16 @@
 #define KMES_KMOD_PLATFORM_KERNEL_H
 
 #include <linux/irqflags.h>
-#include <linux/sched.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 
 #include "kmes/order.h"
 #include "kmes/types.h"
 
 struct kmes_platform {
     bool is_real;
-    unsigned is_held;             /* kmes_local_load, kmes_local_store */
-    unsigned long interrupts;     /* of whoever holds it */
-    struct task_struct* measured; /* the resize on its way, whose sections are timed (E18) */
-    u64 entered_ns;
-    u64 longest_pause_ns;
-    u64* clock_ns; /* of a test world */
+    unsigned is_held;         /* kmes_local_load, kmes_local_store */
+    unsigned long interrupts; /* of whoever holds it */
+    u64* clock_ns;            /* of a test world */
     u64* clock_step_ns;
 };
 
@@ -42,10 +38,6 @@ static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
     return now;
 }
 
-static inline bool kmes_platform_is_measured(const struct kmes_platform* platform) {
-    return KMES_UNLIKELY(platform->measured) && in_task() && platform->measured == current;
-}
-
 /*
  * An NMI before the mark is set emits whole, between two emissions. One after it is turned away;
  * so nobody but the holder touches what comes after the mark here, or before it is taken off below.
@@ -60,18 +52,12 @@ static inline bool kmes_platform_enter(struct kmes_platform* platform) {
     }
     kmes_local_store(&platform->is_held, 1);
     platform->interrupts = interrupts;
-    if (kmes_platform_is_measured(platform)) platform->entered_ns = ktime_get_mono_fast_ns();
     return true;
 }
 
 static inline void kmes_platform_exit(struct kmes_platform* platform) {
     unsigned long interrupts = platform->interrupts;
 
-    if (kmes_platform_is_measured(platform)) {
-        u64 pause_ns = ktime_get_mono_fast_ns() - platform->entered_ns;
-
-        if (pause_ns > platform->longest_pause_ns) platform->longest_pause_ns = pause_ns;
-    }
     kmes_local_store(&platform->is_held, 0);
     if (KMES_LIKELY(platform->is_real)) local_irq_restore(interrupts);
 }

@@ -275,7 +275,7 @@ static int begin_swap(const struct operation* at) {
     if (result) {
         kmes_memory_put(fresh);
     } else if (wanted->verb == KMES_TEST_SWAP) {
-        kmes_world_swapped(at->cpu, fresh);
+        kmes_memory_put(kmes_world_swapped(at->cpu, fresh));
         leave_boot(at);
     } else {
         at->open->next = fresh;
@@ -296,7 +296,7 @@ static int go_on_with_swap(const struct operation* at) {
     at->wanted->result = result;
     if (result) return 0;
     at->open->next = NULL;
-    kmes_world_swapped(at->cpu, fresh);
+    kmes_memory_put(kmes_world_swapped(at->cpu, fresh));
     leave_boot(at);
     return 0;
 }

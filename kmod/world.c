@@ -2,7 +2,6 @@
 /*
  * A world: its CPUs and their first buffers, attach, statistics. Resize is in configure.c.
  */
-#include <linux/cpu.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -102,24 +101,13 @@ void kmes_world_end(struct kmes_world* world) {
         struct kmes_world_cpu* cpu = world->cpu[i];
 
         if (!cpu || !cpu->memory) continue;
+        spin_lock(&world->list_lock);
         cpu->memory->is_retired = true;
+        spin_unlock(&world->list_lock);
         kmes_memory_put(cpu->memory);
         cpu->memory = NULL;
     }
     mutex_unlock(&world->lock);
-}
-
-long kmes_on_cpu(struct kmes_world_cpu* cpu, long (*work)(void*), void* context) {
-    long result;
-
-    if (!cpu->world->is_real) return work(context);
-    cpus_read_lock();
-    if (cpu_online(cpu->number))
-        result = work_on_cpu((int)cpu->number, work, context);
-    else
-        result = work(context); /* nobody emits there, nor will before the lock is given back */
-    cpus_read_unlock();
-    return result;
 }
 
 int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u64* capacity) {
@@ -163,61 +151,44 @@ struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu) {
     return memory;
 }
 
-/* What one look at a CPU's producer, on its processor, found. */
-struct look {
-    struct kmes_world_cpu* cpu;
-    struct kmes_cpu core;
-    u64 longest_pause_ns;
-};
-
-static long look_at(void* context) {
-    struct look* look = context;
-    struct kmes_platform* platform = &look->cpu->platform;
-
-    if (!kmes_platform_enter(platform)) {
-        /* A reservation of a test world is open: its operations are kept apart by the lock. */
-        look->core = look->cpu->core;
-        return 0;
-    }
-    look->core = look->cpu->core;
-    look->longest_pause_ns = platform->longest_pause_ns;
-    kmes_platform_exit(platform);
-    return 0;
-}
-
-static void fill_statistics(const struct look* look, struct kmes_ioctl_statistics* statistics) {
-    const struct kmes_statistics* counted = &look->core.statistics;
-
-    statistics->events = counted->events;
-    statistics->bytes = counted->bytes;
-    statistics->dropped = counted->dropped;
+/*
+ * Read from here, while the CPU may emit: each counter is whole, but they need not belong together.
+ * Nothing waits for the CPU, and nothing disturbs it. data_race: the owner writes with plain
+ * stores.
+ */
+static void fill_statistics(const struct kmes_world_cpu* cpu,
+                            struct kmes_ioctl_statistics* statistics) {
+#define KMES_SEEN(field) data_race(READ_ONCE(cpu->core.field))
+    statistics->events = KMES_SEEN(statistics.events);
+    statistics->bytes = KMES_SEEN(statistics.bytes);
+    statistics->dropped = KMES_SEEN(statistics.dropped);
     /* Those whose numbers are still owed are dropped all the same. */
-    statistics->dropped_nested = counted->dropped_nested + look->core.nested_missed;
+    statistics->dropped_nested = KMES_SEEN(statistics.dropped_nested) + KMES_SEEN(nested_missed);
     statistics->dropped_no_cpu = (u64)atomic64_read(&kmes_dropped_no_cpu);
-    statistics->overwritten = counted->overwritten;
-    statistics->wakes = counted->wakes;
-    statistics->corrupt = counted->corrupt;
-    statistics->swaps = counted->swaps;
-    statistics->left_behind = counted->left_behind;
-    statistics->last_sequence = look->core.sequence;
-    statistics->longest_pause_ns = look->longest_pause_ns;
+    statistics->overwritten = KMES_SEEN(statistics.overwritten);
+    statistics->wakes = KMES_SEEN(statistics.wakes);
+    statistics->corrupt = KMES_SEEN(statistics.corrupt);
+    statistics->swaps = KMES_SEEN(statistics.swaps);
+    statistics->left_behind = KMES_SEEN(statistics.left_behind);
+    statistics->last_sequence = KMES_SEEN(sequence);
+    statistics->longest_pause_ns = READ_ONCE(cpu->longest_pause_ns);
+#undef KMES_SEEN
 }
 
 int kmes_world_statistics_locked(struct kmes_world* world,
                                  struct kmes_ioctl_statistics* statistics) {
-    struct look look = {};
-    u32 cpu = statistics->cpu;
+    const struct kmes_world_cpu* cpu;
+    u32 number = statistics->cpu;
 
-    if (cpu >= world->cpus) return -EINVAL;
-    look.cpu = world->cpu[array_index_nospec(cpu, world->cpus)];
-    if (!look.cpu->memory) return -EINVAL; /* the world has ended */
-    kmes_on_cpu(look.cpu, look_at, &look);
+    if (number >= world->cpus) return -EINVAL;
+    cpu = world->cpu[array_index_nospec(number, world->cpus)];
+    if (!cpu->memory) return -EINVAL; /* the world has ended */
     memset(statistics, 0, sizeof(*statistics));
-    statistics->cpu = cpu;
-    fill_statistics(&look, statistics);
+    statistics->cpu = number;
+    fill_statistics(cpu, statistics);
     statistics->phase = world->is_boot ? 0 : 1;
-    statistics->capacity = look.cpu->memory->buffer.capacity;
-    statistics->max_event_size = world->max_event_bytes;
+    statistics->capacity = cpu->memory->buffer.capacity;
+    statistics->max_event_size = READ_ONCE(world->max_event_bytes);
     return 0;
 }
 
@@ -249,13 +220,11 @@ u32 kmes_world_buffers(struct kmes_world* world, struct kmes_buffer_info* infos,
     struct kmes_memory* memory;
     u32 count = 0;
 
-    mutex_lock(&world->lock);
     spin_lock(&world->list_lock);
     list_for_each_entry(memory, &world->buffers, in_world) {
         if (count < slots) fill_info(memory, &infos[count]);
         count++;
     }
     spin_unlock(&world->list_lock);
-    mutex_unlock(&world->lock);
     return count;
 }

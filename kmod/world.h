@@ -13,9 +13,10 @@
  * The last one frees it. Each memory holds its world. All but kmes_memory_get may sleep in
  * kmes_memory_put.
  *
- * Locks, outermost first: the mmap lock of a process; world->configuration_lock; world->lock; the
- * CPU hotplug lock; world->list_lock, memory->users_lock (spin locks, process context only). The
- * path of an emission takes none of them.
+ * Locks, outermost first: the mmap lock of a process; world->configuration_lock; the CPU hotplug
+ * lock; world->lock; world->list_lock; memory->users_lock (spin locks, process context only). The
+ * path of an emission takes none of them. Nobody waits for a CPU, for memory of a process or for
+ * the hotplug lock with world->lock held.
  */
 #ifndef KMES_KMOD_WORLD_H
 #define KMES_KMOD_WORLD_H
@@ -65,7 +66,8 @@ struct kmes_memory {
     unsigned long is_wake_queued; /* bit 0 */
     struct llist_node wake_node;
 
-    bool is_retired;              /* under world->lock: no CPU writes to it any more */
+    /* Under world->list_lock. */
+    bool is_retired;              /* no CPU writes to it any more */
     unsigned long nudge_due;      /* jiffies; the real world only */
     unsigned long nudge_interval; /* jiffies */
 };
@@ -76,12 +78,13 @@ struct kmes_world_cpu {
     struct kmes_platform platform;
     struct kmes_memory* memory; /* what core.buffer is part of; under world->lock */
     struct kmes_world* world;
-    u32 number; /* its index */
+    u32 number;           /* its index */
+    u64 longest_pause_ns; /* of emission, by a resize (E18): WRITE_ONCE, by its processor */
 };
 
 struct kmes_world {
     struct kref holders;
-    bool is_real; /* CPU i is processor i: see kmes_on_cpu */
+    bool is_real; /* CPU i is processor i */
     u32 id;       /* of a test world */
     u32 cpus;
     u16 first_cpu_id;
@@ -103,7 +106,11 @@ struct kmes_world {
     u64 clock_ns;
     u64 clock_step_ns;
 
-    struct delayed_work nudge;    /* the real world's */
+    /* The real world's. */
+    struct delayed_work nudge;
+    struct kmes_cpu nudger; /* see nudge.c */
+    struct kmes_platform nudger_platform;
+
     struct kmes_world_cpu* cpu[]; /* `cpus` of them, each on its node */
 };
 
@@ -142,10 +149,6 @@ void kmes_world_put(struct kmes_world* world);
 /* Nobody emits in it any more: its CPUs let go of their buffers. The caller still holds it. */
 void kmes_world_end(struct kmes_world* world);
 
-/* Runs `work` on the processor of a CPU of the real world (of one that is offline: here); in any
- * other world, here. In the real world the hotplug lock is taken, and `work` may sleep. */
-long kmes_on_cpu(struct kmes_world_cpu* cpu, long (*work)(void*), void* context);
-
 /* Of each CPU of the world its buffer, held, all of one capacity (E14): `memories` has room for
  * world->cpus. -EAGAIN: the boot phase; -ESHUTDOWN: the world has ended. */
 int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u64* capacity);
@@ -153,8 +156,8 @@ int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u
  * where the world has no such CPU. */
 struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu);
 
-/* Fills in what the producer of one CPU has counted; -EINVAL: no such CPU. _locked: under
- * world->lock; in a test world also while a reservation is open. */
+/* Fills in what the producer of one CPU has counted; -EINVAL: no such CPU. Waits for no CPU.
+ * _locked: under world->lock; in a test world also while a reservation is open. */
 int kmes_world_statistics(struct kmes_world* world, struct kmes_ioctl_statistics* statistics);
 int kmes_world_statistics_locked(struct kmes_world* world,
                                  struct kmes_ioctl_statistics* statistics);
@@ -167,8 +170,8 @@ bool kmes_capacity_is_configurable(u64 bytes);
 bool kmes_event_size_is_configurable(u64 bytes);
 
 /* Under world->lock, after a swap to `fresh` has finished: cpu->memory is `fresh`, whose reference
- * is taken over, and the old one is retired and put. */
-void kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh);
+ * is taken over. The old one is retired; its reference is the caller's now. */
+struct kmes_memory* kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh);
 
 /* The two ioctls; capabilities are the caller's part. 0 in a field leaves a value as it is. */
 int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted);
@@ -243,7 +246,7 @@ void kmes_wake_settle(void);
 
 /* -- nudge.c --------------------------------------------------------------------------------- */
 
-/* Under world->lock: `memory` was retired just now. */
+/* Under world->list_lock: `memory` was retired just now, or has its first user since. */
 void kmes_nudge_begin(struct kmes_memory* memory);
 void kmes_nudge_init(struct kmes_world* world);
 void kmes_nudge_exit(struct kmes_world* world);

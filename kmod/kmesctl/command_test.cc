@@ -143,6 +143,7 @@ TEST(Text, ExplainsErrorsByWhatWasAsked) {
     EXPECT_THAT(explain_error(Verb::emit, EPERM), HasSubstr("CAP_AUDIT_WRITE"));
     EXPECT_THAT(explain_error(Verb::resize, EPERM), HasSubstr("CAP_SYS_ADMIN"));
     EXPECT_THAT(explain_error(Verb::list, EPERM), HasSubstr("CAP_AUDIT_READ"));
+    EXPECT_THAT(explain_error(Verb::statistics, EPERM), HasSubstr("CAP_AUDIT_READ"));
     EXPECT_THAT(explain_error(Verb::emit, EINVAL), HasSubstr("UTF-8"));
     EXPECT_THAT(explain_error(Verb::resize, ENOMEM), HasSubstr("nothing was changed"));
     EXPECT_THAT(explain_error(Verb::registry_available, EALREADY), HasSubstr("boot phase is over"));

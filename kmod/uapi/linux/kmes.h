@@ -76,16 +76,21 @@ struct kmes_ioctl_emit_batch {
 
 /*
  * Configuration. CAP_SYS_ADMIN, else EPERM. 0 leaves a value as it is. EINVAL: a value that is not
- * valid; ENOMEM: no memory for the new buffers. Nothing changes then, and an event of origin class
- * 1 says so. With KMES_IOC_REGISTRY_AVAILABLE it is also the end of the boot phase (5.1.2);
- * EALREADY when that is over.
+ * valid; ENOMEM: no memory for the new buffers; EINTR: killed while it waited for a CPU that comes
+ * or goes, or for another configuration. Nothing changes then, and an event of origin class 1 says
+ * so. With KMES_IOC_REGISTRY_AVAILABLE it is also the end of the boot phase (5.1.2); EALREADY when
+ * that is over.
  */
 struct kmes_ioctl_configure {
     __u64 buffer_capacity; /* bytes: a power of two, 64 KiB .. 256 MiB */
     __u64 max_event_size;  /* bytes: 1 KiB .. 4 MiB */
 };
 
-/* What one CPU's producer has counted since the module was loaded. EINVAL: no such CPU. */
+/*
+ * What one CPU's producer has counted since the module was loaded. CAP_AUDIT_READ, else EPERM;
+ * EINVAL: no such CPU. The CPU is neither waited for nor disturbed: while it emits, each counter is
+ * right by itself, and two of them need not belong together.
+ */
 struct kmes_ioctl_statistics {
     __u32 cpu;   /* in */
     __u32 phase; /* 0 boot, 1 rings */

@@ -21,8 +21,9 @@ int main(int count, char** words) {
         {"failures", test_failures},
         {"failing-loads", test_failing_loads},
         {"unload", test_unload},
-        {"huge-pages", test_huge_pages},
+        {"monopolised", test_monopolised},
         {"faults", test_faults},
+        {"huge-pages", test_huge_pages},
     };
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const auto test = tests.find(count > 1 ? words[1] : "");

@@ -113,8 +113,9 @@ void test_hotplug(const Arguments& arguments);
 void test_failures(const Arguments& arguments);
 void test_failing_loads(const Arguments& arguments);
 void test_unload(const Arguments& arguments);
-void test_huge_pages(const Arguments& arguments);
+void test_monopolised(const Arguments& arguments);
 void test_faults(const Arguments& arguments);
+void test_huge_pages(const Arguments& arguments);
 
 }  // namespace kmes::guest
 
