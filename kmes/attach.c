@@ -137,11 +137,9 @@ void kmes_reader_close(struct kmes_reader* reader) {
 }
 
 struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader) {
-    struct kmes_reader_place place;
+    struct kmes_reader_place place = {reader->mapping.session, reader->last_sequence,
+                                      reader->has_sequence};
 
-    place.session = reader->mapping.session;
-    place.last_sequence = reader->last_sequence;
-    place.is_known = reader->has_sequence;
     return place;
 }
 

@@ -70,6 +70,7 @@ TEST_F(ReaderRestart, DrainsTheOldBufferAndGoesOnWithAnotherSession) {
     EXPECT_EQ(wait(kAskNs), 1);
     EXPECT_EQ(reader_.drain(), Sequences({102, 1}));
     EXPECT_EQ(reader_.reader.statistics.switches, 1u);
+    EXPECT_EQ(killed_.attaches, 2) << "one for each buffer";
     EXPECT_EQ(reader_.reader.statistics.lost, 0u);
     EXPECT_EQ(reader_.reader.producer_error, 0);
 }
@@ -257,6 +258,7 @@ TEST(ReaderClosed, SaysSoAndReadsNothing) {
             EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
             kmes_reader_close(&reader.reader);
         }
+        EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
         EXPECT_EQ(reader.next(), -EBADF);
         EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EBADF);
         EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), -EBADF);
