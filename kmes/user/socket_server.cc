@@ -239,7 +239,8 @@ void SocketServer::Loop::take_back(uint64_t now) {
 void SocketServer::Loop::close_idle(uint64_t now) {
     for (size_t i = connections_.size(); i-- > 0;) {
         if (connections_[i]->is_lease()) continue;
-        if (now - connections_[i]->last_active_ms() > kIdleMs) remove(i);
+        // A worker may have been active after `now`.
+        if (now > connections_[i]->last_active_ms() + kIdleMs) remove(i);
     }
 }
 

@@ -222,6 +222,21 @@ TEST_F(SocketTest, BatchesAreServedFromAMemoryFile) {
     EXPECT_EQ("", events[3].payload);
 }
 
+// A worker serves each of them and gives the connection back.
+TEST_F(SocketTest, ConnectionGoesOnAfterEveryBatch) {
+    start(1);
+    RawClient client(address_);
+    BatchFile file;
+
+    file.entry(0, 1, 0, 0);
+    for (int i = 0; i < 2000; i++) {
+        uint32_t emitted = 99;
+
+        ASSERT_EQ(0, file.send(&client, 0, 1, &emitted)) << i;
+        EXPECT_EQ(1u, emitted);
+    }
+}
+
 TEST_F(SocketTest, EntriesThatPointNowhereAreAFault) {
     start(1);
     RawClient client(address_);
