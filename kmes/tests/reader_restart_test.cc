@@ -187,6 +187,16 @@ TEST_F(ReaderRestart, NeverAsksWhereThereIsOneSession) {
     EXPECT_EQ(questions_, 0);
 }
 
+TEST_F(ReaderRestart, KeepsABufferThatIsCurrentAfterAll) {
+    reader_.reader.config.is_current = [](void*, __u16, kmes_mapping*) { return 0; };
+    EXPECT_EQ(wait(kAskNs), 1);
+    EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
+    EXPECT_EQ(killed_.attaches, 2);
+    EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
+    EXPECT_EQ(killed_.attaches, 2) << "not again at every look";
+    EXPECT_EQ(reader_.reader.statistics.switches, 0u);
+}
+
 TEST_F(ReaderRestart, AsksForItsOwnCpu) {
     World world({.cpu_id = 7});
     world.session = 1;
