@@ -446,6 +446,13 @@ CORRECT = [
         ["contract-1"],
         ["WITH_LAZY"],
     ),
+    _c(
+        "with-collector",
+        "Readers block all signals; the first thread handles SIGSEGV in its own pages, and forks.",
+        "company",
+        ["contract-1"],
+        ["WITH_COLLECTOR"],
+    ),
     _c("with-pauses", "Yields and sleeps while it reads.", "company", ["5.1.8.1"], ["WITH_PAUSES"]),
     _c(
         "with-locked-ring",

@@ -13,6 +13,7 @@
 //   WITH_MEMORY   a large static array and huge pages
 //   WITH_HANDLERS signals blocked in all threads but one, which waits for them
 //   WITH_LAZY     signals blocked where it reads; another thread has memory that a handler opens
+//   WITH_COLLECTOR the first thread handles faults in its own pages, as a garbage collector does
 //   WITH_PAUSES   yields and sleeps in the middle of reading
 #include "contract.h"
 
@@ -195,7 +196,7 @@ static void* wait_for_signals(void* set) {
 }
 #endif
 
-#ifdef WITH_LAZY
+#if defined WITH_LAZY || defined WITH_COLLECTOR
 enum { LAZY_PAGES = 16, PAGE_BYTES = 4096 };
 
 static unsigned char* lazy;
@@ -210,28 +211,93 @@ static void open_page(int number, siginfo_t* info, void* unused) {
     mprotect(lazy + offset / PAGE_BYTES * PAGE_BYTES, PAGE_BYTES, PROT_READ | PROT_WRITE);
 }
 
+static void touch_lazy_memory(void) {
+    for (int i = 0; i < LAZY_PAGES; i++) {
+        int before = atomic_load(&opened);
+        ((volatile unsigned char*)lazy)[i * PAGE_BYTES]++;
+        if (atomic_load(&opened) != before + 1) _exit(78);
+    }
+    mprotect(lazy, LAZY_PAGES * PAGE_BYTES, PROT_NONE);
+}
+
+static void take_lazy_memory(void) {
+    lazy = mmap(NULL, LAZY_PAGES * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (lazy == MAP_FAILED) err(1, "mmap");
+    struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+}
+#endif
+
+#ifdef WITH_LAZY
 static void* work_in_lazy_memory(void* unused) {
     for (;;) {
-        for (int i = 0; i < LAZY_PAGES; i++) {
-            int before = atomic_load(&opened);
-            ((volatile unsigned char*)lazy)[i * PAGE_BYTES]++;
-            if (atomic_load(&opened) != before + 1) _exit(78);
-        }
-        mprotect(lazy, LAZY_PAGES * PAGE_BYTES, PROT_NONE);
+        touch_lazy_memory();
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     }
     return unused;
 }
 #endif
 
-static void block_signals(void) {
-#ifdef WITH_LAZY
-    lazy = mmap(NULL, LAZY_PAGES * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (lazy == MAP_FAILED) err(1, "mmap");
-    struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+#ifdef WITH_COLLECTOR
+enum { ROUNDS_TO_A_CHILD = 64 };
+
+static void open_page_too(int number, siginfo_t* info, void* context) {
+    open_page(number, info, context);
+}
+
+// A child inherits the handler.
+static void look_from_a_child(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        touch_lazy_memory();
+        _exit(0);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) _exit(79);
+}
+
+// The handler is the one that was set last, and runs on a stack of its own.
+static void collect(void) {
+    static bool is_other;
+    static unsigned long rounds;
+    touch_lazy_memory();
+    is_other = !is_other;
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK}, there;
+    action.sa_sigaction = is_other ? open_page_too : open_page;
+    sigfillset(&action.sa_mask);
     sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGSEGV, NULL, &there);
+    if (there.sa_sigaction != action.sa_sigaction) _exit(80);
+    if (++rounds % ROUNDS_TO_A_CHILD == 0) look_from_a_child();
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+}
+#endif
+
+static void join(pthread_t thread) {
+#ifdef WITH_COLLECTOR
+    static bool is_ready;
+    if (!is_ready) {
+        static unsigned char stack[65536];
+        sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+        sigset_t fault;
+        sigemptyset(&fault);
+        sigaddset(&fault, SIGSEGV);
+        pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
+        is_ready = true;
+    }
+    while (pthread_tryjoin_np(thread, NULL) == EBUSY) collect();
+#else
+    pthread_join(thread, NULL);
+#endif
+}
+
+static void block_signals(void) {
+#if defined WITH_LAZY || defined WITH_COLLECTOR
+    take_lazy_memory();
+#ifdef WITH_LAZY
     pthread_t worker;
     if (pthread_create(&worker, NULL, work_in_lazy_memory, NULL) != 0) errx(1, "pthread_create");
+#endif
     // What is created from here on inherits it.
     sigset_t every;
     sigfillset(&every);
@@ -354,6 +420,6 @@ int main(int argc, char** argv) {
         consumers[i].cpu = i;
         if (pthread_create(&threads[i], NULL, run, &consumers[i]) != 0) errx(1, "pthread_create");
     }
-    for (int i = 0; i < cpus; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < cpus; i++) join(threads[i]);
     return 0;
 }
