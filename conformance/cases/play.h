@@ -38,6 +38,7 @@ void add_resize_cases(std::vector<Case>& cases);
 void add_first_resize_cases(std::vector<Case>& cases);
 void add_several_change_cases(std::vector<Case>& cases);
 void add_switch_cases(std::vector<Case>& cases);
+void add_later_attach_cases(std::vector<Case>& cases);
 void add_next_buffer_cases(std::vector<Case>& cases);
 void add_found_cases(std::vector<Case>& cases);
 void add_found_thread_cases(std::vector<Case>& cases);

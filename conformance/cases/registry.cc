@@ -27,6 +27,7 @@ const std::vector<Case>& all_cases() {
         add_resize_cases(made);
         add_several_change_cases(made);
         add_switch_cases(made);
+        add_later_attach_cases(made);
         add_found_cases(made);
         add_found_thread_cases(made);
         add_record_cases(made);

@@ -154,7 +154,7 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
 class CallHold {
   public:
     explicit CallHold(Stage& stage) : stage_(stage) {
-        stage.set_on_call([this](pid_t tid) {
+        stage.set_on_call([this](pid_t tid, long) {
             if (left_ == 0 || tid != attached_ || --left_ > 0) return false;
             held_ = tid;
             return true;

@@ -15,6 +15,14 @@ void add_points(std::vector<Clause>& clauses) {
                        "Where the attach fails with EAGAIN it tries again, or ends with a non-zero "
                        "status.",
                        {"contract-1/eagain", "5.1.2/attach-in-the-boot-phase"}});
+    clauses.push_back(
+        {"contract 1 later attach",
+         "Where a later attach fails it delivers the old buffer, and tries again after a rest, or "
+         "ends with a non-zero status.",
+         {"contract-1/later-attach-eagain", "contract-1/later-attach-enomem",
+          "contract-1/later-attach-emfile", "contract-1/later-attach-enfile",
+          "contract-1/later-attach-eperm", "contract-1/later-attach-with-nothing-unread",
+          "contract-1/later-attach-beside-others", "contract-1/later-attach-at-every-step"}});
     clauses.push_back({"contract 2 map",
                        "One shared mmap for each fd, readable and writable, from offset 0.",
                        {"5.1.5/attach-and-map"}});

@@ -110,6 +110,10 @@ void Stage::stop_ended() {
         stop_inconclusive(
             "the testee was built with a sanitizer that needs ptrace for itself; run it with "
             "ASAN_OPTIONS=detect_leaks=0, or build it without");
+    const bool has_failed_to_attach = !attaches_.empty() && attaches_.back().error != 0;
+    if (may_give_up_ && has_failed_to_attach && findings_.empty() &&
+        ended_->kind == EndKind::kExited && ended_->exit_status != 0)
+        throw GivenUp{};
     if (!findings_.empty()) {
         const Finding first = findings_.front();
         findings_.erase(findings_.begin());
@@ -269,17 +273,15 @@ std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& 
     return record;
 }
 
-// What a child of the testee's process consumes is neither served nor followed.
+// The process that has called kmes_attach is the consumer (contract). A child that it makes
+// afterwards has its buffers, and may read them or sleep on them; the suite does not follow it.
 void Stage::stop_at_child(const Finding& finding) const {
-    if (!has_forked_ || !finding.cpu) return;
-    const bool is_mapped =
-        std::any_of(ever_mapped_.begin(), ever_mapped_.end(),
-                    [&](BufferIndex buffer) { return cpu_of(buffer) == *finding.cpu; });
-    if (is_mapped) return;
+    if (!has_forked_) return;
     stop_inconclusive(fmt::format(
-        "the testee has made child processes, and has not mapped the buffer of CPU {} itself: the "
-        "suite follows one process. Let it consume with threads in the run that is judged ({})",
-        *finding.cpu, finding.message));
+        "the testee has made child processes after kmes_attach, which may be the ones that read or "
+        "sleep: the suite follows one process. Let it consume with threads in the run that is "
+        "judged ({})",
+        finding.message));
 }
 
 CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,

@@ -144,8 +144,8 @@ void Stage::start() {
         });
     }
     if (on_call_) {
-        tracer_->set_call_handler([this](pid_t tid) {
-            if (on_call_ && on_call_(tid)) tracer_->hold(tid);
+        tracer_->set_call_handler([this](pid_t tid, long number) {
+            if (on_call_ && on_call_(tid, number)) tracer_->hold(tid);
         });
     }
     if (on_report_write_) {
@@ -484,7 +484,8 @@ void Stage::on_other(const TracerEvent& event) {
                          other->operation));
     } else if (const auto* forked = std::get_if<Forked>(&event)) {
         last_change_ = Clock::now();
-        has_forked_ = true;
+        // A child of vfork executes another program, or ends: it reads no ring.
+        has_forked_ |= !forked->is_vfork;
         has_twin_ |= forked->shares_memory && !forked->is_vfork;
         note(fmt::format("the testee made a child process, {}", forked->child_pid));
     } else if (const auto* executed = std::get_if<Executed>(&event)) {

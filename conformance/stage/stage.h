@@ -40,6 +40,10 @@ struct Stop {
     Finding finding;
 };
 
+// Thrown instead by a stage that may be given up (Stage::let_give_up): the testee has ended with a
+// non-zero status after a kmes_attach that failed.
+struct GivenUp {};
+
 // Throws Stop with a finding of the case's own: the testee has failed.
 [[noreturn]] void stop_failed(std::string_view clause, std::string_view message);
 // Thrown where the run lacks a means: the outcome is inconclusive or unsupported.
@@ -67,6 +71,9 @@ class Stage {
     const Rings& rings() const { return *rings_; }
     // Answers of the first attach calls: errors, in this order.
     void answer_attach_with(std::vector<int> errors);
+    // From now on the testee may end with a non-zero status where its last attach has failed (the
+    // contract allows that): a wait then throws GivenUp.
+    void let_give_up() { may_give_up_ = true; }
     // What *capacity says instead of the truth.
     void set_reported_capacity(std::uint64_t bytes);
     // See Tracer::set_least_fd.
@@ -82,8 +89,8 @@ class Stage {
     void set_on_report_write(std::function<bool(const ReportWrite&)> function) {
         on_report_write_ = std::move(function);
     }
-    // The same for each system call of the testee.
-    void set_on_call(std::function<bool(pid_t)> function) { on_call_ = std::move(function); }
+    // The same for each system call of the testee, by its number.
+    void set_on_call(std::function<bool(pid_t, long)> function) { on_call_ = std::move(function); }
     // Throws where the processor's watchpoints contradict the stepper (--stepper watchpoints).
     void check_watchpoints() const;
     void start();
@@ -214,6 +221,8 @@ class Stage {
     bool sleeps_for(std::uint32_t cpu, Clock::duration limit) const;
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
+    // The highest sequence number that it has delivered on a CPU; 0: none.
+    std::uint64_t last_delivered(std::uint32_t cpu) const { return progress_->last_sequence(cpu); }
     const RecordParser& records() const { return parser_; }
     // So that records() has what is written by now: where a thread stands at a guard.
     void read_report();
@@ -415,7 +424,7 @@ class Stage {
     SteppedFunction on_stepped_;
     std::function<bool(const GuardHit&)> on_plain_guard_;
     std::function<bool(const ReportWrite&)> on_report_write_;
-    std::function<bool(pid_t)> on_call_;
+    std::function<bool(pid_t, long)> on_call_;
     std::set<BufferIndex> counter_read_last_;
     // The last values that were read from futex_counter since all looks at the buffer are seen.
     std::map<BufferIndex, std::deque<std::uint32_t>> counters_read_;
@@ -488,6 +497,7 @@ class Stage {
     bool is_in_pump_ = false;
     bool frozen_ = false;
     bool ending_ = false;
+    bool may_give_up_ = false;
     bool may_stay_ = false;  // after the end: a testee that rests is no worse than one that exits
 };
 

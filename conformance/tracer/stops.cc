@@ -146,7 +146,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         restart_wait_afresh(thread, *registers);
         return;
     }
-    if (call_handler_ && !is_repeated && is_testee(thread)) call_handler_(thread.tid);
+    if (call_handler_ && !is_repeated && is_testee(thread)) call_handler_(thread.tid, number);
     if (report_write_handler_ && !is_repeated) watch_report_write(thread, number, arguments);
     if (is_of_interest(number, arguments, options_.report_futex)) {
         if (number == kAttachCallNumber) {

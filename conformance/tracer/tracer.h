@@ -221,7 +221,7 @@ class Tracer {
     // Is told of each write to the report file, before start() or never: every system call of the
     // testee then stops (kEveryCall).
     void set_report_write_handler(ReportWriteHandler handler);
-    // The same for each system call.
+    // The same for each system call, by its number.
     void set_call_handler(CallHandler handler);
 
     // Starts the program; a name without a slash is looked for in PATH. Once for each Tracer. What

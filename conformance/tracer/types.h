@@ -100,7 +100,7 @@ struct ReportWrite {
 using ReportWriteHandler = std::function<void(const ReportWrite&)>;
 
 // A thread of the testee stands before a system call.
-using CallHandler = std::function<void(pid_t tid)>;
+using CallHandler = std::function<void(pid_t tid, long number)>;
 
 // An mmap as the testee asked for it.
 struct MapRequest {

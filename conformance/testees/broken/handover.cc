@@ -247,11 +247,17 @@ bool refuse(Cpu& c, const char* reason) {
     return false;
 }
 
+// No rings yet, or a machine or a program that lacks a means.
+bool may_pass(int error) {
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == EPERM;
+}
+
 std::vector<int> attach_all(uint64_t& capacity) {
     std::vector<int> fds(kMostCpus);
     int count = kMostCpus;
     for (int tries = 0; syscall(kAttach, fds.data(), &count, &capacity) != 0; tries++) {
-        if (errno != EAGAIN || tries == 5000) die("kmes_attach");
+        if (!may_pass(errno) || tries == 5000) die("kmes_attach");
         usleep(1000);
     }
     fds.resize(static_cast<size_t>(count));

@@ -15,6 +15,7 @@ ATTACH, FUTEX, MEMBARRIER = 1091, 202, 324
 PAGE, GENERATION, WRITE_POS, TAIL_POS, COUNTER, NEED_WAKE = 4096, 32, 64, 72, 128, 132
 HEADER = struct.Struct("<IIqqhbh" if MISTAKE == "signed-header" else "<IIQQHBH")
 END = b"kmes.conformance.end"
+MAY_PASS = errno.EAGAIN, errno.EPERM, errno.ENOMEM, errno.ENFILE, errno.EMFILE
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -38,7 +39,7 @@ def attach_all():
         fds = (ctypes.c_int * count.value)()
         if libc.syscall(ATTACH, fds, ctypes.byref(count), ctypes.byref(capacity)) == 0:
             return list(fds)[: count.value], capacity.value
-        if ctypes.get_errno() == errno.EAGAIN:
+        if ctypes.get_errno() in MAY_PASS:
             time.sleep(0.001)
         elif ctypes.get_errno() != errno.ERANGE:
             break

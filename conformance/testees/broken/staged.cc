@@ -280,7 +280,7 @@ std::vector<int> attach_all(uint64_t& capacity) {
         if (done) return fds;
         if (errno == ERANGE) continue;
         if (errno != EAGAIN && errno != ENOMEM && errno != EMFILE && errno != ENFILE &&
-            errno != EINTR)
+            errno != EPERM && errno != EINTR)
             return {};
         usleep(10000);
     }

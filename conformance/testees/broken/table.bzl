@@ -50,6 +50,21 @@ def leaves_out_the_second_look(condition):
 """ % condition),
     ]
 
+# One attempt to attach, for the answer alone.
+TRIES_TO_ATTACH = [("""
+static void* consume(void* argument) {
+""", """
+static bool can_attach(void) {
+    int count = cpu_count, fds[count];
+    uint64_t capacity;
+    if (syscall(kAttachCall, fds, &count, &capacity) != 0) return false;
+    for (int i = 0; i < count; i++) close(fds[i]);
+    return true;
+}
+
+static void* consume(void* argument) {
+""")]
+
 # What looks at the CPU's present buffer for a reason to refuse it.
 FINDS_THE_NEXT_FAULT = [("""
 static void* consume(void* argument) {
@@ -4900,6 +4915,128 @@ static bool is_retired(struct consumer* c) {
         more = drain(c);
         const char* fault = more && is_retired(c) ? next_fault(c) : NULL;
         if (fault != NULL) more = refuse(c, fault);
+"""),
+        ],
+    ),
+    dict(
+        name = "ends-with-0-without-means",
+        wrong = "Ends with status 0 where a later kmes_attach fails for lack of memory.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-enomem",
+        edits = [
+            ("""
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+""", """
+        if (errno == ENOMEM) exit(0);
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+"""),
+        ],
+    ),
+    dict(
+        name = "attaches-without-a-rest",
+        wrong = "Calls kmes_attach again at once while the files are too many.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-emfile",
+        edits = [
+            ("""
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+""", """
+        if (!may_pass(errno) || tries == 1000 * kAttachRetries) err(1, "kmes_attach");
+        if (errno != EMFILE && errno != ENFILE) usleep(1000);
+"""),
+        ],
+    ),
+    dict(
+        name = "attaches-again-after-a-second",
+        wrong = "Rests for a second after a kmes_attach that fails for lack of a right.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-eperm",
+        edits = [
+            ("""
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+""", """
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(errno == EPERM ? 1000000 : 1000);
+"""),
+        ],
+    ),
+    dict(
+        name = "waits-for-files-for-ever",
+        wrong = "Waits for a signal where the machine has no more files.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-enfile",
+        edits = [
+            ("""
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+""", """
+        if (errno == ENFILE) pause();
+        if (!may_pass(errno) || tries == kAttachRetries) err(1, "kmes_attach");
+        usleep(1000);
+"""),
+        ],
+    ),
+    dict(
+        name = "leaves-the-old-buffer-at-a-failure",
+        wrong = "Passes over what is unread in the old buffer where kmes_attach fails.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-eagain",
+        edits = TRIES_TO_ATTACH + [
+            ("""
+        more = drain(c);
+""", """
+        if (retired && !can_attach()) c->read_pos = ACQUIRE(&c->meta->write_pos);
+        more = drain(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "gives-up-before-it-drains",
+        wrong = "Ends with status 1 where a later kmes_attach fails, before it has drained the " +
+                "old buffer.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-at-every-step",
+        edits = TRIES_TO_ATTACH + [
+            ("""
+        more = drain(c);
+""", """
+        if (retired && !can_attach()) err(1, "kmes_attach");
+        more = drain(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "sleeps-after-a-failed-attach",
+        wrong = "Takes the old generation for seen where kmes_attach fails, and sleeps on.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-with-nothing-unread",
+        edits = TRIES_TO_ATTACH + [
+            ("""
+        more = drain(c);
+""", """
+        if (retired && !can_attach()) {
+            c->generation = ACQUIRE(&c->meta->generation);
+            continue;
+        }
+        more = drain(c);
+"""),
+        ],
+    ),
+    dict(
+        name = "ends-a-cpu-at-a-failed-attach",
+        wrong = "Takes a CPU for ended where a later kmes_attach fails.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-beside-others",
+        edits = TRIES_TO_ATTACH + [
+            ("""
+        more = drain(c);
+""", """
+        if (retired && !can_attach()) return NULL;
+        more = drain(c);
 """),
         ],
     ),

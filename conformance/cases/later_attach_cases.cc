@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+//
+// A kmes_attach that fails after a change of generation (contract, decided on 2026-11-25). The
+// consumer delivers what is unread in the old buffer, and tries again, 100 ms after a failure at
+// the latest; or it delivers that, and ends with a non-zero status.
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::string_view kClause = "contract-1";
+constexpr int kErrors[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, EPERM};
+
+// By these a thread may come from one attempt to the next, and does not rest.
+bool may_rest_in(long call) {
+    static constexpr long kRestless[] = {
+        1091,           SYS_close,         SYS_mmap,    SYS_munmap,   SYS_fstat,
+        SYS_newfstatat, SYS_statx,         SYS_write,   SYS_writev,   SYS_clock_gettime,
+        SYS_getpid,     SYS_gettid,        SYS_madvise, SYS_mprotect, SYS_brk,
+        SYS_fcntl,      SYS_sched_yield,   SYS_openat,  SYS_lseek,    SYS_tgkill,
+        SYS_getrandom,  SYS_rt_sigprocmask};
+    return std::find(std::begin(kRestless), std::end(kRestless), call) == std::end(kRestless);
+}
+
+// Makes calls of kmes_attach fail, and watches what the consumer does in between. Before start().
+class FailingAttach {
+  public:
+    explicit FailingAttach(Stage& stage) : stage_(stage) {
+        stage.set_nudging(false);  // no nudge may stand in for another attempt
+        stage.let_give_up();
+        stage.set_on_call([this](pid_t, long number) {
+            if (is_failing_ && may_rest_in(number)) without_rest_ = 0;
+            return false;
+        });
+        stage.set_on_attach([this] { answer(); });
+        stage.set_on_round([this](bool) {
+            watch();
+            return false;
+        });
+    }
+
+    // The next `times` calls fail, behind the first `passed` ones.
+    void fail(int error, int times, int passed = 0) {
+        error_ = error;
+        times_ = times;
+        passed_ = passed;
+    }
+
+  private:
+    // A correct consumer comes to none of them: one attempt may follow another at once.
+    static constexpr int kAtOnce = 2;
+    static constexpr int kWithoutRest = 300;
+    static constexpr Clock::duration kRests = std::chrono::milliseconds(400);
+
+    void answer() {
+        slept_ = {};
+        is_failing_ = false;
+        if (passed_ > 0) {
+            --passed_;
+            return;
+        }
+        const bool goes_on = without_rest_ > kAtOnce && without_rest_ < kWithoutRest;
+        if (times_ <= 0 && !goes_on) return;
+        --times_;
+        ++without_rest_;
+        is_failing_ = true;
+        stage_.answer_attach_with({error_});
+    }
+
+    // Time counts in which every thread sleeps: one that waits for a processor is not to blame.
+    void watch() {
+        const TimePoint now = Clock::now();
+        const Clock::duration passed = now - std::exchange(looked_, now);
+        if (without_rest_ >= kWithoutRest)
+            stop_failed(kClause, fmt::format("The consumer calls kmes_attach {} times without a "
+                                             "rest, while it fails with {}; expected a rest "
+                                             "between two attempts",
+                                             without_rest_, strerrorname_np(error_)));
+        if (!is_failing_) return;
+        const std::vector<pid_t> threads = stage_.tracer().testee_threads();
+        const bool all_sleep = std::all_of(threads.begin(), threads.end(), [this](pid_t thread) {
+            return stage_.tracer().activity(thread) == Activity::kBlocked;
+        });
+        const bool slept_before = std::exchange(all_slept_, all_sleep);
+        constexpr std::chrono::milliseconds kGap{50};  // else the runner has not looked
+        if (all_sleep && slept_before && passed < kGap) slept_ += passed;
+        if (slept_ > kRests)
+            stop_failed(
+                kClause,
+                fmt::format("The consumer sleeps for {} ms after kmes_attach has failed "
+                            "with {}, without another attempt; expected one after 100 ms "
+                            "at the latest",
+                            slept_ / std::chrono::milliseconds(1), strerrorname_np(error_)));
+    }
+
+    Stage& stage_;
+    int error_ = 0;
+    int times_ = 0;
+    int passed_ = 0;
+    int without_rest_ = 0;
+    bool is_failing_ = false;  // the last call has failed
+    bool all_slept_ = false;
+    TimePoint looked_;
+    Clock::duration slept_{};
+};
+
+struct Change {
+    std::uint32_t cpu = 0;
+    std::uint64_t unread = 0;  // events that only the old buffer holds
+    int error = 0;
+    int times = 1;
+    int passed = 0;
+};
+
+// What the testee owes, should it give up.
+struct Owed {
+    std::uint32_t cpu = 0;
+    std::uint64_t sequence = 0;
+};
+
+// Events, a change, and a lap of the next buffer; the attaches that follow fail.
+Owed change(Stage& stage, FailingAttach& attach, const Change& what) {
+    emit_some(stage, what.cpu, what.unread, 200);
+    const std::vector<kmes::conformance::Event>& events =
+        stage.rings().history().events_of(what.cpu);
+    const Owed owed{what.cpu, events.empty() ? 0 : events.back().sequence};
+    attach.fail(what.error, what.times, what.passed);
+    stage.rings().swap(what.cpu, SwapSpec{stage.capacity_bytes(), PositionRule::keep, 0});
+    if (what.unread > 0) lap(stage, what.cpu, 4000);
+    return owed;
+}
+
+// It has ended with a non-zero status: right, if the old buffer was delivered before.
+CaseOutcome end_given_up(Stage& stage, const Owed& owed) {
+    const std::uint64_t delivered = stage.last_delivered(owed.cpu);
+    if (delivered < owed.sequence)
+        stage.blame(kClause,
+                    fmt::format("CPU {}: the consumer ends after kmes_attach has failed, and has "
+                                "delivered no event after {}; expected all of the old buffer "
+                                "first, to event {}",
+                                owed.cpu, delivered, owed.sequence));
+    return stage.finish_any_exit();
+}
+
+// One change after the other, each from sleep to sleep.
+CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
+    FailingAttach attach(stage);
+    Owed owed;
+    stage.start();
+    try {
+        for (const Change& each : changes) {
+            stage.wait_asleep();
+            // It is proven to read this buffer, and not only to have it.
+            emit_everywhere(stage, 1, 100);
+            stage.wait_asleep();
+            stage.freeze();
+            owed = change(stage, attach, each);
+            // What the others have unread is in live buffers.
+            for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+                if (cpu != each.cpu) emit_some(stage, cpu, 2, 100);
+            }
+            stage.thaw();
+        }
+        stage.wait_asleep();
+    } catch (const GivenUp&) {
+        return end_given_up(stage, owed);
+    }
+    return stage.finish();
+}
+
+CaseOutcome fails_with(Stage& stage, int error) {
+    constexpr int kSeveral = 6;
+    set_up_one_cpu(stage);
+    return play_changes(stage, {{0, 24, error, 1},
+                                {0, 24, error, kSeveral},
+                                {0, 0, error, 1},
+                                {0, 0, error, kSeveral},
+                                {0, 5, error, 1, 1},
+                                {0, 5, error, kSeveral, 1}});
+}
+
+CaseOutcome fails_with_nothing_unread(Stage& stage) {
+    set_up_one_cpu(stage);
+    std::vector<Change> changes;
+    for (const int error : kErrors) changes.push_back({0, 0, error, 2});
+    return play_changes(stage, changes);
+}
+
+CaseOutcome fails_beside_others(Stage& stage) {
+    set_up_cpus(stage, 4);
+    std::vector<Change> changes;
+    for (std::uint32_t i = 0; i < std::size(kErrors); ++i)
+        changes.push_back({(i + 2) % 4, 10, kErrors[i], i % 2 == 0 ? 1 : 5});
+    return play_changes(stage, changes);
+}
+
+// The change comes before each access to the page in turn; each leads to another error.
+CaseOutcome fails_at_every_step(Stage& stage) {
+    constexpr std::uint64_t kStepsAtMost = 40;
+    set_up_one_cpu(stage);
+    FailingAttach attach(stage);
+    Owed owed;
+    stage.start();
+    try {
+        stage.wait_asleep();
+        WalkLimit limit(stage);
+        for (std::uint64_t k = 1; k < kStepsAtMost && !limit.is_over(); ++k) {
+            const int error = kErrors[k % std::size(kErrors)];
+            const bool was_there =
+                act_at_access(stage, 0, k, [&] { owed = change(stage, attach, {0, 3, error, 1}); });
+            if (!was_there) break;
+        }
+        stage.wait_asleep();
+    } catch (const GivenUp&) {
+        return end_given_up(stage, owed);
+    }
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_later_attach_cases(std::vector<Case>& cases) {
+    constexpr std::string_view kGoesOn =
+        "The consumer delivers all that is in the old buffer. It tries again, 100 ms after the "
+        "failure at the latest, and rests in between; or it ends with a non-zero status.";
+    constexpr std::string_view kWhat =
+        "Replace the buffer. The kmes_attach that follows fails, once and six times in a row, with "
+        "24 events unread in the old buffer and with none; then the attach after that.";
+    const AddCase add = add_to(cases);
+    const auto add_error = [&](std::string_view id, std::string_view title, int error) {
+        add(id, Level::must, kClause, title, kWhat, kGoesOn,
+            [error](Stage& stage) { return fails_with(stage, error); });
+    };
+    add_error("contract-1/later-attach-eagain", "EAGAIN at a later attach", EAGAIN);
+    add_error("contract-1/later-attach-enomem", "ENOMEM at a later attach", ENOMEM);
+    add_error("contract-1/later-attach-emfile", "EMFILE at a later attach", EMFILE);
+    add_error("contract-1/later-attach-enfile", "ENFILE at a later attach", ENFILE);
+    add_error("contract-1/later-attach-eperm", "EPERM at a later attach", EPERM);
+    add("contract-1/later-attach-with-nothing-unread", Level::must, kClause,
+        "a later attach that fails, with nothing unread",
+        "Replace the buffer while all is delivered. The kmes_attach that follows fails twice, with "
+        "each error in turn.",
+        kGoesOn, fails_with_nothing_unread);
+    add("contract-1/later-attach-beside-others", Level::must, kClause,
+        "a later attach for one CPU of four that fails",
+        "Replace the buffer of one CPU of four. The kmes_attach that follows fails, with each "
+        "error "
+        "in turn. Events come on the other CPUs.",
+        kGoesOn, fails_beside_others);
+    add("contract-1/later-attach-at-every-step", Level::must, kClause,
+        "a change at every step, and an attach that fails",
+        "Before each access of the consumer in turn, emit three events and replace the buffer. The "
+        "kmes_attach that follows fails once.",
+        kGoesOn, fails_at_every_step);
+}
+
+}  // namespace kmes::conformance
