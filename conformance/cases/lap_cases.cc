@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "conformance/cases/play.h"
 
@@ -297,15 +301,23 @@ CaseOutcome larger_than_half(Stage& stage) {
     return stage.finish();
 }
 
+// By which instruction, and at which offset of the metadata page.
+using Place = std::pair<std::uint64_t, std::uint64_t>;
+
 // E20: the consumer has a large survivor before it when an event of half the capacity moves
 // tail_pos up to write_pos to make room for itself, and is published a few accesses later. For each
-// access to the metadata page of the new buffer in turn. False: there was no k-th.
-bool tail_at_write_pos_at(Stage& stage, std::uint64_t k) {
+// access to the metadata page of the new buffer in turn. Until then so much of it as `written` says
+// is in the ring. Returns the place of the k-th access, if there was one.
+std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
     constexpr std::uint64_t kAccessesBetween = 5;
     constexpr std::uint64_t kAccessesAtMost = 100;
     std::uint64_t accesses = 0;
-    const auto count = [&](const GuardHit&) {
-        if (++accesses == k) stage.rings().reserve(0, stage.rings().make(kSmall / 2));
+    std::optional<Place> place;
+    const auto count = [&](const GuardHit& hit) {
+        if (++accesses == k) {
+            place = {hit.code.instruction_pointer, hit.place.offset_bytes};
+            stage.rings().reserve(0, stage.rings().make(kSmall / 2), written);
+        }
         if (accesses > k + kAccessesAtMost) return Stage::AtGuard::release;  // it spins
         if (accesses == k + kAccessesBetween && stage.rings().is_reserved(0))
             stage.rings().commit(0);
@@ -328,17 +340,34 @@ bool tail_at_write_pos_at(Stage& stage, std::uint64_t k) {
     stage.set_on_mapped(nullptr);
     stage.resize(4 * kSmall);
     stage.wait_asleep();
-    return accesses >= k;
+    return place;
 }
 
+// Every access in one of the states first, and then in the next: a walk that is ended by its time
+// has been everywhere. A spin repeats a few accesses: from the fourth time on, each comes once.
 CaseOutcome tail_at_write_pos(Stage& stage) {
     constexpr std::uint64_t kAccessesAtMost = 64;
+    constexpr int kTimesInEachState = 3;
+    constexpr Written kStates[] = {Written::header, Written::nothing, Written::half,
+                                   Written::whole};
     stage.set_up(large_rings(stage));
     stage.start();
     stage.wait_asleep();
     WalkLimit limit(stage);
-    for (std::uint64_t k = 1; k < kAccessesAtMost && !stage.has_ended(0); ++k) {
-        if (!tail_at_write_pos_at(stage, k) || limit.is_over()) break;
+    std::map<Place, int> times;
+    std::vector<bool> is_repeated(kAccessesAtMost);
+    std::uint64_t end = kAccessesAtMost;
+    for (std::uint64_t i = 0; i < std::size(kStates); ++i) {
+        for (std::uint64_t k = 1; k < end; ++k) {
+            if (i > 0 && is_repeated[k]) continue;
+            if (stage.has_ended(0) || limit.is_over()) return stage.finish();
+            const Written written = kStates[(k - 1 + i) % std::size(kStates)];
+            const std::optional<Place> place = tail_at_write_pos_at(stage, k, written);
+            if (!place)
+                end = k;
+            else if (i == 0)
+                is_repeated[k] = ++times[*place] > kTimesInEachState;
+        }
     }
     return stage.finish();
 }
@@ -375,8 +404,9 @@ void add_step_cases(std::vector<Case>& cases) {
          "the tail at write_pos, with an event on its way",
          "After a shrink an event of 5/8 of the capacity is all there is. While the consumer "
          "stands before it, an event of half the capacity makes room for itself: tail_pos is "
-         "write_pos until it is published, five accesses later.",
-         "The buffer is empty in between: nothing is delivered early, and nothing twice.",
+         "write_pos until it is published, five accesses later. Until then nothing of it is in "
+         "the ring, or its header, or half of its payload too, or all of it.",
+         "The buffer is empty in between: nothing is delivered early, in part, or twice.",
          tail_at_write_pos});
     cases.push_back({"E7/event-larger-than-half", Level::erratum, "E7",
                      "an event of more than half the capacity",

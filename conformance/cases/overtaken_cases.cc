@@ -23,9 +23,6 @@ constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
 
 // -- One unread event in a ring of old ones ---------------------------------------------------
 
-// How what overwrites it comes.
-enum class Published { at_once, later };
-
 // Small events, of so many bytes together: what grows for a large event must not have grown before.
 void emit_small(Stage& stage, std::uint64_t bytes) {
     constexpr std::uint64_t kSmall = 8 * kPageBytes;
@@ -47,30 +44,35 @@ bool go_to_the_begin(Stage& stage) {
 }
 
 // One event, and no more, is overwritten: one of the same size comes to stand in its place.
-void overwrite_newest(Stage& stage, std::uint64_t event_bytes, Published published) {
+void overwrite_newest(Stage& stage, std::uint64_t event_bytes) {
     emit_small(stage, capacity(stage, 0) - event_bytes);
-    EventSpec over = stage.rings().make(event_bytes);
-    if (published == Published::at_once)
-        stage.rings().emit(0, std::move(over));
-    else
-        stage.rings().reserve(0, std::move(over));
+    stage.rings().emit(0, stage.rings().make(event_bytes));
+}
+
+// By one that is published later, and of which so much is in the ring until then.
+void begin_over_newest(Stage& stage, std::uint64_t page, std::size_t type_bytes, Written written) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
+    fill_up_to(stage, 0, 0);
+    stage.wait_asleep(0);
+    overwrite_under_read(
+        stage, page, 1,
+        [&stage, type_bytes] {
+            stage.rings().emit(0, stage.rings().make(kVictimBytes, std::string(type_bytes, 'h')));
+        },
+        [&stage, written] {
+            emit_small(stage, capacity(stage, 0) - kVictimBytes);
+            stage.rings().reserve(0, stage.rings().make(kVictimBytes), written);
+        });
 }
 
 CaseOutcome half_written(Stage& stage) {
     stage.start();
     for (const std::size_t type_bytes : {std::size_t{1}, kVictimBytes - kHeaderBytesBeforeType}) {
-        for (std::uint64_t page = 0; page < kPages && !stage.has_ended(0); ++page) {
-            stage.wait_asleep();
-            fill_up_to(stage, 0, 0);
-            stage.wait_asleep(0);
-            overwrite_under_read(
-                stage, page, 1,
-                [&stage, type_bytes] {
-                    stage.rings().emit(
-                        0, stage.rings().make(kVictimBytes, std::string(type_bytes, 'h')));
-                },
-                [&stage] { overwrite_newest(stage, kVictimBytes, Published::later); });
-        }
+        for (std::uint64_t page = 0; page < kPages; ++page)
+            begin_over_newest(stage, page, type_bytes, Written::whole);
+        for (const PartOver& part : kPartsOver)
+            begin_over_newest(stage, part.page, type_bytes, part.written);
     }
     return stage.finish();
 }
@@ -102,7 +104,7 @@ CaseOutcome wherever_it_lies(Stage& stage) {
                 stage.rings().emit(0,
                                    stage.rings().make(kVictimBytes, std::string(type_bytes, 'n')));
             },
-            [&stage] { overwrite_newest(stage, kVictimBytes, Published::at_once); });
+            [&stage] { overwrite_newest(stage, kVictimBytes); });
     }
     return stage.finish();
 }
@@ -119,7 +121,7 @@ CaseOutcome across_borders(Stage& stage) {
         overwrite_under_read(
             stage, capacity(stage, 0) / kPageBytes - 2, 1,
             [&stage] { emit_some(stage, 0, 1, kVictimBytes); },
-            [&stage] { overwrite_newest(stage, kVictimBytes, Published::at_once); });
+            [&stage] { overwrite_newest(stage, kVictimBytes); });
     }
     return stage.finish();
 }
@@ -284,7 +286,7 @@ void tear_large(Stage& stage, std::uint64_t pages, std::uint64_t stopped_at, boo
     if (!go_to_the_begin(stage)) return;
     bool is_done = false;
     stage.guard(0, 1 + stopped_at, 1, [&](const GuardHit&) {
-        overwrite_newest(stage, event_bytes, Published::at_once);
+        overwrite_newest(stage, event_bytes);
         is_done = true;
         return Stage::AtGuard::release;
     });
@@ -306,7 +308,7 @@ void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
         stage.guard(0, last_page, 1, [&](const GuardHit&) {
             if (!is_torn) ++looks;
             if (!is_torn || --left > 0) return Stage::AtGuard::step;
-            overwrite_newest(stage, event_bytes, Published::at_once);
+            overwrite_newest(stage, event_bytes);
             return Stage::AtGuard::release;
         });
         emit_some(stage, 0, 1, event_bytes);
@@ -400,7 +402,7 @@ CaseOutcome without_payload_lapped_behind_looks(Stage& stage) {
     stage.start();
     lap_behind_looks(stage, stage.rings().make(kBytes));
     overwrite_behind_looks(stage, stage.rings().make(kBytes),
-                           [&stage] { overwrite_newest(stage, kBytes, Published::at_once); });
+                           [&stage] { overwrite_newest(stage, kBytes); });
     return stage.finish();
 }
 

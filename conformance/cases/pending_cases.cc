@@ -25,9 +25,21 @@ std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
     return specs;
 }
 
+// So much as is written over the event and its successors, unpublished. What takes no more than
+// half of the ring may be one event; more is a batch, of which the last event takes the victim's
+// place where it is not whole.
+void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
+    Rings& rings = stage.rings();
+    if (bytes <= kVictimBytes) return rings.reserve(0, rings.make(bytes), written);
+    if (written == Written::whole) return rings.begin_batch(0, make_some(stage, bytes), {});
+    std::vector<EventSpec> specs = make_some(stage, bytes - kVictimBytes);
+    specs.push_back(rings.make(kVictimBytes));
+    rings.begin_batch(0, specs, {written, static_cast<std::uint32_t>(specs.size() - 1)});
+}
+
 // The event at the begin of the region and `behind` bytes are unread, and nobody sees them come
 // apart. When the first of the event's pages from `page` on is read, it is overwritten.
-void tear(Stage& stage, std::uint64_t page, std::uint64_t behind) {
+void tear(Stage& stage, std::uint64_t page, std::uint64_t behind, Written written) {
     stage.wait_asleep();
     if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
     fill_up_to(stage, 0, 0);
@@ -40,14 +52,7 @@ void tear(Stage& stage, std::uint64_t page, std::uint64_t behind) {
             stage.rings().emit_bytes(0, behind);
             stage.thaw();
         },
-        [&stage, behind] {
-            const std::uint64_t bytes = capacity(stage, 0) - behind;
-            // What takes no more than half of the ring may be one event; more is a batch.
-            if (bytes <= kVictimBytes)
-                stage.rings().reserve(0, stage.rings().make(bytes));
-            else
-                stage.rings().begin_batch(0, make_some(stage, bytes));
-        });
+        [&stage, behind, written] { begin_over(stage, capacity(stage, 0) - behind, written); });
 }
 
 CaseOutcome torn_by_what_is_pending(Stage& stage) {
@@ -58,10 +63,15 @@ CaseOutcome torn_by_what_is_pending(Stage& stage) {
     for (const std::uint64_t page : {std::uint64_t{0}, kPages / 2, kPages - 1}) {
         // The ring is full of unread events, or a half, a sixteenth or hardly more than the event
         // itself, a sixty-fourth, is unread: nobody is far behind there.
-        tear(stage, page, kCapacity - kVictimBytes);
-        tear(stage, page, kCapacity / 2 - kVictimBytes);
-        tear(stage, page, kCapacity / 16 - kVictimBytes);
-        tear(stage, page, kSomeBytes);
+        tear(stage, page, kCapacity - kVictimBytes, Written::whole);
+        tear(stage, page, kCapacity / 2 - kVictimBytes, Written::whole);
+        tear(stage, page, kCapacity / 16 - kVictimBytes, Written::whole);
+        tear(stage, page, kSomeBytes, Written::whole);
+    }
+    // In part: where it is stopped before bytes of the event that have changed.
+    for (const PartOver& part : kPartsOver) {
+        tear(stage, part.page, kCapacity - kVictimBytes, part.written);
+        tear(stage, part.page, kCapacity / 16 - kVictimBytes, part.written);
     }
     return stage.finish();
 }
@@ -75,7 +85,8 @@ void add_pending_cases(std::vector<Case>& cases) {
         "The testee is stopped in its copy of an event of four pages: the ring is full, and an "
         "event is written over that one; or a half, a sixteenth or a sixtieth of the ring is "
         "unread, and a batch of nearly all the rest comes. tail_pos moves over the event; what has "
-        "come is published when the testee sleeps.",
+        "come is published when the testee sleeps. Until then it is in the ring whole, or its "
+        "header and half of its payload are, or its header alone.",
         "It looks at tail_pos behind its copy even if write_pos is what it was, and however "
         "little is unread, and discards the event.",
         torn_by_what_is_pending);

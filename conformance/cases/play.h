@@ -158,6 +158,16 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
                           const std::function<void()>& emit,
                           const std::function<void()>& overwrite);
 
+// An event of four pages, less 64 bytes, that is overwritten under its read by one of the same size
+// which is not whole yet, as the reader can tell: it is stopped before a page of which bytes have
+// changed.
+struct PartOver {
+    std::uint64_t page = 0;  // of the event
+    Written written = Written::whole;
+};
+inline constexpr PartOver kPartsOver[] = {
+    {0, Written::header}, {0, Written::half}, {1, Written::half}};
+
 // Every position of CPU 0 is moved so that `position` becomes `to`.
 void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to);
 

@@ -166,6 +166,16 @@ std::string describe(const AccessPoint& point) {
                        point.size_bytes, when);
 }
 
+namespace {
+
+std::string_view in_the_ring(Written written) {
+    if (written == Written::half) return "its header and half of its payload are in the ring";
+    return written == Written::header ? "its header is in the ring and its payload is not"
+                                      : "nothing of it is in the ring";
+}
+
+}  // namespace
+
 std::string describe(const Move& move) {
     std::string text = describe(move.point) + " " + describe(move.action);
     if (move.further > 0) text += fmt::format(" (on the CPU {} further)", move.further);
@@ -178,6 +188,8 @@ std::string describe(const Move& move) {
     if (move.action == Action::reserve || move.action == Action::write_over ||
         move.action == Action::yield)
         text += fmt::format(" ({} accesses)", move.parameter);
+    if (move.written != Written::whole)
+        text += fmt::format(" (until then {})", in_the_ring(move.written));
     if (move.action == Action::overtake && move.parameter > 0)
         text += fmt::format(", or of the {}{} behind it", move.parameter, ending(move.parameter));
     return text;

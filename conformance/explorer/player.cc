@@ -393,7 +393,7 @@ void Player::act(const Move& move, pid_t thread) {
             return;
         case Action::reserve:
             commit_after_[cpu] = move.parameter;
-            return rings().reserve(cpu, rings().make(capacity / 2));
+            return rings().reserve(cpu, rings().make(capacity / 2), move.written);
         case Action::tear:
             return tear(cpu, move);
         case Action::hold:
@@ -401,7 +401,7 @@ void Player::act(const Move& move, pid_t thread) {
         case Action::overtake:
             return overtake(cpu, move.parameter);
         case Action::write_over:
-            return write_over(cpu, move.parameter);
+            return write_over(cpu, move);
         case Action::yield:
             return yield(thread, move.parameter);
     }
@@ -432,9 +432,9 @@ void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
     rings().emit_bytes(cpu, bytes_that_give_up(buffer, *placement));
 }
 
-// The event that is being read is in the way of one that stands in its place, whole, before it is
-// published: write_pos says nothing of it yet (5.1.7 steps 6 to 8).
-void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
+// The event that is being read is in the way of one that is in its place before it is published, or
+// a part of it: write_pos says nothing of it yet (5.1.7 steps 6 to 8).
+void Player::write_over(std::uint32_t cpu, const Move& move) {
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], 0);
@@ -443,8 +443,8 @@ void Player::write_over(std::uint32_t cpu, std::uint64_t accesses) {
     std::uint64_t last = std::min(placement->bytes, buffer.capacity / 4);
     if (all - last < kLeastEventBytes) last = all;
     rings().emit_bytes(cpu, all - last);
-    commit_after_[cpu] = accesses;
-    rings().reserve(cpu, rings().make(last));
+    commit_after_[cpu] = move.parameter;
+    rings().reserve(cpu, rings().make(last), move.written);
 }
 
 // What the other threads do meanwhile must not need this one, and must not harm it. Events come for

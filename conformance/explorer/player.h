@@ -108,7 +108,7 @@ class Player {
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
     void overtake(std::uint32_t cpu, std::uint64_t further);
-    void write_over(std::uint32_t cpu, std::uint64_t accesses);
+    void write_over(std::uint32_t cpu, const Move& move);
     bool others_go_on(pid_t thread) const;
     void yield(pid_t thread, std::uint64_t accesses);
     void take_turns(const AccessPoint& point, pid_t thread);

@@ -44,7 +44,7 @@ bool Player::go_on() {
     point.phase = phase_;
     point.cpu = deed->cpu;
     point.kind = PointKind::sleep;
-    const Move move{point, deed->action, deed->parameter};
+    const Move move{point, deed->action, deed->parameter, 0, deed->written};
     trace_.drawn.push_back(move);
     act_told(move, 0);
     return true;
@@ -109,7 +109,7 @@ void Player::take_turns(const AccessPoint& point, pid_t thread) {
     for (;;) {
         if (const std::optional<Turns::Deed> deed = turns_->next_before(thread)) {
             const std::uint32_t further = (deed->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
-            const Move move{point, deed->action, deed->parameter, further};
+            const Move move{point, deed->action, deed->parameter, further, deed->written};
             trace_.drawn.push_back(move);
             act_told(move, thread);
         } else if (turns_in_vain_ < kInVainAtMost && must_yield_to(thread)) {

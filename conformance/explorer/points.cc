@@ -52,16 +52,43 @@ struct Choice {
     Action action;
     std::uint64_t parameter;
     bool at_data;  // at an access to the data as well
+    Written written = Written::whole;
 };
-// The most telling first.
+constexpr Written kHalf = Written::half;
+constexpr Written kHeader = Written::header;
+constexpr Written kNothing = Written::nothing;
+// The most telling first. What is in flight comes in each state that a reader can tell: one that
+// overwrites the event under the read, with nothing of it written, changes no byte of that event.
 constexpr Choice kChoices[] = {
-    {Action::emit, 0, false},       {Action::lap_part, 0, true},   {Action::swap, 0, false},
-    {Action::swap, 1, false},       {Action::overtake, 0, true},   {Action::overtake, 1, true},
-    {Action::lap, 0, true},         {Action::write_over, 6, true}, {Action::reserve, 2, true},
-    {Action::shrink, 0, true},      {Action::batch, 0, false},     {Action::wake, 0, false},
-    {Action::swap_twice, 0, false}, {Action::reserve, 6, true},    {Action::grow, 0, false},
-    {Action::laps, 0, true},        {Action::burst, 0, false},     {Action::drop, 0, false},
-    {Action::nudge, 0, false},      {Action::reserve, 0, false},   {Action::shrink, 2, false},
+    {Action::emit, 0, false},
+    {Action::lap_part, 0, true},
+    {Action::swap, 0, false},
+    {Action::swap, 1, false},
+    {Action::overtake, 0, true},
+    {Action::overtake, 1, true},
+    {Action::lap, 0, true},
+    {Action::write_over, 6, true},
+    {Action::reserve, 2, true, kHalf},
+    {Action::shrink, 0, true},
+    {Action::batch, 0, false},
+    {Action::wake, 0, false},
+    {Action::swap_twice, 0, false},
+    {Action::reserve, 6, true, kHeader},
+    {Action::grow, 0, false},
+    {Action::laps, 0, true},
+    {Action::burst, 0, false},
+    {Action::drop, 0, false},
+    {Action::nudge, 0, false},
+    {Action::reserve, 0, false},
+    {Action::shrink, 2, false},
+    {Action::write_over, 6, true, kHalf},
+    {Action::reserve, 6, false, kNothing},
+    {Action::reserve, 2, true},
+    {Action::write_over, 6, true, kHeader},
+    {Action::reserve, 2, false, kHeader},
+    {Action::reserve, 2, false, kNothing},
+    {Action::reserve, 6, false, kHalf},
+    {Action::reserve, 6, true},
 };
 
 // Every 8-byte word of a read that is wider is a tearing point of its own.
@@ -125,7 +152,7 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
     const auto add = [&](const Choice& choice, std::uint32_t further) {
         for (const AccessPoint& point : points) {
             if (!is_data(point) || choice.at_data || everywhere)
-                moves.push_back({point, choice.action, choice.parameter, further});
+                moves.push_back({point, choice.action, choice.parameter, further, choice.written});
         }
     };
     const auto hold_everywhere = [&] {
@@ -155,6 +182,7 @@ Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
     const Choice& choice = kChoices[random() % std::size(kChoices)];
     move.action = choice.action;
     move.parameter = choice.action == Action::reserve ? random() % 12 : choice.parameter;
+    move.written = choice.written;
     if (cpus > 1 && choice.action == Action::emit)
         move.further = static_cast<std::uint32_t>(random() % cpus);
     return move;

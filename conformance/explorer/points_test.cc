@@ -87,6 +87,20 @@ TEST(Moves, EveryActionComesAtEveryPoint) {
     EXPECT_TRUE(at_data.contains(Action::lap));
 }
 
+// With nothing written, one that overwrites the event under the read changes no byte of it.
+TEST(Moves, WhatIsInFlightComesInEachStateThatAReaderCanTell) {
+    const std::vector<AccessPoint> points{access(kWritePos, 1).point};
+    std::set<Written> reserved;
+    std::set<Written> written_over;
+    for (const Move& move : moves_at(points, *find_scenario("wake"), true)) {
+        if (move.action == Action::reserve) reserved.insert(move.written);
+        if (move.action == Action::write_over) written_over.insert(move.written);
+    }
+    EXPECT_EQ(reserved, (std::set<Written>{Written::whole, Written::half, Written::header,
+                                           Written::nothing}));
+    EXPECT_EQ(written_over, (std::set<Written>{Written::whole, Written::half, Written::header}));
+}
+
 TEST(Moves, AThreadIsHeldOnlyAgainstOthers) {
     const std::vector<AccessPoint> points{access(kWritePos, 1).point};
     for (const Move& move : moves_at(points, *find_scenario("two-cpus"), false))

@@ -67,8 +67,10 @@ Turns::Deed Turns::random_deed() {
     deed.cpu = static_cast<std::uint32_t>(random_() % cpus_);
     const std::uint64_t drawn = random_();
     if (deed.action == Action::emit) deed.parameter = random_size();
-    if (deed.action == Action::reserve || deed.action == Action::write_over)
+    if (deed.action == Action::reserve || deed.action == Action::write_over) {
         deed.parameter = drawn % kMostAccesses;
+        deed.written = static_cast<Written>(drawn / kMostAccesses % std::size(kWrittenNames));
+    }
     if (deed.action == Action::overtake) deed.parameter = drawn % 2;
     if (swaps_buffers(deed.action)) {
         const std::uint64_t positions = drawn % kPositionsKinds;

@@ -31,6 +31,7 @@ class Turns {
         Action action = Action::nothing;
         std::uint64_t parameter = 0;
         std::uint32_t cpu = 0;
+        Written written = Written::whole;
     };
     struct Thread {
         pid_t tid = 0;

@@ -55,6 +55,7 @@ Schedule some_schedule() {
             {{{1, 0, 64, 8, false, 2, 0}, Action::emit, 0},
              {{2, 1, 4100, 64, true, 1, 8}, Action::tear, 13},
              {{2, 1, 128, 4, false, 3, 0, PointKind::wait}, Action::emit, 30, 1},
+             {{3, 0, 64, 8, false, 1, 0}, Action::reserve, 2, 0, Written::header},
              {{3, 0, 0, 0, false, 1, 0, PointKind::sleep}, Action::swap, 1}},
             true};
 }
@@ -138,6 +139,8 @@ TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     EXPECT_FALSE(json["schedule"]["moves"][1].contains("kind"));
     EXPECT_EQ(json["schedule"]["moves"][2]["kind"], "wait");
     EXPECT_EQ(json["schedule"]["moves"][2]["further"], 1);
+    EXPECT_FALSE(json["schedule"]["moves"][2].contains("written"));
+    EXPECT_EQ(json["schedule"]["moves"][3]["written"], "header");
     EXPECT_EQ(json["schedule"]["drawn"], true);
     EXPECT_EQ(json["findings"].back()["by"], "driver");
     EXPECT_EQ(json["findings"].back()["code"], "wrong-exit-status");
@@ -146,6 +149,38 @@ TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     EXPECT_EQ(json["standard_error"][1], "last line");
     EXPECT_EQ(json["timeline"]["steps"][1]["source"], "consumer.c:120");
     EXPECT_TRUE(json["history"]["complete"]);
+}
+
+// What is in flight was always whole, and no file said so.
+TEST(FailureFile, AnOldFileHasWholeEventsInFlight) {
+    auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
+    json["schedule"]["moves"][3].erase("written");
+    json["history"]["operations"] = {{{"do", "reserve"}, {"cpu", 0}, {"bytes", 40}},
+                                     {{"do", "batch_begin"}, {"cpu", 0}}};
+    const ReadFailure read = failure_from_json(json.dump());
+    ASSERT_EQ(read.error, "");
+    EXPECT_EQ(read.file.record.schedule->moves[3].written, Written::whole);
+    for (const LoggedOperation& operation : read.file.record.history.operations)
+        EXPECT_EQ(operation.written, Written::whole);
+}
+
+TEST(FailureFile, WhatIsInFlightIsReadAgain) {
+    FailureFile file = some_failure(Fault::flip_digest, 1);
+    History history(file.record.history.settings);
+    history.reserve(0, 40, Written::half);
+    file.record.history = history.log();
+    LoggedOperation begun;
+    begun.kind = OperationKind::batch_begin;
+    begun.written = Written::nothing;
+    begun.written_event = 2;
+    file.record.history.operations.push_back(begun);
+    const ReadFailure read = failure_from_json(to_json(file));
+    ASSERT_EQ(read.error, "");
+    const std::vector<LoggedOperation>& operations = read.file.record.history.operations;
+    ASSERT_EQ(operations.size(), 2u);
+    EXPECT_EQ(operations[0].written, Written::half);
+    EXPECT_EQ(operations[1].written, Written::nothing);
+    EXPECT_EQ(operations[1].written_event, 2u);
 }
 
 TEST(FailureFile, AnyHistoryIsTheSameHistoryAfterwards) {

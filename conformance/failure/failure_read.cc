@@ -60,6 +60,11 @@ AccessPoint read_point(const JsonReader& json) {
     return point;
 }
 
+Written read_written(const JsonReader& json) {
+    if (!json.has("written")) return Written::whole;
+    return static_cast<Written>(json.at("written").word(kWrittenNames));
+}
+
 Schedule read_schedule(const JsonReader& json) {
     json.expect_names({"scenario", "seed", "moves", "drawn"});
     Schedule schedule;
@@ -71,7 +76,7 @@ Schedule read_schedule(const JsonReader& json) {
     for (std::size_t i = 0; i < count; ++i) {
         const JsonReader item = moves.item(i);
         item.expect_names({"phase", "cpu", "offset_bytes", "size_bytes", "is_write", "occurrence",
-                           "split_bytes", "kind", "action", "parameter", "further"});
+                           "split_bytes", "kind", "action", "parameter", "further", "written"});
         Move move;
         move.point = read_point(item);
         const JsonReader name = item.at("action");
@@ -80,6 +85,7 @@ Schedule read_schedule(const JsonReader& json) {
         move.action = *action;
         move.parameter = number_or_zero(item, "parameter", kAny64);
         move.further = static_cast<std::uint32_t>(number_or_zero(item, "further", kMaximumCpus));
+        move.written = read_written(item);
         schedule.moves.push_back(move);
     }
     return schedule;
@@ -176,16 +182,23 @@ class LogReader {
                 read_swap(json, operation);
                 break;
             case OperationKind::drop:
-            case OperationKind::batch_begin:
             case OperationKind::batch_end:
             case OperationKind::tolerate:
                 json.expect_names({"do", "cpu", "report_bytes"});
                 operation.cpu = cpu(json);
                 break;
             case OperationKind::reserve:
-                json.expect_names({"do", "cpu", "bytes", "report_bytes"});
+                json.expect_names({"do", "cpu", "bytes", "written", "report_bytes"});
                 operation.cpu = cpu(json);
                 operation.room_bytes = json.at("bytes").number(0, kAny64);
+                operation.written = read_written(json);
+                break;
+            case OperationKind::batch_begin:
+                json.expect_names({"do", "cpu", "written", "written_event", "report_bytes"});
+                operation.cpu = cpu(json);
+                operation.written = read_written(json);
+                operation.written_event =
+                    static_cast<std::uint32_t>(number_or_zero(json, "written_event", kAny32));
                 break;
             case OperationKind::outrun:
                 json.expect_names({"do", "cpu", "laps", "events", "report_bytes"});

@@ -110,6 +110,12 @@ Json point_to_json(const AccessPoint& point) {
     return value;
 }
 
+// Written::whole is left out: files from before the other states existed have no such member.
+void add_written(Json& value, Written written) {
+    if (written == Written::whole) return;
+    value["written"] = kWrittenNames[static_cast<std::size_t>(written)];
+}
+
 void write_schedule(Writer& out, std::string_view name, const std::optional<Schedule>& schedule) {
     if (!schedule) return;
     out.open(name);
@@ -122,6 +128,7 @@ void write_schedule(Writer& out, std::string_view name, const std::optional<Sche
         value["action"] = action_name(move.action);
         if (move.parameter != 0) value["parameter"] = move.parameter;
         if (move.further != 0) value["further"] = move.further;
+        add_written(value, move.written);
         return value;
     });
     out.close();
@@ -217,14 +224,17 @@ Json operation_to_json(const HistoryLog& log, std::size_t index) {
             add_swap(value, operation);
             break;
         case OperationKind::drop:
-        case OperationKind::batch_begin:
         case OperationKind::batch_end:
         case OperationKind::tolerate:
             value["cpu"] = operation.cpu;
             break;
         case OperationKind::reserve:
-            value["cpu"] = operation.cpu;
             value["bytes"] = operation.room_bytes;
+            [[fallthrough]];
+        case OperationKind::batch_begin:
+            value["cpu"] = operation.cpu;
+            add_written(value, operation.written);
+            if (operation.written_event != 0) value["written_event"] = operation.written_event;
             break;
         case OperationKind::outrun:
             value["cpu"] = operation.cpu;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "conformance/oracle/operations.h"
+
 namespace kmes::conformance {
 
 // What a move comes before.
@@ -68,7 +70,8 @@ struct Move {
     AccessPoint point;
     Action action = Action::nothing;
     std::uint64_t parameter = 0;
-    std::uint32_t further = 0;  // on the CPU that is so many behind the point's
+    std::uint32_t further = 0;         // on the CPU that is so many behind the point's
+    Written written = Written::whole;  // reserve, write_over: until the event is published
 
     auto operator<=>(const Move&) const = default;
 };

@@ -61,6 +61,8 @@ std::string figures_of(const Move& move) {
                        std::string(action_name(move.action));
     if (move.further != 0) text += ", on the CPU " + std::to_string(move.further) + " further";
     if (move.parameter != 0) text += " (parameter " + std::to_string(move.parameter) + ")";
+    if (move.written != Written::whole)
+        text += ", written: " + std::string(kWrittenNames[static_cast<std::size_t>(move.written)]);
     return text;
 }
 

@@ -100,6 +100,7 @@ class Search {
         for (std::size_t i = 0; i < best_.moves.size(); ++i) {
             smaller = simpler_action(i) || smaller;
             smaller = smaller_parameter(i) || smaller;
+            smaller = more_written(i) || smaller;
             smaller = same_cpu(i) || smaller;
             smaller = earlier_point(i) || smaller;
         }
@@ -149,6 +150,17 @@ class Search {
         Move move = best_.moves[index];
         move.further = 0;
         return take(with(index, move));
+    }
+
+    // Whole first: the simplest state of an event in flight.
+    bool more_written(std::size_t index) {
+        Move move = best_.moves[index];
+        const auto now = static_cast<int>(move.written);
+        for (int written = 0; written < now; ++written) {
+            move.written = static_cast<Written>(written);
+            if (take(with(index, move))) return true;
+        }
+        return false;
     }
 
     // Zero, one, and then by halves: from the largest that did not fail towards what fails.
@@ -239,9 +251,16 @@ class Search {
         }
         for (std::size_t i = 0; i < best_.moves.size(); ++i) {
             Move move = best_.moves[i];
+            if (move.written == Written::whole) continue;
+            move.written = static_cast<Written>(static_cast<int>(move.written) - 1);
+            all.push_back({with(i, move), "with more of the event written"});
+        }
+        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
+            Move move = best_.moves[i];
             for (int action = static_cast<int>(move.action) - 1; action > 0; --action) {
                 move.action = static_cast<Action>(action);
                 move.parameter = 0;
+                move.written = Written::whole;
                 all.push_back({with(i, move), "with \"" + std::string(action_name(move.action)) +
                                                   "\" in its place"});
             }

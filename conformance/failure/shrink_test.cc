@@ -107,6 +107,26 @@ TEST(Shrink, TakesTheSmallestParameter) {
     }
 }
 
+TEST(Shrink, TakesTheStateThatIsWrittenMost) {
+    for (const Written most : {Written::whole, Written::half, Written::header, Written::nothing}) {
+        Testee testee([most](const Schedule& schedule) {
+            return has(schedule, [most](const Move& move) {
+                return move.action == Action::reserve && move.written >= most;
+            });
+        });
+        Move move = move_at(1, 64, 1, Action::reserve);
+        move.written = Written::nothing;
+        const Shrunk shrunk = shrink_with(testee, schedule_of({move}));
+        ASSERT_EQ(shrunk.smallest.moves.size(), 1u);
+        EXPECT_EQ(shrunk.smallest.moves[0].written, most);
+        ASSERT_TRUE(shrunk.nearest_passing);
+        if (most == Written::whole) continue;
+        EXPECT_EQ(shrunk.difference, "with more of the event written");
+        EXPECT_EQ(shrunk.nearest_passing->moves[0].written,
+                  static_cast<Written>(static_cast<int>(most) - 1));
+    }
+}
+
 TEST(Shrink, TakesTheEarliestOccurrenceAndPhase) {
     for (const std::uint64_t least : {1, 2, 3, 4, 9, 500}) {
         Testee testee([least](const Schedule& schedule) {

@@ -63,6 +63,21 @@ EventSpec spec_of(const Event& event) {
     return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
 
+std::uint64_t written_bytes(Written written, std::uint64_t header_bytes,
+                            std::uint64_t payload_bytes) {
+    switch (written) {
+        case Written::whole:
+            return header_bytes + payload_bytes;
+        case Written::half:
+            return header_bytes + payload_bytes / 2;
+        case Written::header:
+            return header_bytes;
+        case Written::nothing:
+            return 0;
+    }
+    return 0;
+}
+
 bool must_refuse(BufferFault fault) {
     switch (fault) {
         case BufferFault::magic:
@@ -113,7 +128,7 @@ Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style)
     Emitted emitted = append(cpu, spec, style);
     // Of its own, and in an interrupt inside a batch too (E16), it is published at once.
     if (emitted.outcome == EmitOutcome::written) {
-        publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
+        publish_in_flight(lane(cpu), mutable_buffer(present_buffer(cpu)));
         emitted.published = true;
     }
     log_.add_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
@@ -131,14 +146,16 @@ std::uint64_t History::drop(std::uint32_t cpu) {
     return lane.events.back().sequence;
 }
 
-void History::reserve(std::uint32_t cpu, std::uint64_t bytes) {
+void History::reserve(std::uint32_t cpu, std::uint64_t bytes, Written written) {
     ++operations_;
     Lane& lane = this->lane(cpu);
     Buffer& buffer = mutable_buffer(present_buffer(cpu));
     require(!lane.batch_pending, "a batch is pending on this CPU");
     require(bytes <= buffer.capacity / 2, "more than half of the capacity is never reserved");
     make_room(lane, buffer, bytes);
-    log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes});
+    lane.in_flight = written;
+    lane.in_flight_at = lane.events.size();
+    log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes, .written = written});
 }
 
 void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
@@ -175,10 +192,16 @@ void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events
     log_.add({.kind = OperationKind::outrun, .cpu = cpu, .laps = laps, .events = events});
 }
 
-void History::batch_begin(std::uint32_t cpu) {
-    require(!lane(cpu).batch_pending, "a batch is pending on this CPU already");
-    lane(cpu).batch_pending = true;
-    log_.add({.kind = OperationKind::batch_begin, .cpu = cpu});
+void History::batch_begin(std::uint32_t cpu, BatchWritten written) {
+    Lane& lane = this->lane(cpu);
+    require(!lane.batch_pending, "a batch is pending on this CPU already");
+    lane.batch_pending = true;
+    lane.in_flight = written.written;
+    lane.in_flight_at = lane.events.size() + written.event;
+    log_.add({.kind = OperationKind::batch_begin,
+              .cpu = cpu,
+              .written = written.written,
+              .written_event = written.event});
 }
 
 Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
@@ -192,7 +215,7 @@ void History::batch_end(std::uint32_t cpu) {
     require(lane(cpu).batch_pending, "no batch is pending on this CPU");
     ++operations_;
     lane(cpu).batch_pending = false;
-    publish(lane(cpu), mutable_buffer(present_buffer(cpu)));
+    publish_in_flight(lane(cpu), mutable_buffer(present_buffer(cpu)));
     log_.add({.kind = OperationKind::batch_end, .cpu = cpu});
 }
 
@@ -500,12 +523,25 @@ void History::publish(Lane& lane, Buffer& buffer) {
     ++buffer.futex_counter_highest;
 }
 
+// The same where the CPU's reservation or batch ends.
+void History::publish_in_flight(Lane& lane, Buffer& buffer) {
+    if (lane.in_flight != Written::whole) {
+        for (std::size_t i = lane.in_flight_at; i < lane.events.size(); ++i) {
+            Event& event = lane.events[i];
+            if (!event.published) event.in_flight = lane.in_flight;
+            lane.in_flight = Written::nothing;
+        }
+    }
+    lane.in_flight = Written::whole;
+    publish(lane, buffer);
+}
+
 BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
                              std::uint64_t new_generation) {
     require_capacity(spec.capacity_bytes);
     ++operations_;
     const BufferIndex old_index = present_buffer(cpu);
-    publish(lane(cpu), mutable_buffer(old_index));
+    publish_in_flight(lane(cpu), mutable_buffer(old_index));
     add_buffer(cpu, spec.capacity_bytes, new_generation);
     Buffer& old = buffers_[old_index];
     copy_survivors(old, buffers_.back(), spec);

@@ -56,6 +56,7 @@ struct Event {
     std::uint64_t owed_by =
         kNever;                   // report bytes of the first idle checkpoint that it survived to
     BufferIndex owed_buffer = 0;  // where it stood then
+    Written in_flight = Written::whole;  // so much of it was in the ring until it was published
 
     // Of the payload. Most events of an exploration are overwritten and never asked for it.
     std::uint64_t digest() const;
@@ -154,7 +155,8 @@ class History {
 
     // The tail makes room for an event of so many bytes (5.1.7 step 6), which is told by emit()
     // when it is published (steps 7 and 8). Nothing else may be told of this CPU in between.
-    void reserve(std::uint32_t cpu, std::uint64_t bytes);
+    // `written`: so much of the event is in the ring until then.
+    void reserve(std::uint32_t cpu, std::uint64_t bytes, Written written = Written::whole);
 
     // The producer overwrites all of the buffer `laps` times, while the testee stands still: nobody
     // can have read what was there, and its content is not kept. What is emitted next is all that
@@ -163,7 +165,8 @@ class History {
     void outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events = 0);
 
     // A batch: what is added is unpublished until the end, or until E8 makes the producer publish.
-    void batch_begin(std::uint32_t cpu);
+    // `written`: so much of what is unpublished after the last batch_add is in the ring until then.
+    void batch_begin(std::uint32_t cpu, BatchWritten written = {});
     Emitted batch_add(std::uint32_t cpu, const EventSpec& spec,
                       EmitStyle style = EmitStyle::kernel);
     void batch_end(std::uint32_t cpu);
@@ -261,6 +264,10 @@ class History {
         std::vector<Checkpoint> checkpoints;
         bool batch_pending = false;
         bool tolerated = false;
+        // Of the reservation, or of the pending batch; events[in_flight_at] is the one that is
+        // written in part.
+        Written in_flight = Written::whole;
+        std::size_t in_flight_at = 0;
         std::size_t released_count = 0;
     };
 
@@ -276,6 +283,7 @@ class History {
     void mark_draining(BufferIndex buffer);
     std::uint64_t make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes);
     void publish(Lane& lane, Buffer& buffer);
+    void publish_in_flight(Lane& lane, Buffer& buffer);
     BufferIndex replace(std::uint32_t cpu, const SwapSpec& spec, std::uint64_t new_generation);
     void copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spec);
     void release_payloads(Lane& lane);

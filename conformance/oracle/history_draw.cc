@@ -51,12 +51,12 @@ class Driver {
             const EventSpec spec = event();
             const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
             if (encoded_bytes(spec) > buffer.capacity / 2) return;
-            history_.reserve(cpu, encoded_bytes(spec));
+            history_.reserve(cpu, encoded_bytes(spec), written());
             history_.emit(cpu, spec);
         } else if (what == 6 && pending) {
             history_.batch_end(cpu);
         } else if (what == 6) {
-            history_.batch_begin(cpu);
+            history_.batch_begin(cpu, {written(), tape_.choose(3)});
         } else if (what < 9 && pending) {
             history_.batch_add(cpu, event(), what == 8 ? EmitStyle::call : EmitStyle::kernel);
         } else if (what == 8) {
@@ -69,6 +69,8 @@ class Driver {
             touch(cpu, what);
         }
     }
+
+    Written written() { return static_cast<Written>(tape_.choose(std::size(kWrittenNames))); }
 
     // Now and then by more events than are ever listed.
     void outrun(std::uint32_t cpu) {

@@ -53,9 +53,10 @@ class Teller {
                 history_.drop(operation.cpu);
                 return;
             case OperationKind::reserve:
-                return history_.reserve(operation.cpu, operation.room_bytes);
+                return history_.reserve(operation.cpu, operation.room_bytes, operation.written);
             case OperationKind::batch_begin:
-                return history_.batch_begin(operation.cpu);
+                return history_.batch_begin(operation.cpu,
+                                            {operation.written, operation.written_event});
             case OperationKind::batch_end:
                 return history_.batch_end(operation.cpu);
             case OperationKind::swap:

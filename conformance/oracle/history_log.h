@@ -58,6 +58,8 @@ struct LoggedOperation {
     std::uint64_t timestamp = 0;            // emit, batch_add
     std::uint64_t checkpoint_bytes = 0;     // checkpoint_idle: its report_bytes
     std::uint64_t room_bytes = 0;           // reserve
+    Written written = Written::whole;       // reserve, batch_begin
+    std::uint32_t written_event = 0;        // batch_begin: see BatchWritten
     std::uint64_t laps = 0;                 // outrun
     std::uint64_t events = 0;               // outrun: 0 says two a lap
     LoggedBytes type = {};                  // emit, batch_add

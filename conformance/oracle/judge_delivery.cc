@@ -201,6 +201,20 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
         return;
     }
     const bool early = is_early(event, record);
+    // A record that was written after the publication is no early one; its content tells.
+    const std::string in_flight = explain_in_flight(context.history, view.cpu, event, record);
+    if (!in_flight.empty()) {
+        const auto tell = [&] {
+            return FindingList::Told{
+                std::string(clause_by_situation(context.options.clause, "5.1.8.1-1")),
+                describe_event(context.history, view.cpu, event) +
+                    " was delivered with other content than was emitted: " + in_flight +
+                    said_in(record)};
+        };
+        context.findings.tell(FindingCode::torn_event, view.cpu, tell, record.sequence,
+                              record.line);
+        return;
+    }
     const bool torn = early || may_be_torn(context.history, view.cpu, record);
     const auto tell = [&] {
         std::string why;

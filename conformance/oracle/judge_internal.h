@@ -104,6 +104,11 @@ bool is_header_misread(const Event& event, const Record& record);
 std::string explain_torn(const History& history, std::uint32_t cpu, const Event& event,
                          const Record& record);
 
+// torn.cc: whether the payload of the record has bytes that the ring held only until the event was
+// published, in words; empty: it has not.
+std::string explain_in_flight(const History& history, std::uint32_t cpu, const Event& event,
+                              const Record& record);
+
 // Whether `record`, of this event, can have come from that buffer: the testee had it, it held the
 // event, and it did not come into being after the record was written.
 bool can_come_from(const History& history, BufferIndex buffer, std::uint64_t sequence,

@@ -213,6 +213,92 @@ TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
     EXPECT_THAT(findings[0].message, HasSubstr("written over event 1 while that was read"));
 }
 
+// What the ring held of an event in flight, and its record written after the publication.
+class ReadInFlight : public testing::Test {
+  protected:
+    // Two laps of old events, then one in flight over the oldest: its payload, as the ring showed
+    // it.
+    std::string shown(Written written) {
+        const std::string old(98, 'x');
+        const std::string fresh(98, 'n');
+        for (int i = 0; i < 4; ++i) run_.emit(0, spec_of("t", old));
+        run_.history.reserve(0, 128, written);
+        run_.emit(0, spec_of("t", fresh));
+        const std::size_t there = written == Written::half ? fresh.size() / 2 : 0;
+        return fresh.substr(0, there) + old.substr(there);
+    }
+    void deliver(const std::string& payload) {
+        run_.deliver_as(0, 5, "t", payload.size(), fnv1a(payload));
+    }
+
+    TestRun run_;
+};
+
+TEST_F(ReadInFlight, IsFoundThoughItsRecordComesLate) {
+    run_.options.clause = "E20";
+    deliver(shown(Written::header));
+    const std::vector<Finding> findings = run_.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], torn_event);
+    EXPECT_EQ(findings[0].clause, "E20");
+    EXPECT_THAT(findings[0].message,
+                HasSubstr("its payload is what the ring held while only its header was written; "
+                          "the consumer read it before write_pos covered it"));
+}
+
+TEST_F(ReadInFlight, IsFoundInAHalfOfThePayload) {
+    deliver(shown(Written::half));
+    const std::vector<Finding> findings = run_.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], torn_event);
+    EXPECT_EQ(findings[0].clause, "5.1.8.1-1");
+    EXPECT_THAT(findings[0].message, HasSubstr("its header and half of its payload were written"));
+}
+
+TEST_F(ReadInFlight, IsFoundWhereThePublicationCameDuringTheCopy) {
+    const std::string early = shown(Written::header);
+    deliver(early.substr(0, 40) + std::string(58, 'n'));
+    const std::vector<Finding> findings = run_.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], torn_event);
+    EXPECT_THAT(findings[0].message, HasSubstr("the first 40 bytes of its payload are what"));
+}
+
+TEST_F(ReadInFlight, IsNotSaidOfOneThatIsReadWhole) {
+    shown(Written::header);
+    run_.deliver(0, 4);
+    run_.deliver(0, 5);
+    run_.sleep(0);
+    run_.expect_clean();
+}
+
+TEST_F(ReadInFlight, IsNotSaidOfAnotherMisread) {
+    shown(Written::header);
+    deliver(std::string(98, 'z'));
+    const std::vector<Finding> findings = run_.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], misread_event);
+}
+
+// The first event of the batch is whole, the second one has its header.
+TEST(Judge, FindsAnEventOfABatchThatWasReadInFlight) {
+    TestRun run;
+    for (int i = 0; i < 4; ++i) run.emit(0, spec_of("t", std::string(34, 'x')));
+    run.history.batch_begin(0, {Written::header, 1});
+    for (int i = 0; i < 2; ++i) run.history.batch_add(0, spec_of("t", std::string(34, 'n')));
+    run.sync();
+    run.history.batch_end(0);
+    EXPECT_EQ(run.history.find(0, 5)->in_flight, Written::whole);
+    EXPECT_EQ(run.history.find(0, 6)->in_flight, Written::header);
+    run.deliver(0, 5);
+    run.deliver_as(0, 6, "t", 34, fnv1a(std::string(34, 'x')));
+    const std::vector<Finding> findings = run.findings();
+    ASSERT_FALSE(findings.empty());
+    EXPECT_CODE(findings[0], torn_event);
+    EXPECT_EQ(findings[0].sequence, 6u);
+    EXPECT_THAT(findings[0].message, HasSubstr("only its header was written"));
+}
+
 TEST(Judge, FindsAnEventOfABatchThatNeverEnded) {
     TestRun run;
     run.history.batch_begin(0);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace kmes::conformance {
@@ -37,6 +38,29 @@ enum class EmitStyle : std::uint8_t {
     kernel,  // over 50 % of the capacity: dropped, its sequence number is used (5.1.7 step 5)
     call,    // over 50 % or over MaxEventSize: refused, no sequence number is used (event model)
 };
+
+// How much of an event in flight is in the ring: of a reservation, or of one event of a pending
+// batch. What is not written shows the bytes that were there before.
+enum class Written : std::uint8_t {
+    whole,
+    half,     // the header, and the first half of the payload
+    header,   // up to the begin of the payload
+    nothing,  // room is made, and that is all
+};
+
+// What is in flight of a pending batch: the events before `event` (counted from 0) are whole, that
+// one is `written`, and nothing of the later ones is, unless it is whole: then all are.
+struct BatchWritten {
+    Written written = Written::whole;
+    std::uint32_t event = 0;
+};
+
+// Their names in a file; in the order of Written.
+inline constexpr std::string_view kWrittenNames[] = {"whole", "half", "header", "nothing"};
+
+// So many bytes of an event are in the ring.
+std::uint64_t written_bytes(Written written, std::uint64_t header_bytes,
+                            std::uint64_t payload_bytes);
 
 // Where the positions of a new buffer begin (E11).
 enum class PositionRule : std::uint8_t {

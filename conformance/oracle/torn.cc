@@ -99,7 +99,66 @@ std::string explain_by_mixture(const History& history, std::uint32_t cpu, const 
     return {};
 }
 
+// What the payload's place held while the event was in flight. Nothing: the event was whole then,
+// or what was there before is not kept.
+std::optional<std::string> read_in_flight(const History& history, std::uint32_t cpu,
+                                          const Event& event) {
+    if (event.in_flight == Written::whole || !event.payload_kept) return std::nullopt;
+    const Buffer* buffer = nullptr;
+    const Placement* own = nullptr;
+    BufferIndex first = 0;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        own = history.find_placement(index, event.sequence);
+        if (own == nullptr) continue;
+        first = index;
+        buffer = &history.buffer(index);
+        break;
+    }
+    if (own == nullptr) return std::nullopt;
+    const std::uint64_t header_bytes = event.bytes - event.length;
+    // A region that nobody has written to is zero.
+    std::string shown(event.length, '\0');
+    const std::uint64_t begin = own->position + header_bytes - buffer->capacity;
+    for (const Placement& earlier : buffer->placements) {
+        if (earlier.position == own->position) break;
+        const std::uint64_t distance = earlier.position - begin;  // modulo 2^64: negative is huge
+        const bool ahead = distance < event.length;
+        const bool behind = begin - earlier.position < earlier.bytes;
+        if (!ahead && !behind) continue;
+        if (!history.find(cpu, earlier.sequence)->payload_kept) return std::nullopt;
+        const std::string bytes = history.expected_bytes(first, earlier);
+        const std::uint64_t to = ahead ? distance : 0;
+        const std::uint64_t from = ahead ? 0 : begin - earlier.position;
+        const std::uint64_t count = std::min(bytes.size() - from, event.length - to);
+        shown.replace(to, count, bytes, from, count);
+    }
+    const std::uint64_t written = written_bytes(event.in_flight, header_bytes, event.length);
+    if (written > header_bytes)
+        shown.replace(0, written - header_bytes, event.payload, 0, written - header_bytes);
+    return shown;
+}
+
+std::string_view in_flight_text(Written written) {
+    if (written == Written::half) return "its header and half of its payload were";
+    return written == Written::header ? "only its header was" : "nothing of it was";
+}
+
 }  // namespace
+
+std::string explain_in_flight(const History& history, std::uint32_t cpu, const Event& event,
+                              const Record& record) {
+    if (event.length != record.length || event.digest() == record.digest) return {};
+    const std::optional<std::string> shown = read_in_flight(history, cpu, event);
+    if (!shown) return {};
+    std::string part = "its payload is";
+    if (fnv1a(*shown) != record.digest) {
+        const auto split = find_split(*shown, event.payload, record.digest);
+        if (!split) return {};
+        part = "the first " + plural(*split, "byte") + " of its payload are";
+    }
+    return part + " what the ring held while " + std::string(in_flight_text(event.in_flight)) +
+           " written; the consumer read it before write_pos covered it";
+}
 
 bool is_header_misread(const Event& event, const Record& record) {
     if (event.extra_header.empty() || !event.payload_kept) return false;

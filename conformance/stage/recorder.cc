@@ -41,6 +41,21 @@ std::string woken_text(std::uint64_t threads) {
     return fmt::format("{} {} woken", plural(threads, "thread"), threads == 1 ? "is" : "are");
 }
 
+// What is in the ring of an event in flight, where that is not all of it.
+std::string written_text(Written written, std::string_view event) {
+    switch (written) {
+        case Written::whole:
+            return "";
+        case Written::half:
+            return fmt::format("; the header and half of the payload of {} are written", event);
+        case Written::header:
+            return fmt::format("; the header of {} is written and its payload is not", event);
+        case Written::nothing:
+            return fmt::format("; nothing of {} is written", event);
+    }
+    return "";
+}
+
 }  // namespace
 
 void Recorder::watch(const Rings& rings, FindBuffer find_buffer) {
@@ -177,12 +192,15 @@ void Recorder::batched(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
                     tail_text(operation), wake_text(cpu));
 }
 
-void Recorder::began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
+void Recorder::began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted,
+                           Written written) {
     if (!on_ || emitted.empty()) return;
     Operation& operation = add_operation(cpu, "", "5.1.7 batch", 0);
-    timeline_.last().text = fmt::format(
-        "writes {} as a batch and does not publish it yet{}",
-        events_text(emitted.front().sequence, emitted.back().sequence), tail_text(operation));
+    timeline_.last().text =
+        fmt::format("{} {} as a batch and does not publish it yet{}{}",
+                    written == Written::whole ? "writes" : "begins",
+                    events_text(emitted.front().sequence, emitted.back().sequence),
+                    written_text(written, "one of them"), tail_text(operation));
 }
 
 void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
@@ -195,7 +213,7 @@ void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitte
         events_text(operation.published_first, operation.published_last), wake_text(cpu));
 }
 
-void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes) {
+void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes, Written written) {
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.7 step 6", 0);
     const Buffer& buffer = history().buffer(operated_buffer_);
@@ -211,8 +229,8 @@ void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes) {
         moved = fmt::format("; tail_pos moves over {}",
                             events_text(operation.overwritten_first, operation.overwritten_last));
     timeline_.last().text =
-        fmt::format("begins an event of {} bytes at position {} and does not publish it yet{}",
-                    bytes, buffer.write_frontier, moved);
+        fmt::format("begins an event of {} bytes at position {} and does not publish it yet{}{}",
+                    bytes, buffer.write_frontier, written_text(written, "the event"), moved);
 }
 
 void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {

@@ -48,9 +48,9 @@ class Recorder {
     void woke(std::uint64_t threads);
     void emitted(std::uint32_t cpu, const Emitted& emitted);
     void batched(std::uint32_t cpu, const std::vector<Emitted>& emitted);
-    void began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
+    void began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted, Written written);
     void ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
-    void reserved(std::uint32_t cpu, std::uint64_t bytes);
+    void reserved(std::uint32_t cpu, std::uint64_t bytes, Written written);
     void outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events);
     void committed(std::uint32_t cpu, const Emitted& emitted);
     void not_counted_yet(std::uint32_t cpu);

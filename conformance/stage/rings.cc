@@ -76,6 +76,7 @@ Rings::Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend)
     }
     backend_->create(first, [this](std::uint64_t threads) { recorder_->woke(threads); });
     planted_.resize(setup.cpus);
+    held_back_.resize(setup.cpus);
 }
 
 Rings::~Rings() = default;
@@ -135,6 +136,7 @@ Emitted Rings::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
     stamp(spec);
     // The history first: once the core has published, the testee may report the event.
     const Emitted expected = history_.emit(cpu, spec, style);
+    held_back_.at(cpu).give(*backend_);
     compare(expected, backend_->emit(cpu, input_of(spec), style), cpu);
     note_counter(cpu, expected.sequence);
     recorder_->emitted(cpu, expected);
@@ -195,15 +197,15 @@ void Rings::drop(std::uint32_t cpu) {
 
 void Rings::batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
     before_operation(cpu);
-    const std::vector<Emitted> emitted = add_batch(cpu, specs);
+    const std::vector<Emitted> emitted = add_batch(cpu, specs, {});
     publish_batch(cpu, emitted);
     recorder_->batched(cpu, emitted);
 }
 
-void Rings::begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
+void Rings::begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs, BatchWritten written) {
     before_operation(cpu);
-    pending_[cpu] = add_batch(cpu, specs);
-    recorder_->began_batch(cpu, pending_[cpu]);
+    pending_[cpu] = add_batch(cpu, specs, written);
+    recorder_->began_batch(cpu, pending_[cpu], written.written);
 }
 
 void Rings::end_batch(std::uint32_t cpu) {
@@ -216,37 +218,55 @@ void Rings::end_batch(std::uint32_t cpu) {
     recorder_->ended_batch(cpu, emitted);
 }
 
-std::vector<Emitted> Rings::add_batch(std::uint32_t cpu, std::span<const EventSpec> specs) {
+// What the next event of this CPU is written over.
+void Rings::keep(std::uint32_t cpu, const EventSpec& spec) {
+    const BufferIndex index = history_.present_buffer(cpu);
+    const Buffer& buffer = history_.buffer(index);
+    held_back_.at(cpu).keep(*backend_, index, buffer.capacity, buffer.write_frontier, spec);
+}
+
+void Rings::hold(std::uint32_t cpu, BatchWritten written) {
+    const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+    held_back_.at(cpu).hold(*backend_, buffer.write_pos, written);
+}
+
+std::vector<Emitted> Rings::add_batch(std::uint32_t cpu, std::span<const EventSpec> specs,
+                                      BatchWritten written) {
     const std::uint64_t timestamp = clock_ns_;  // a batch shares one
     clock_ns_ += kClockStepNs;
     backend_->set_clock(timestamp);
     std::vector<Emitted> emitted;
-    history_.batch_begin(cpu);
+    history_.batch_begin(cpu, written);
     backend_->batch_begin(cpu);
     for (EventSpec spec : specs) {
         spec.timestamp = timestamp;
+        if (written.written != Written::whole) keep(cpu, spec);
         const Emitted expected = history_.batch_add(cpu, spec);
         compare(expected, backend_->batch_add(cpu, input_of(spec)), cpu);
         emitted.push_back(expected);
     }
+    hold(cpu, written);
     return emitted;
 }
 
 void Rings::publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
     history_.batch_end(cpu);
+    held_back_.at(cpu).give(*backend_);
     backend_->batch_end(cpu);
     if (!emitted.empty()) note_counter(cpu, emitted.back().sequence);
 }
 
-void Rings::reserve(std::uint32_t cpu, EventSpec spec) {
+void Rings::reserve(std::uint32_t cpu, EventSpec spec, Written written) {
     before_operation(cpu);
     stamp(spec);
     const EventSpec& reserved = reserved_[cpu] = std::move(spec);
     // The history first, as always: the testee may see the tail move at once.
-    history_.reserve(cpu, encoded_bytes(reserved));
+    history_.reserve(cpu, encoded_bytes(reserved), written);
+    if (written != Written::whole) keep(cpu, reserved);
     if (backend_->reserve(cpu, input_of(reserved)) != 0)
         throw SuiteError("the reservation was refused");
-    recorder_->reserved(cpu, encoded_bytes(reserved));
+    hold(cpu, {written});
+    recorder_->reserved(cpu, encoded_bytes(reserved), written);
 }
 
 void Rings::commit(std::uint32_t cpu) {
@@ -256,6 +276,7 @@ void Rings::commit(std::uint32_t cpu) {
     const EventSpec reserved = std::move(found->second);
     reserved_.erase(found);
     const Emitted expected = history_.emit(cpu, reserved);
+    held_back_.at(cpu).give(*backend_);
     backend_->commit(cpu);
     compare(expected, 0, cpu);
     note_counter(cpu, expected.sequence);
@@ -300,6 +321,7 @@ void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
     before_operation(cpu);
     const BufferIndex old_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.swap(cpu, spec);
+    held_back_.at(cpu).give(*backend_);
     move(cpu, spec, expected);
     capacity_bytes_ = spec.capacity_bytes;
     recorder_->swapped(cpu, old_buffer, expected);
@@ -309,6 +331,7 @@ void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
     before_operation(cpu);
     const BufferIndex boot_buffer = history_.present_buffer(cpu);
     const BufferIndex expected = history_.hand_over(cpu, spec);
+    held_back_.at(cpu).give(*backend_);
     move(cpu, spec, expected);
     recorder_->swapped(cpu, boot_buffer, expected);
 }
@@ -421,6 +444,7 @@ void Rings::verify() const {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history_.present_buffer(cpu);
         if (history_.tolerated(cpu) || data_is_planted_ || !planted_[index].empty()) continue;
+        if (held_back_[cpu].is_holding()) continue;  // the history has a pending batch whole
         const std::string difference = history_.compare_data(
             index, {backend_->base(index) + kMetadataBytes, history_.buffer(index).capacity});
         if (!difference.empty()) throw SuiteError(fmt::format("CPU {}: {}", cpu, difference));

@@ -19,6 +19,7 @@
 
 #include "conformance/oracle/finding.h"
 #include "conformance/oracle/history.h"
+#include "conformance/stage/held_back.h"
 #include "conformance/stage/ring_backend.h"
 
 namespace kmes::conformance {
@@ -72,18 +73,20 @@ class Rings {
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
     void batch(std::uint32_t cpu, std::span<const EventSpec> specs);
-    // The same in two: all of it is written, and published by end_batch only, where E8 does not
-    // make the producer publish before. Nothing else may be done on this CPU in between.
+    // The same in two: it is published by end_batch only, where E8 does not make the producer
+    // publish before. Until then so much as `written` says is in the ring. Nothing else may be done
+    // on this CPU in between.
     // (In the middle of what set_before_operation calls, others may have ended it: that is no
     // mistake, and nothing is left to do.)
-    void begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    void begin_batch(std::uint32_t cpu, std::span<const EventSpec> specs, BatchWritten written);
     void end_batch(std::uint32_t cpu);
     bool is_batch_pending(std::uint32_t cpu) const { return history_.batch_pending(cpu); }
-    // An event that is reserved, with room made for it, written whole, and published by commit
-    // only: what a consumer on another processor sees in the middle of an emission (5.1.7 steps 6
-    // to 8). The history learns of the room at once. Nothing else may be emitted on this CPU in
-    // between. (As with a batch, others may have published it by the time that commit comes to it.)
-    void reserve(std::uint32_t cpu, EventSpec spec);
+    // An event that is reserved, with room made for it, and published by commit only: what a
+    // consumer on another processor sees in the middle of an emission (5.1.7 steps 6 to 8). Until
+    // then so much as `written` says is in the ring. The history learns of the room at once.
+    // Nothing else may be emitted on this CPU in between. (As with a batch, others may have
+    // published it by the time that commit comes to it.)
+    void reserve(std::uint32_t cpu, EventSpec spec, Written written);
     void commit(std::uint32_t cpu);
     bool is_reserved(std::uint32_t cpu) const { return reserved_.contains(cpu); }
     // While the testee stands still: an event that is published, and the producer has not come to
@@ -146,7 +149,10 @@ class Rings {
     void add_buffer(BufferIndex expected);
     void move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected);
     void stamp(EventSpec& spec);
-    std::vector<Emitted> add_batch(std::uint32_t cpu, std::span<const EventSpec> specs);
+    std::vector<Emitted> add_batch(std::uint32_t cpu, std::span<const EventSpec> specs,
+                                   BatchWritten written);
+    void keep(std::uint32_t cpu, const EventSpec& spec);
+    void hold(std::uint32_t cpu, BatchWritten written);
     void publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void note_counter(std::uint32_t cpu, std::uint64_t sequence);
     void put_counter(BufferIndex buffer, std::uint32_t counter);
@@ -172,6 +178,7 @@ class Rings {
     std::vector<Counted> counted_;                           // by CPU
     std::map<std::uint32_t, EventSpec> reserved_;            // by CPU
     std::map<std::uint32_t, std::vector<Emitted>> pending_;  // of a batch, by CPU
+    std::vector<HeldBack> held_back_;                        // by CPU: of what is in flight
     std::map<BufferIndex, std::uint32_t> late_;              // futex_counter, as it was before
     bool data_is_planted_ = false;
     bool timestamps_as_given_ = false;
