@@ -467,6 +467,14 @@ BROKEN = [
         language = "rust",
     ),
     dict(
+        name = "inplace-goes-on-at-the-tail",
+        wrong = "After a lap it reads at tail_pos at once, without another load of write_pos; " +
+                "the sizes are checked, and the lines go out when it is about to sleep.",
+        clause = "E20",
+        case = "E20/tail-reaches-write-pos",
+        language = "rust",
+    ),
+    dict(
         name = "inplace-wake-means-event",
         wrong = "Reads an event after every wake, without a look at write_pos.",
         clause = "5.1.8.2-6",
@@ -682,6 +690,14 @@ BROKEN = [
         wrong = "Writes its records at every other turn only.",
         clause = "contract-3",
         case = "5.1.8.2-5/sleeps-and-wakes",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-goes-on-at-the-tail",
+        wrong = "After a lap it reads at tail_pos at once, without another load of write_pos; " +
+                "the sizes are checked, and the lines go out when it is about to sleep.",
+        clause = "E20",
+        case = "E20/tail-reaches-write-pos",
         language = "go",
     ),
     dict(

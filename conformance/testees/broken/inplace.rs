@@ -274,16 +274,20 @@ impl Consumer {
             }
             self.woken = false;
             self.saved_tail = self.tail_pos();
+            let mut blind = empty;
             if self.saved_tail > self.read_pos {
                 self.read_pos = self.saved_tail;
-                continue;
+                if !wrong!("goes-on-at-the-tail") {
+                    continue;
+                }
+                blind = true;
             }
             let readable = match written.wrapping_sub(self.read_pos) {
                 published if published <= self.capacity => published,
-                _ if empty || wrong!("clamps-write-pos") => self.capacity,
+                _ if blind || wrong!("clamps-write-pos") => self.capacity,
                 _ => 0, // E26
             };
-            let readable = if empty { self.capacity } else { readable };
+            let readable = if blind { self.capacity } else { readable };
             let event = self.read_event(readable);
             fence(Acquire);
             let tail = self.tail_pos();
@@ -393,7 +397,10 @@ impl Consumer {
         self.woken = true;
     }
 
-    fn wait_for_wake(&self, counter: &mut u32) {
+    fn wait_for_wake(&mut self, counter: &mut u32) {
+        if wrong!("goes-on-at-the-tail") {
+            self.flush();
+        }
         loop {
             let result = self.wait(*counter);
             let now = self.meta().futex_counter.load(Acquire);
@@ -426,7 +433,10 @@ impl Consumer {
             if wrong!("generation-after-drain") {
                 retired = self.is_retired();
             }
-            self.flush();
+            // The lines of goes-on-at-the-tail go out late: before the sleep.
+            if !wrong!("goes-on-at-the-tail") {
+                self.flush();
+            }
             if retired {
                 self.take_buffer()?;
             } else {

@@ -218,8 +218,13 @@ func (c *consumer) drain() bool {
 		if c.readPos >= end {
 			return true
 		}
-		lapped := c.load(tailPos) > c.readPos
-		sound := !lapped && c.copyEvent(end-c.readPos)
+		savedTail := c.load(tailPos)
+		lapped := savedTail > c.readPos
+		readable := end - c.readPos
+		if lapped && mistake == "goes-on-at-the-tail" {
+			lapped, readable, c.readPos = false, c.capacity, savedTail
+		}
+		sound := !lapped && c.copyEvent(readable)
 		atomic.AddUint32(&c.fence, 1)
 		switch tail := c.load(tailPos); {
 		case tail > c.readPos:
@@ -264,6 +269,9 @@ func (c *consumer) sleepUntilWoken() {
 		limit = &second
 	}
 	if limit != nil || c.load(writePos) <= c.readPos && !c.isRetired() {
+		if mistake == "goes-on-at-the-tail" {
+			c.flush()
+		}
 		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
 			uintptr(counter), uintptr(unsafe.Pointer(limit)), 0, 0)
 		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR && err != syscall.ETIMEDOUT {
@@ -278,7 +286,9 @@ func (c *consumer) consume() {
 		retired := c.isRetired()
 		more = c.drain()
 		c.rounds++
-		if mistake != "flushes-every-other-time" || c.rounds%2 == 0 || !more {
+		isLate := mistake == "flushes-every-other-time" && c.rounds%2 != 0 ||
+			mistake == "goes-on-at-the-tail" // flushes when it is about to sleep
+		if !isLate || !more {
 			c.flush()
 		}
 		if more && retired {

@@ -107,6 +107,22 @@ def has_a_fence_at(condition):
     if (%s) atomic_thread_fence(memory_order_seq_cst);
 """ % condition)]
 
+# Writes its lines when it is about to call futex_wait, and not after each drain.
+FLUSHES_BEFORE_IT_SLEEPS = [
+    ("""
+        more = drain(c);
+        flush(c);
+""", """
+        more = drain(c);
+"""),
+    ("""
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+""", """
+    if (idle) flush(c);
+    // Shared, not FUTEX_WAIT_PRIVATE (E17). Whatever ends it counts as a wake.
+"""),
+]
+
 # What knows how many events the last round has delivered: in_round.
 COUNTS_THE_ROUND = [
     ("""
@@ -844,6 +860,24 @@ BROKEN = [
     const bool idle = ACQUIRE(&meta->write_pos) == c->read_pos && !is_retired(c);  // E3: both
 """),
         ],
+    ),
+    dict(
+        name = "goes-on-at-the-tail-in-bounds",
+        wrong = "After a lap it reads at tail_pos at once, without another load of write_pos; " +
+                "the sizes are checked, and the lines go out when it is about to sleep.",
+        clause = "E20",
+        case = "E20/tail-reaches-write-pos",
+        edits = [
+            ("""
+        const bool lapped = ACQUIRE(&c->meta->tail_pos) > c->read_pos;  // step 2
+        const bool sound = !lapped && copy_event(c, write_pos - c->read_pos);
+""", """
+        const uint64_t saved_tail = ACQUIRE(&c->meta->tail_pos);  // step 2
+        const bool lapped = saved_tail > c->read_pos;
+        if (lapped) c->read_pos = saved_tail;
+        const bool sound = copy_event(c, lapped ? c->capacity : write_pos - c->read_pos);
+"""),
+        ] + FLUSHES_BEFORE_IT_SLEEPS,
     ),
     # Losses.
     dict(
@@ -5065,7 +5099,7 @@ FOUND_BY_SEARCH = {
     "5.1.8.3/explored-resize": ["leaves-the-old-buffer"],
     "E20/explored-full-ring": ["lapped-moves-to-write-pos"],
     "5.1.8.1-5/explored-tear": ["no-tail-recheck", "trusts-sizes"],
-    "E20/explored-large-survivor": ["half-the-capacity-at-most"],
+    "E20/explored-large-survivor": ["half-the-capacity-at-most", "goes-on-at-the-tail-in-bounds"],
     "5.1.1/explored-two-cpus": ["first-cpu-only"],
     "5.1.8.1-2/explored-burst": ["no-tail-recheck"],
     "5.1.8/explored-turns": ["no-recheck", "delivers-survivors-again"],
