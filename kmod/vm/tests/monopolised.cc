@@ -59,12 +59,12 @@ class Process {
     bool is_over_ = false;
 };
 
-// SCHED_FIFO on CPU 1 until it is killed. The parent runs on CPU 0.
+// SCHED_FIFO on CPU 1 until it is killed, or moved because that CPU goes. The parent runs on CPU 0.
 void monopolise() {
     pin_to_cpu(1);
     const sched_param priority = {50};
     EXPECT(sched_setscheduler(0, SCHED_FIFO, &priority) == 0);
-    for (volatile bool is_over = false; !is_over;) continue;
+    while (sched_getcpu() == 1) continue;
 }
 
 // RCU and softirqs go on on a monopolised CPU, as an administrator of such a machine sees to it.
@@ -124,7 +124,18 @@ void waits_for_hotplug(Process* monopolist) {
         for (unsigned i = 0;; ++i)
             EXPECT_EQUAL(Device().configure(i % 2 ? 1 << 16 : 1 << 17, 0), 0);
     });
-    if (!wait_until(20, is_said))
+    bool has_gone = false;
+    const bool is_decided = wait_until(20, [&] {
+        has_gone = offline.ends(0);
+        return has_gone || is_said();
+    });
+    if (has_gone) {
+        // A kernel with a server for ordinary tasks (6.12) lets them run beside a real-time one.
+        std::printf("CPU 1 could go offline all the same: no resize had to wait\n");
+        EXPECT(write_file("/sys/devices/system/cpu/cpu1/online", "1"));
+        return;
+    }
+    if (!is_decided)
         fail(__FILE__, __LINE__,
              "the resize says nothing; it is in\n" + resize.stack() + "and the other one in\n" +
                  offline.stack());
