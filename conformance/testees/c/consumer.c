@@ -54,7 +54,6 @@ struct consumer {  // of one CPU, private to its thread
     size_t used;
 };
 static int report_fd = 1, cpu_count;
-
 static void flush(struct consumer* c) {  // whole lines in one write: threads do not mix
     for (size_t done = 0; done < c->used;) {
         const ssize_t written = write(report_fd, c->report + done, c->used - done);
@@ -66,7 +65,6 @@ static void flush(struct consumer* c) {  // whole lines in one write: threads do
 
 // Adds to the report. A record has at most the hex digits of the longest type and some numbers.
 #define PRINT(c, ...) ((c)->used += (size_t)sprintf((c)->report + (c)->used, __VA_ARGS__))
-
 #define ACQUIRE(field) atomic_load_explicit(field, memory_order_acquire)
 #define RELAXED(from) __atomic_load_n(from, __ATOMIC_RELAXED)
 
@@ -75,8 +73,7 @@ static bool may_pass(int error) {  // no rings yet, or a machine or a program th
            error == EPERM;
 }
 
-// kmes_attach, again and again with rests while it fails. The old buffer, if there is one, is
-// drained by then. 0, or ERANGE for too few slots.
+// Rests and tries again while it fails: an old buffer is drained by then. 0; ERANGE: too few slots.
 static int attach_all(int* fds, int* count, uint64_t* capacity) {
     for (int tries = 0; syscall(kAttachCall, fds, count, capacity) != 0; tries++) {
         if (errno == ERANGE) return ERANGE;
@@ -86,8 +83,7 @@ static int attach_all(int* fds, int* count, uint64_t* capacity) {
     return 0;
 }
 
-// The buffer that the CPU writes to now: its fd and who it is. An attach makes an fd for each CPU;
-// the others are closed, and the lock keeps the threads from holding a whole set each.
+// The CPU's current buffer. An attach makes an fd for each CPU: one thread at a time holds them.
 static int attach(int cpu, uint64_t* capacity, struct stat* identity) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
@@ -134,8 +130,7 @@ static bool take_buffer(struct consumer* c) {
     c->generation = ACQUIRE(&meta->generation);
     close(attach(c->cpu, &ignored, &current));
     c->replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;
-    // E11: positions in one buffer say nothing about another. The oldest event is the start; those
-    // that were delivered from an earlier buffer are told by their sequence numbers.
+    // E11: positions say nothing about another buffer. The oldest event is the start (with E21).
     c->read_pos = ACQUIRE(&meta->tail_pos);
     PRINT(c, "G %d %lu\n", c->cpu, c->generation);
     return true;
@@ -183,8 +178,7 @@ static bool deliver(struct consumer* c) {
     return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
 }
 
-// 5.1.8.1. True once the buffer is empty, false if this CPU has ended. After each move of read_pos
-// it begins with write_pos again: tail_pos may have come as far as that (E20).
+// 5.1.8.1. False if this CPU has ended. A move of read_pos leads to step 1: it may be empty (E20).
 static bool drain(struct consumer* c) {
     for (;;) {
         const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1

@@ -34,9 +34,8 @@ var (
 	attachLock sync.Mutex // keeps the goroutines from holding files for all CPUs each
 )
 
-// attach is kmes_attach: an fd for the buffer this CPU writes to now, which buffer that is, the
-// capacity, the number of CPUs. It tries again, with rests, while there are no rings (EAGAIN) or it
-// lacks a means; it adds slots (ERANGE).
+// attach is kmes_attach: an fd for the CPU's current buffer, its identity, the capacity, the number
+// of CPUs. It rests and tries again while there are no rings or no means; it adds slots (ERANGE).
 func attach(cpu int) (fd int, status syscall.Stat_t, capacity uint64, count int32) {
 	attachLock.Lock()
 	defer attachLock.Unlock()
@@ -127,8 +126,7 @@ func (c *consumer) takeBuffer() bool {
 	again, current, _, _ := attach(c.cpu)
 	syscall.Close(again)
 	c.replaced = current.Ino != taken.Ino || current.Dev != taken.Dev
-	// E11: positions in one buffer say nothing about another. The oldest event is the start; what
-	// was delivered from an earlier buffer is told by its sequence number.
+	// E11: positions say nothing about another buffer. The oldest event is the start (with E21).
 	c.readPos = c.load(tailPos)
 	c.report = fmt.Appendf(c.report, "G %d %d\n", c.cpu, c.generation)
 	return true
@@ -175,8 +173,7 @@ func (c *consumer) deliver() bool {
 	return string(kind) != "kmes.conformance.end"
 }
 
-// drain is 5.1.8.1. True: the buffer is empty; false: this CPU has ended. After each move of the
-// read position it begins with write_pos again: tail_pos may have come as far as that (E20).
+// drain is 5.1.8.1. False: this CPU has ended. A move of readPos leads to step 1: empty? (E20)
 func (c *consumer) drain() bool {
 	for {
 		end := c.load(writePos) // step 1
@@ -203,15 +200,13 @@ func (c *consumer) isRetired() bool { // by any change, not only plus one (E15);
 	return c.replaced || c.load(generation) != c.generation
 }
 
-// sleepUntilWoken is 5.1.8.2, alone on the buffer (E12).
+// sleepUntilWoken is 5.1.8.2, alone on the buffer (E12). Go has no atomic bytes: the flag has four.
 func (c *consumer) sleepUntilWoken() {
 	word := (*uint32)(unsafe.Pointer(&c.ring[futexCounter]))
-	// Go has no atomic bytes: zeros go to bytes 133 to 135 too, which the contract allows.
 	flag := (*uint32)(unsafe.Pointer(&c.ring[needWake]))
-	counter := atomic.LoadUint32(word) // E2: first, so that an event from here on ends the wait
-	atomic.SwapUint32(flag, 1)         // a full barrier (E1): we see the event or they see the flag
-	// E3: both are looked at again.
-	if c.load(writePos) <= c.readPos && !c.isRetired() {
+	counter := atomic.LoadUint32(word)                   // E2: before the re-check
+	atomic.SwapUint32(flag, 1)                           // E1: a full barrier
+	if c.load(writePos) <= c.readPos && !c.isRetired() { // E3: both are looked at again
 		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
 			uintptr(counter), 0, 0, 0)
 		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR { // all count as a wake
@@ -223,8 +218,7 @@ func (c *consumer) sleepUntilWoken() {
 
 func (c *consumer) consume() {
 	for more := c.takeBuffer(); more; {
-		// Asked before the drain: it then sees the last write_pos of a retired buffer (E24), and
-		// all that is in it is delivered, be the next one too small for it (E10).
+		// Asked before the drain, which then sees the last write_pos of a retired buffer (E10, E24).
 		retired := c.isRetired()
 		more = c.drain()
 		c.flush()

@@ -65,9 +65,7 @@ attach_lock = threading.Lock()  # keeps the threads from holding files for all C
 
 
 def attach(cpu):
-    """kmes_attach: the fd of the buffer that this CPU writes to now, the capacity, how many CPUs.
-    Tries again, with rests, while there are no rings yet (EAGAIN) or it lacks a means; asks again
-    for the slots needed (ERANGE)."""
+    """The CPU's current buffer, the capacity, the number of CPUs. Rests while it lacks a means."""
     may_pass = errno.EAGAIN, errno.EPERM, errno.ENOMEM, errno.ENFILE, errno.EMFILE
     count, capacity = ctypes.c_int(2), ctypes.c_uint64()
     with attach_lock:

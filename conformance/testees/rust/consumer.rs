@@ -41,9 +41,8 @@ fn die(what: &str) -> ! {
     process::exit(1)
 }
 
-/// kmes_attach: the buffer that this CPU writes to now, the capacity, the number of CPUs. Tries
-/// again, with rests, while there are no rings yet (EAGAIN) or it lacks a means (EPERM, ENOMEM,
-/// ENFILE, EMFILE); asks again for the slots needed (ERANGE). The lock keeps
+/// kmes_attach: the CPU's current buffer, the capacity, the number of CPUs. Rests and tries again
+/// while it fails with EPERM, EAGAIN, ENOMEM, ENFILE or EMFILE; adds slots (ERANGE). The lock keeps
 /// the threads from holding files for all CPUs each: those of the others are closed here.
 fn attach(cpu: usize) -> (File, u64, usize) {
     static LOCK: Mutex<()> = Mutex::new(());
