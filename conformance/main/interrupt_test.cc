@@ -249,8 +249,7 @@ TEST(Signals, SetTheFlagAndDoNotEndTheProcess) {
 
 TEST(Signals, EndTheProgramWithBothReports) {
     const Folder folder;
-    Process program(
-        {kRunner, "--report", "json", "--report-file", folder.file("report"), "--", kCorrect});
+    Process program({"--report", "json", "--report-file", folder.file("report"), "--", kCorrect});
     ASSERT_TRUE(program.wait_for("\n5.1.1/"));
     program.send(SIGTERM);
     program.send(SIGINT);
