@@ -24,7 +24,7 @@ std::string text_of(const fs::path& path) {
 
 std::set<std::string> all_tests() {
     std::set<std::string> names;
-    const std::regex head(R"(TEST\(\s*(\w+),\s*(\w+)\s*\))");
+    const std::regex head(R"(TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\))");
     for (const auto& entry : fs::directory_iterator("kmes/tests")) {
         if (!entry.path().filename().string().ends_with("_test.cc")) continue;
         const std::string text = text_of(entry.path());
