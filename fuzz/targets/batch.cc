@@ -10,6 +10,7 @@
 #include "fuzz/fuzzed_bytes.h"
 #include "fuzz/targets/batch_caller.h"
 #include "fuzz/targets/batch_model.h"
+#include "fuzz/targets/batch_pinned.h"
 #include "kmes/call.h"
 #include "kmes/tests/world.h"
 
@@ -302,5 +303,6 @@ class Play {
 int kmes_fuzz_batch(const std::uint8_t* data, std::size_t size) {
     kmes::fuzz::FuzzedBytes bytes(data, size);
     kmes::fuzz::Play(&bytes).run();
+    kmes::fuzz::play_pinned(data, size);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "fuzz/fail.h"
 #include "fuzz/fuzzed_bytes.h"
 #include "fuzz/targets/hostile_mapping.h"
+#include "fuzz/targets/reader_restart.h"
 #include "kmes/order.h"
 #include "kmes/reader.h"
 
@@ -423,5 +424,6 @@ void Stage::play() {
 int kmes_fuzz_reader(const std::uint8_t* data, std::size_t size) {
     kmes::fuzz::FuzzedBytes bytes(data, size);
     kmes::fuzz::Stage(bytes).play();
+    kmes::fuzz::play_restarts(data, size);
     return 0;
 }
