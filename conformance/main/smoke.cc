@@ -19,6 +19,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kProblemsShown = 8;
+constexpr std::size_t kLinesShown = 20;
 constexpr std::size_t kErrorLines = 12;
 
 // The first lines of what the testee wrote elsewhere.
@@ -64,20 +65,30 @@ std::string kind_of(const LineProblem& problem) {
 
 // The first of each kind in full; of the others their lines.
 void print_problems(std::ostream& out, const std::vector<LineProblem>& problems) {
-    std::vector<std::pair<const LineProblem*, std::string>> kinds;  // and the lines of the others
+    struct Kind {
+        const LineProblem* first;
+        std::string others;  // their lines
+        std::size_t count = 0;
+    };
+    std::vector<Kind> kinds;
     std::map<std::string, std::size_t> index;
     for (const LineProblem& problem : problems) {
         const auto [at, is_new] = index.emplace(kind_of(problem), kinds.size());
         if (is_new || problem.line == 0) {
-            kinds.emplace_back(&problem, "");
+            kinds.push_back({&problem, ""});
             continue;
         }
-        std::string& others = kinds[at->second].second;
-        others += fmt::format("{}{}", others.empty() ? "" : ", ", problem.line);
+        Kind& kind = kinds[at->second];
+        if (++kind.count <= kLinesShown)
+            kind.others += fmt::format("{}{}", kind.count == 1 ? "" : ", ", problem.line);
     }
     for (std::size_t i = 0; i < kinds.size() && i < kProblemsShown; ++i) {
-        print_problem(out, *kinds[i].first);
-        if (!kinds[i].second.empty()) out << "      likewise in: " << kinds[i].second << "\n";
+        const Kind& kind = kinds[i];
+        print_problem(out, *kind.first);
+        if (kind.count == 0) continue;
+        out << "      likewise in: " << kind.others;
+        if (kind.count > kLinesShown) out << fmt::format(" and {} more", kind.count - kLinesShown);
+        out << "\n";
     }
     if (kinds.size() > kProblemsShown) {
         out << fmt::format("  and {} more\n", kinds.size() - kProblemsShown);

@@ -37,6 +37,9 @@ constexpr milliseconds kPatience{4000};
 constexpr milliseconds kLimit{11000};
 // A report of these few events is a hundred times shorter, comments included.
 constexpr std::size_t kReportBytesAtMost = std::size_t{1} << 20;
+// Where a machine is too slow for so many bytes, a flood shows by its lines: the stream has some
+// dozen events.
+constexpr std::uint64_t kEventLinesAtMost = 4096;
 constexpr unsigned kProcessesAtMost = 200;
 constexpr std::uint64_t kAttachesOfProgress = 100;
 
@@ -201,6 +204,10 @@ class Session {
             // A comment is no progress, and neither is the rest of a line.
             if (before == '\n' && byte != '#') changed();
             if (before == '\n' && (byte == 'E' || byte == 'e')) ++event_lines_;
+        }
+        if (event_lines_ > kEventLinesAtMost) {
+            give_up_as_flood(
+                fmt::format("more than {} event lines for a few events", kEventLinesAtMost));
         }
     }
 
