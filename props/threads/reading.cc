@@ -14,6 +14,10 @@
 namespace kmes::props {
 namespace {
 
+// As a kernel: the readers sleep without a limit, and a wake that is lost is seen. The reader of a
+// producer in a process would look again after a second (E25).
+constexpr __u64 kNoSession = 0;
+
 constexpr std::uint64_t kLimitBesideAHostileNs = 2000000;
 
 }  // namespace
@@ -63,7 +67,7 @@ int Reading::attach(void* context, __u16 cpu, kmes_mapping* mapping) {
     mapping->mapped_bytes = memory->mapped_bytes();
     mapping->device = memory->device();
     mapping->inode = memory->inode();
-    mapping->session = attachment.session;
+    mapping->session = kNoSession;
     mapping->owner = new BufferHandle(memory);
     return 0;
 }
@@ -75,7 +79,7 @@ int Reading::identify(void* context, __u16 cpu, kmes_mapping* mapping) {
     if (error) return error;
     mapping->device = attachment.buffers[0]->device();
     mapping->inode = attachment.buffers[0]->inode();
-    mapping->session = attachment.session;
+    mapping->session = kNoSession;
     return 0;
 }
 
