@@ -19,6 +19,7 @@
 #include "kmes/order.h"
 #include "kmes/user/futex.h"
 #include "kmes/user/producer_cpu.h"
+#include "kmes/user/signals_blocked.h"
 #include "kmes/user/socket_server.h"
 
 namespace kmes {
@@ -74,23 +75,6 @@ uint64_t new_session() {
     }
     return session;
 }
-
-// Keeps signal handlers of this thread out of what is not to be emitted into.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 }  // namespace
 

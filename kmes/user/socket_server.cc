@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kmes/user/futex.h"
+#include "kmes/user/signals_blocked.h"
 #include "kmes/user/socket_address.h"
 #include "kmes/user/socket_workers.h"
 
@@ -50,24 +51,6 @@ bool is_same_user(int fd) {
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
     return peer.uid == geteuid() || peer.uid == 0;
 }
-
-// Threads that are started meanwhile have every signal blocked: the program's handlers run on its
-// own threads.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 }  // namespace
 
