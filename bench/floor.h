@@ -16,9 +16,9 @@ class Floor {
   public:
     virtual ~Floor() = default;
 
-    // So many records, each with a clock reading and a barrier of its own.
+    // Writes `records` records, each with its own clock reading and barrier.
     virtual void emit(std::uint64_t records) = 0;
-    // So many records in batches of kBatchEvents: one clock reading and one barrier a batch.
+    // Writes them in batches of kBatchEvents: one clock reading and one barrier a batch.
     virtual void emit_batches(std::uint64_t records) = 0;
 };
 

@@ -133,7 +133,7 @@ class FullRing {
         must(kmes_reader_open(&reader_, &config) == 0, "open");
     }
 
-    // Reads so many events; at the end of the ring it begins at the tail again.
+    // Reads `events` events, and starts at the tail again at the end of the ring.
     template <typename Read>
     void passes(std::uint64_t events, Read read) {
         for (std::uint64_t i = 0; i < events; i++) {

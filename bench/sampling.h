@@ -16,7 +16,7 @@ namespace kmes::bench {
 // One thing to measure.
 struct Variant {
     std::string name;
-    // Performs so many operations; the number is at least 1. Called on one thread.
+    // Performs `operations` operations, at least 1. Called on one thread.
     std::function<void(std::uint64_t operations)> run;
     std::uint64_t warm_up_operations = 0;  // before each sample
     std::uint64_t sample_operations = 1;   // in each sample
