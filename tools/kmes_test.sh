@@ -21,7 +21,11 @@ test_usage() {
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile vm$"
+    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile vm; a"
+    like "$ERR" '; a target begins with //$'
+    kmes 2 test vm //kmes/tests:abi_test
+    like "$ERR" "part 'vm' takes no targets; those that do: default asan ubsan tsan fuzz profile$"
+    lines "$CALLS" 0
     kmes 2 fuzz
     like "$ERR" 'fuzz: name a target: batch header script $'
     kmes 2 fuzz scripts
@@ -237,6 +241,23 @@ E2
     like "$CALLS" '^bazel shutdown '
 }
 
+test_targets() {
+    bazel_says 0 <<'E2'
+//kmes/tests:abi_test                                                    PASSED in 0.1s
+
+Executed 1 out of 1 test: 1 test passes.
+E2
+    kmes 0 test //kmes/tests:abi_test
+    last "$OUT" '1 passed, 0 failed'
+    lines "$CALLS" 1
+    like "$CALLS" '^bazel test .* -- //kmes/tests:abi_test$'
+    has_not "$CALLS" --config
+    # A part chooses the configuration; nothing is added to the targets.
+    kmes 0 test tsan //kmes/... -//kmes/tests:abi_test
+    lines "$CALLS" 1
+    like "$CALLS" '^bazel test .*--config=tsan .* -- //kmes/\.\.\. -//kmes/tests:abi_test$'
+}
+
 test_count_is_kept() {
     local logs=$CLONE/bazel-testlogs kept=$TEST_TMPDIR/home/.cache/kmes/right-consumers today
     today=$(date +%F)
@@ -443,6 +464,7 @@ test_replay
 test_replay_keep
 test_mutants
 test_all_pass
+test_targets
 test_count_is_kept
 test_failures_count
 test_broken_builds_count

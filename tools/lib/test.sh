@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
-# the count. Reads Bazel's summary; knows no test.
+# the count; or, with targets, those tests only. Reads Bazel's summary; knows no test.
 
 # fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; vm: the module.
 readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile vm)
 # asan has all that ubsan looks for.
 readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile vm)
+# The parts that Bazel runs, and that therefore take targets.
+readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile'
 readonly LOG_LINES=1000
 readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
@@ -18,22 +20,44 @@ readonly ONE_THREAD=(
 )
 
 test_command() {
-    local part
-    for part in "$@"; do
+    local parts=()
+    TEST_TARGETS=()
+    test_arguments "$@" || return
+    if [ "${#parts[@]}" -eq 0 ]; then
+        parts=("${DEFAULT_TEST_PARTS[@]}")
+        [ "${#TEST_TARGETS[@]}" -eq 0 ] || parts=(default)
+    fi
+    TESTS_PASSED=0
+    TESTS_FAILED=0
+    run_parts "${parts[@]}"
+    printf '%s passed, %s failed\n' "$TESTS_PASSED" "$TESTS_FAILED"
+    [ "$TESTS_FAILED" -eq 0 ] && [ "$TESTS_PASSED" -gt 0 ]
+}
+
+# test_arguments ARGUMENTS...: fills the caller's `parts`, and TEST_TARGETS.
+test_arguments() {
+    local argument part
+    for argument in "$@"; do
+        case "$argument" in //* | -//*) TEST_TARGETS+=("$argument") && continue ;; esac
         case " ${TEST_PARTS[*]} " in
-            *" $part "*) ;;
+            *" $argument "*) parts+=("$argument") ;;
             *)
-                bad_usage "test: unknown part '$part'; any of: ${TEST_PARTS[*]}"
+                bad_usage "test: unknown part '$argument'; any of: ${TEST_PARTS[*]};" \
+                    "a target begins with //"
                 return
                 ;;
         esac
     done
-    [ $# -gt 0 ] || set -- "${DEFAULT_TEST_PARTS[@]}"
-    TESTS_PASSED=0
-    TESTS_FAILED=0
-    run_parts "$@"
-    printf '%s passed, %s failed\n' "$TESTS_PASSED" "$TESTS_FAILED"
-    [ "$TESTS_FAILED" -eq 0 ] && [ "$TESTS_PASSED" -gt 0 ]
+    [ "${#TEST_TARGETS[@]}" -gt 0 ] || return 0
+    for part in ${parts[@]+"${parts[@]}"}; do
+        case " $BAZEL_TEST_PARTS " in
+            *" $part "*) ;;
+            *)
+                bad_usage "test: part '$part' takes no targets; those that do: $BAZEL_TEST_PARTS"
+                return
+                ;;
+        esac
+    done
 }
 
 run_parts() {
@@ -128,8 +152,8 @@ report_vm() {
     show_log "$2"
 }
 
-# Builds and tests everything under one configuration. Tests run again though nothing has changed: a
-# pass that is only remembered shows no flake.
+# Builds and tests everything, or TEST_TARGETS, under one configuration. Tests run again even if
+# nothing has changed: a cached pass shows no flake.
 run_bazel_part() {
     local part=$1 log=$KMES_SCRATCH/$1.log status=0 start=$SECONDS
     local options=(--keep_going --nocache_test_results --test_output=summary --test_summary=short)
@@ -137,8 +161,11 @@ run_bazel_part() {
     options+=("--jobs=$(($(nproc) + 1))")
     # What no test of a sanitizer's needs is built once, without it.
     [ "$part" = default ] || options+=("--config=$part" --build_tests_only)
-    local targets=(//...)
-    [ "$part" != tsan ] || targets+=("${ONE_THREAD[@]/#/-}")
+    local targets=(${TEST_TARGETS[@]+"${TEST_TARGETS[@]}"})
+    if [ "${#targets[@]}" -eq 0 ]; then
+        targets=(//...)
+        [ "$part" != tsan ] || targets+=("${ONE_THREAD[@]/#/-}")
+    fi
     printf '# %s: building and testing\n' "$part"
     local stamp=$KMES_SCRATCH/$part.stamp
     : >"$stamp"
