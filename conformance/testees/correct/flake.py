@@ -11,6 +11,7 @@ FILE.wrong/.
 
     --share N/M   the Nth of M shares of the table; N may be `today`: another share each day
     --once        one default run of each, idle, and no counts kept: what CI does
+    --case GLOB   with --once: only the cases that match, instead of the default run
     --jobs N      so many suites at once where the cores are busy anyway, or with --once
 """
 import argparse
@@ -43,12 +44,15 @@ def parse():
     parser.add_argument("--counts")
     parser.add_argument("--share", default="1/1")
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--case", metavar="GLOB")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--level", default="erratum")
     parser.add_argument("globs", nargs="*")
     arguments = parser.parse_args()
     if not arguments.once and not arguments.counts:
         parser.error("--counts FILE says where the counts are kept")
+    if arguments.case and not arguments.once:
+        parser.error("--case needs --once: the counts are of whole runs")
     return arguments
 
 
@@ -142,6 +146,8 @@ class Runner:
             options += ["--seed", str(number + 1), "--shuffle", str(number)]
         if key[1] == "explore-off" and self.can_explore:
             options += ["--explore", "off"]
+        if self.arguments.case:
+            options += ["--filter", self.arguments.case]
         command = [self.arguments.suite] + options + ["--"]
         command += command_of(entry, self.arguments.programs)
         ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
