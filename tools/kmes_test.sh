@@ -15,7 +15,7 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt help'
+    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
@@ -52,6 +52,8 @@ test_usage() {
     kmes 2 vm --
     lines "$ERR" 1
     kmes 2 fmt one.c
+    lines "$ERR" 1
+    kmes 2 ide one.c
     lines "$ERR" 1
 }
 
@@ -219,6 +221,51 @@ test_mutants() {
     kmes 3 mutants
     has "$ERR" "ERROR: words of the compiler"
     lines "$OUT" 0
+}
+
+# The commands are what a compiler of an editor takes: one a file, without what only Bazel needs.
+test_ide() {
+    local database=$CLONE/compile_commands.json
+    bazel_says 0 <<'E2'
+{"actions": [
+  {"mnemonic": "CppCompile", "arguments": ["/usr/bin/gcc", "-MD", "-MF", "bazel-out/a.d",
+    "-frandom-seed=bazel-out/a.o", "-iquote", ".", "-Werror", "-fno-canonical-system-headers",
+    "-DKMES_HOOKED", "-c", "kmes/a.c", "-o", "bazel-out/hooked/a.o"]},
+  {"arguments": ["/usr/bin/gcc", "-iquote", ".", "-c", "kmes/a.c", "-o", "bazel-out/a.o"]},
+  {"arguments": ["/usr/bin/gcc", "-c", "bazel-out/made.c", "-o", "bazel-out/made.o"]},
+  {"arguments": ["/usr/bin/ar", "x.a"]},
+  {"mnemonic": "Symlink"},
+  {"arguments": ["/usr/bin/gcc", "-DX=\"y z\"", "-MF", "b.d", "-c", "bench/b.cc", "-o", "b.o"]}
+]}
+E2
+    kmes 0 ide
+    like "$CALLS" '^bazel aquery .*--output=jsonproto .*//\.\.\.\)$'
+    has "$OUT" "$database: 2 files"
+    python3 - "$database" "$CLONE" <<'E2' || fail "another database"
+import json, sys
+with open(sys.argv[1]) as file:
+    found = json.load(file)
+sys.exit(found != [
+    {"directory": sys.argv[2], "file": "bench/b.cc",
+     "arguments": ["/usr/bin/gcc", "-DX=\"y z\"", "-c", "bench/b.cc"]},
+    {"directory": sys.argv[2], "file": "kmes/a.c",
+     "arguments": ["/usr/bin/gcc", "-iquote", ".", "-c", "kmes/a.c"]},
+])
+E2
+    # A failure leaves the database as it was.
+    local before
+    before=$(cksum "$database")
+    local answer
+    for answer in '' 'no JSON' '[]' '{}' '{"actions": 7}' '{"actions": [7]}' '{"actions": []}'; do
+        bazel_says 0 <<<"$answer"
+        kmes 3 ide
+        has "$ERR" 'tools/kmes: ide: no compile_commands.json was written; the reason is above'
+        has_not "$ERR" Traceback
+    done
+    bazel_says 1 <<<"words of Bazel"
+    kmes 3 ide
+    has "$ERR" 'tools/kmes: ide: bazel aquery failed; its output is above'
+    [ "$(cksum "$database")" = "$before" ] || fail "the database changed"
 }
 
 test_all_pass() {
@@ -463,6 +510,7 @@ test_conformance
 test_replay
 test_replay_keep
 test_mutants
+test_ide
 test_all_pass
 test_targets
 test_count_is_kept
