@@ -26,11 +26,6 @@ bool same_place(const AccessPoint& a, const AccessPoint& b) {
     return whole_a == whole_b;
 }
 
-struct Neighbour {
-    Schedule schedule;
-    std::string difference;
-};
-
 class Search {
   public:
     Search(const Schedule& failing, const PlaySchedule& play,
@@ -216,59 +211,68 @@ class Search {
 
     // -- The nearest schedule that passes --
 
-    void add_points(std::size_t index, std::vector<Neighbour>& all) const {
+    // Calls `use(schedule, difference)` for each neighbour in order until it returns true. One
+    // neighbour exists at a time: a schedule of a file may have thousands of moves, and each
+    // neighbour is a copy of it.
+    template <typename Use>
+    void each_neighbour(const Use& use) const {
+        const std::size_t count = best_.moves.size();
+        for (std::size_t i = 0; i < count; ++i)
+            if (each_point(i, use)) return;
+        for (std::size_t i = 0; i < count; ++i) {
+            Move move = best_.moves[i];
+            if (move.parameter == 0) continue;
+            --move.parameter;
+            if (use(with(i, move), "with the parameter less by one")) return;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            Move move = best_.moves[i];
+            if (move.written == Written::whole) continue;
+            move.written = static_cast<Written>(static_cast<int>(move.written) - 1);
+            if (use(with(i, move), "with more of the event written")) return;
+        }
+        for (std::size_t i = 0; i < count; ++i)
+            if (each_action(i, use)) return;
+        for (std::size_t i = 0; i < count; ++i)
+            if (use(without(i, 1), count == 1 ? "without the move" : "without one of the moves"))
+                return;
+    }
+
+    template <typename Use>
+    bool each_point(std::size_t index, const Use& use) const {
         const Move move = best_.moves[index];
-        const auto add = [&](const AccessPoint& point, const char* difference) {
+        const auto use_point = [&](const AccessPoint& point, const char* difference) {
             Move moved = move;
             moved.point = point;
-            all.push_back({with(index, moved), difference});
+            return use(with(index, moved), difference);
         };
         const auto here = std::find_if(points_.begin(), points_.end(), [&](const AccessPoint& at) {
             return same_place(at, move.point);
         });
         if (here != points_.end()) {
-            if (here + 1 != points_.end()) add(*(here + 1), "one access later");
-            if (here != points_.begin()) add(*(here - 1), "one access earlier");
-            return;
+            return (here + 1 != points_.end() && use_point(*(here + 1), "one access later")) ||
+                   (here != points_.begin() && use_point(*(here - 1), "one access earlier"));
         }
         AccessPoint point = move.point;
         ++point.occurrence;
-        add(point, "at the next access of the same kind");
-        if (point.occurrence <= 2) return;
+        if (use_point(point, "at the next access of the same kind")) return true;
+        if (point.occurrence <= 2) return false;
         point.occurrence -= 2;
-        add(point, "at the access of the same kind before it");
+        return use_point(point, "at the access of the same kind before it");
     }
 
-    std::vector<Neighbour> neighbours() const {
-        std::vector<Neighbour> all;
-        for (std::size_t i = 0; i < best_.moves.size(); ++i) add_points(i, all);
-        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
-            Move move = best_.moves[i];
-            if (move.parameter > 0) {
-                --move.parameter;
-                all.push_back({with(i, move), "with the parameter less by one"});
-            }
+    template <typename Use>
+    bool each_action(std::size_t index, const Use& use) const {
+        Move move = best_.moves[index];
+        for (int action = static_cast<int>(move.action) - 1; action > 0; --action) {
+            move.action = static_cast<Action>(action);
+            move.parameter = 0;
+            move.written = Written::whole;
+            if (use(with(index, move),
+                    "with \"" + std::string(action_name(move.action)) + "\" in its place"))
+                return true;
         }
-        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
-            Move move = best_.moves[i];
-            if (move.written == Written::whole) continue;
-            move.written = static_cast<Written>(static_cast<int>(move.written) - 1);
-            all.push_back({with(i, move), "with more of the event written"});
-        }
-        for (std::size_t i = 0; i < best_.moves.size(); ++i) {
-            Move move = best_.moves[i];
-            for (int action = static_cast<int>(move.action) - 1; action > 0; --action) {
-                move.action = static_cast<Action>(action);
-                move.parameter = 0;
-                move.written = Written::whole;
-                all.push_back({with(i, move), "with \"" + std::string(action_name(move.action)) +
-                                                  "\" in its place"});
-            }
-        }
-        for (std::size_t i = 0; i < best_.moves.size(); ++i)
-            all.push_back({without(i, 1), best_.moves.size() == 1 ? "without the move"
-                                                                  : "without one of the moves"});
-        return all;
+        return false;
     }
 
     bool passes_soundly(const Schedule& schedule) {
@@ -287,12 +291,12 @@ class Search {
     }
 
     void find_passing(Shrunk& result) {
-        for (Neighbour& neighbour : neighbours()) {
-            if (!passes_soundly(neighbour.schedule)) continue;
-            result.nearest_passing = std::move(neighbour.schedule);
-            result.difference = std::move(neighbour.difference);
-            return;
-        }
+        each_neighbour([&](Schedule schedule, const std::string& difference) {
+            if (!passes_soundly(schedule)) return false;
+            result.nearest_passing = std::move(schedule);
+            result.difference = difference;
+            return true;
+        });
     }
 
     const PlaySchedule& play_;

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <functional>
@@ -248,6 +249,23 @@ TEST(Shrink, EndsAtItsLimitWithWhatItHas) {
     EXPECT_EQ(shrunk.runs, testee.runs);
     EXPECT_LT(shrunk.smallest.moves.size(), 500u);
     EXPECT_GE(shrunk.smallest.moves.size(), 100u);
+}
+
+std::uint64_t peak_kib() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<std::uint64_t>(usage.ru_maxrss);
+}
+
+// A file may have thousands of moves, and every neighbour of a schedule is a copy of all of them.
+TEST(Shrink, HasOneNeighbourAtATimeInMemory) {
+    std::vector<Move> moves;
+    for (std::uint64_t i = 1; i <= 2000; ++i) moves.push_back(move_at(1, 128, i, Action::yield));
+    Testee testee([](const Schedule& schedule) { return schedule.moves.size() >= 2000; });
+    const std::uint64_t before_kib = peak_kib();
+    const Shrunk shrunk = shrink_with(testee, schedule_of(moves), {}, {.runs = 8});
+    EXPECT_TRUE(shrunk.fails);
+    EXPECT_LT(peak_kib() - before_kib, std::uint64_t{1} << 20);
 }
 
 // Whatever fails, the result fails, and what is called passing passes.
