@@ -124,6 +124,22 @@ TEST(FailureFile, SaysTheSameWhenItIsReadAgain) {
     EXPECT_TRUE(same_finding(read.file.record.driver_findings[0], wrong_exit_status(3)));
 }
 
+TEST(FailureFile, NumbersOfStepsStayBelowTheLargestNumber) {
+    auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
+    json["timeline"]["left_out"] = 0xffffffffffffffff;
+    EXPECT_EQ(failure_from_json(json.dump()).error,
+              "timeline.left_out is 18446744073709551615; a whole number from 0 to "
+              "18446744073709541615 is right");
+}
+
+TEST(FailureFile, AStepThatAShortTimelineDoesNotHaveIsNotFound) {
+    Timeline timeline = some_timeline();
+    EXPECT_EQ(timeline.find(2), &timeline.last());
+    EXPECT_EQ(timeline.find(3), nullptr);
+    EXPECT_EQ(timeline.find(19), nullptr);
+    EXPECT_EQ(timeline.find(20), nullptr);
+}
+
 // Written by hand: whoever reads these files with another program relies on the names.
 TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     const auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));

@@ -351,7 +351,8 @@ TimelineStep read_step(const JsonReader& json) {
 
 Timeline read_timeline(const JsonReader& json) {
     json.expect_names({"left_out", "steps"});
-    const std::uint64_t left_out = json.at("left_out").number(0, kAny64);
+    // The number of the last step has to fit in 64 bits.
+    const std::uint64_t left_out = json.at("left_out").number(0, kAny64 - kMaximumSteps);
     std::vector<TimelineStep> read;
     const JsonReader steps = json.at("steps");
     const std::size_t count = steps.count(kMaximumSteps);

@@ -86,9 +86,10 @@ class Timeline {
     // nullptr: left out, or no such step.
     TimelineStep* find(std::uint64_t number) {
         if (number == 0 || number > last_number()) return nullptr;
-        if (number <= kFirst) return &steps_[number - 1];
-        if (number <= kFirst + left_out_) return nullptr;
-        return &steps_[number - 1 - left_out_];
+        if (number > kFirst && number - kFirst <= left_out_) return nullptr;
+        // A file may say that steps are left out although it has fewer than kFirst.
+        const std::uint64_t index = number - 1 - (number <= kFirst ? 0 : left_out_);
+        return index < steps_.size() ? &steps_[index] : nullptr;
     }
 
   private:
