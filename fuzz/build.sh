@@ -34,7 +34,8 @@ readonly cxx_options=(-std=c++20 -DFMT_HEADER_ONLY)
 sources() {
     ls kmes/*.c kmes/user/order_hooked.c kmes/tests/hooks.cc kmes/tests/world.cc
     ls props/script/*.cc props/machine/*.cc conformance/oracle/*.cc fuzz/targets/*.cc \
-        fuzz/script_mutator.cc | grep -vE '_(test|main)\.cc$'
+        fuzz/script_mutator.cc conformance/failure/*.cc conformance/report/*.cc \
+        | grep -vE '_(test|main)\.cc$'
 }
 
 # compile SOURCE OBJECT [OPTIONS...]
