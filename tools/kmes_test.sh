@@ -15,7 +15,8 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt ide help'
+    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt tidy'
+    commands+=' ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
@@ -268,6 +269,69 @@ E2
     [ "$(cksum "$database")" = "$before" ] || fail "the database changed"
 }
 
+# A false clang-tidy: it finds a fault in what has the word "fault" in it, and dies of "death".
+test_tidy() {
+    if ! command -v clang-tidy-19 >/dev/null; then
+        kmes 3 tidy
+        like "$ERR" 'tidy: clang-tidy-19 is missing; as root: apt-get install clang-tidy-19$'
+    fi
+    false_command clang-tidy-19 <<'E2'
+case "$*" in --version) echo "version ${FAKE_TIDY-}" && exit ;; esac
+echo "tidy $*" >>"$CALLS"
+echo "3 warnings generated." >&2
+! grep -q death "$2" || exit 134
+! grep -q fault "$2" || echo "$PWD/$2:1:5: warning: words of tidy [a-check]"
+E2
+    mkdir -p "$CLONE/kmes/user" "$CLONE/kmes/tests"
+    echo 'Checks: a-check' >"$CLONE/.clang-tidy"
+    echo 'int a;' >"$CLONE/kmes/a.c"
+    echo 'int h;' >"$CLONE/kmes/h.h"
+    cp "$CLONE/kmes/a.c" "$CLONE/kmes/user/b.cc"
+    cp "$CLONE/kmes/a.c" "$CLONE/kmes/a_test.cc"
+    cp "$CLONE/kmes/a.c" "$CLONE/kmes/tests/c.cc"
+    kmes 0 tidy
+    last "$OUT" 'tidy: 2 files, no findings'
+    lines "$CALLS" 2
+    like "$CALLS" '^tidy --quiet kmes/a.c -- -std=gnu11 '
+    like "$CALLS" '^tidy --quiet kmes/user/b.cc -- -std=c\+\+20 '
+    # What passed is not read again, until it or what it depends on changes.
+    kmes 0 tidy
+    lines "$CALLS" 0
+    echo 'int b;' >>"$CLONE/kmes/a.c"
+    kmes 0 tidy
+    lines "$CALLS" 1
+    echo 'int i;' >>"$CLONE/kmes/h.h"
+    kmes 0 tidy
+    lines "$CALLS" 2
+    echo '# more' >>"$CLONE/.clang-tidy"
+    kmes 0 tidy
+    lines "$CALLS" 2
+    FAKE_TIDY=20 kmes 0 tidy
+    lines "$CALLS" 2
+    # A finding is found again and again.
+    echo 'int fault;' >>"$CLONE/kmes/a.c"
+    echo 'int death;' >>"$CLONE/kmes/user/b.cc"
+    local times
+    for times in once again; do
+        kmes 1 tidy
+        has "$OUT" 'kmes/a.c:1: words of tidy [a-check]'
+        has "$OUT" 'kmes/user/b.cc:1: clang-tidy ended with status 134 and said nothing'
+        last "$OUT" '2 findings in 2 files'
+    done
+    kmes 1 tidy "$CLONE/kmes/a.c"
+    lines "$OUT" 2
+    kmes 2 tidy "$CLONE/kmes/none.c"
+    like "$ERR" "tidy: '.*/kmes/none.c' is no file$"
+    kmes 2 tidy "$CLONE/kmes/h.h"
+    like "$ERR" 'is no C or C\+\+ source \(.c, .cc\)$'
+    kmes 2 tidy --all
+    lines "$ERR" 1
+    # `check` has the same lines.
+    kmes 1 check
+    has "$OUT" 'kmes/a.c:1: words of tidy [a-check]'
+    rm -r "$CLONE/kmes" "$CLONE/.clang-tidy" "$BIN/clang-tidy-19"
+}
+
 test_all_pass() {
     bazel_says 0 <<'E2'
 INFO: Build completed successfully, 11 total actions
@@ -511,6 +575,7 @@ test_replay
 test_replay_keep
 test_mutants
 test_ide
+test_tidy
 test_all_pass
 test_targets
 test_count_is_kept

@@ -131,7 +131,7 @@ std::vector<Delivered> InProcessReader::drain() {
 
 // posix_spawn, because the parent may have threads. `inherited` keep their numbers.
 Child::Child(const std::vector<std::string>& arguments, const std::string& socket,
-             std::vector<int> inherited) {
+             const std::vector<int>& inherited) {
     int ends[2];
     std::string socket_variable = "KMES_SOCKET=" + socket;
     std::vector<char*> argv, environment;

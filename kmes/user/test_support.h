@@ -82,7 +82,7 @@ class InProcessReader {
 class Child {
   public:
     Child(const std::vector<std::string>& arguments, const std::string& socket,
-          std::vector<int> inherited = {});
+          const std::vector<int>& inherited = {});
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;

@@ -48,6 +48,7 @@ check_tree() {
         cd -- "$CHECK_ROOT" || exit
         source "$KMES_ROOT/tools/check/rules.sh"
         all_rules
+        ! can_tidy || tidy_sources <"$KMES_SCRATCH/files" | tidy_tree .
     ) >"$found" 2>&1
     if [ -s "$found" ]; then
         cat -- "$found"
@@ -55,7 +56,12 @@ check_tree() {
         return 1
     fi
     printf 'style: %s files, no violations\n' "$(wc -l <"$KMES_SCRATCH/files")"
+    (cd -- "$CHECK_ROOT" && can_tidy) || printf '# without clang-tidy: %s\n' \
+        "tools/kmes setup optional installs $CLANG_TIDY"
 }
+
+# Whether clang-tidy can read the tree of the current folder.
+can_tidy() { [ -f .clang-tidy ] && command -v "$CLANG_TIDY" >/dev/null; }
 
 # files PATTERN [NOT_PATTERN]: the names of the tree's files that match.
 files() {
