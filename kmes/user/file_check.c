@@ -22,6 +22,7 @@
 #include "kmes/user/libkmes_parts.h"
 
 #define BLOCK_BYTES 512u /* of st_blocks */
+#define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
 int kmes_check_file_length(int fd, __u64 bytes) {
     struct stat status;
@@ -48,7 +49,9 @@ int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes) 
     int seals;
     int error = check_memory_file(metadata_fd, KMES_METADATA_BYTES, &seals);
 
-    if (!error) error = check_memory_file(data_fd, capacity_bytes, &seals);
     if (error) return error;
-    return seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) ? 0 : -EPROTO;
+    if (seals & WRITE_SEALS) return -EPROTO; /* need_wake could not be written */
+    error = check_memory_file(data_fd, capacity_bytes, &seals);
+    if (error) return error;
+    return seals & WRITE_SEALS ? 0 : -EPROTO;
 }

@@ -17,8 +17,9 @@ int kmes_check_file_length(int fd, __u64 bytes);
 /*
  * Whether the two files of a buffer, which another process passed, can be mapped without SIGBUS at
  * any later access: memory files of plain pages, sealed against shrinking, the data also against
- * holes, all their pages there. -EPROTO where not. (What is left: somebody makes a hole in the
- * metadata, which consumers must be able to write, and the kernel has no page for it.)
+ * holes, all their pages there; the metadata not sealed against writing. -EPROTO where not. (What
+ * is left: somebody makes a hole in the metadata, which consumers must be able to write, and the
+ * kernel has no page for it.)
  */
 int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes);
 

@@ -240,6 +240,12 @@ TEST_F(PassedFilesTest, WhatIsNoMemoryFileOfPlainPagesIsRefused) {
     }
 }
 
+// Each consumer writes need_wake.
+TEST_F(PassedFilesTest, MetadataThatCannotBeWrittenIsRefused) {
+    for (int seal : {F_SEAL_WRITE, F_SEAL_FUTURE_WRITE})
+        expect_refused(make_metadata(F_SEAL_SHRINK | seal), make_file(kCapacity, kDataSeals));
+}
+
 TEST_F(PassedFilesTest, AbstractNameOfAnotherUserIsRefused) {
     address_ = "@kmes-test-" + std::to_string(std::random_device()());
     setenv("KMES_SOCKET", address_.c_str(), 1);
