@@ -78,11 +78,11 @@ int make_metadata(int seals) {
     return fd;
 }
 
-// A server with one CPU that passes what it is given.
+// A server with one CPU that passes what it is given, or answers everything with an error.
 class Server {
   public:
-    Server(const std::string& address, int metadata_fd, int data_fd)
-        : files_{metadata_fd, data_fd} {
+    Server(const std::string& address, int metadata_fd, int data_fd, int32_t error = 0)
+        : files_{metadata_fd, data_fd}, error_(error) {
         struct sockaddr_un name;
         socklen_t length;
 
@@ -128,9 +128,10 @@ class Server {
         reply.session = 1;
         reply.device = status.st_dev;
         reply.inode = status.st_ino;
+        reply.error = error_;
         message.msg_iov = &piece;
         message.msg_iovlen = 1;
-        if (operation == KMES_SOCKET_IDENTIFY) {
+        if (operation == KMES_SOCKET_IDENTIFY || error_) {
             sendmsg(fd, &message, MSG_NOSIGNAL);
             return;
         }
@@ -147,6 +148,7 @@ class Server {
     }
 
     int files_[2];
+    const int32_t error_;
     int listening_ = -1;
     std::thread thread_;
 };
@@ -244,6 +246,26 @@ TEST_F(PassedFilesTest, WhatIsNoMemoryFileOfPlainPagesIsRefused) {
 TEST_F(PassedFilesTest, MetadataThatCannotBeWrittenIsRefused) {
     for (int seal : {F_SEAL_WRITE, F_SEAL_FUTURE_WRITE})
         expect_refused(make_metadata(F_SEAL_SHRINK | seal), make_file(kCapacity, kDataSeals));
+}
+
+// From -1 to -4095, as a system call has it.
+TEST_F(PassedFilesTest, ErrorThatIsNoErrorNumberIsRefused) {
+    for (int32_t error : {INT32_MIN, -4096, 1, INT32_MAX}) {
+        SCOPED_TRACE(error);
+        Server server(address_, make_metadata(F_SEAL_SHRINK), make_file(kCapacity, kDataSeals),
+                      error);
+        __u32 emitted = 99;
+        const struct kmes_emit_entry entry = {"t", 1, nullptr, 0};
+
+        expect_answer(EPROTO);
+        EXPECT_EQ(-EPROTO, kmes_cpus_by_libkmes());
+        EXPECT_EQ(-1, kmes_emit("t", 1, nullptr, 0));
+        EXPECT_EQ(EPROTO, errno);
+        EXPECT_EQ(-1, kmes_emit_batch(&entry, 1, &emitted));
+        EXPECT_EQ(EPROTO, errno);
+        EXPECT_EQ(0u, emitted);
+        unlink(address_.c_str());
+    }
 }
 
 TEST_F(PassedFilesTest, AbstractNameOfAnotherUserIsRefused) {

@@ -23,6 +23,7 @@
 
 #define CPUS_MAX 65536u
 #define PACKET_FDS_MAX (2 * KMES_SOCKET_CPUS_PER_PACKET)
+#define ERROR_MIN (-4095) /* of a kernel, which makes errno of nothing below */
 
 /* Descriptors that came with a packet. */
 struct descriptors {
@@ -127,7 +128,8 @@ static int check_reply(const struct kmes_socket_reply* reply, const struct msghd
     if (bytes == 0) return -ENOSYS; /* it closed without a word: it is ending */
     if (message->msg_flags & MSG_CTRUNC) return -EMFILE;
     if (bytes != (ssize_t)sizeof(*reply) || message->msg_flags & MSG_TRUNC) return -EPROTO;
-    if (reply->magic != KMES_SOCKET_MAGIC || reply->error > 0) return -EPROTO;
+    if (reply->magic != KMES_SOCKET_MAGIC) return -EPROTO;
+    if (reply->error > 0 || reply->error < ERROR_MIN) return -EPROTO;
     if (reply->error) return reply->error;
     if (reply->cpus == 0 || reply->cpus > CPUS_MAX) return -EPROTO;
     return descriptors->count == 2 * reply->count ? 0 : -EPROTO;
