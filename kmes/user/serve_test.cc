@@ -308,6 +308,22 @@ TEST_F(ServeTest, AttachAndEmitAreTwoPrivileges) {
     EXPECT_EQ(EALREADY, serve_error(*producer, emit_address, 0600, Serves::kEmit));
 }
 
+// The answer that makes a newer client try an older operation is the same with every privilege.
+TEST_F(ServeTest, UnknownOperationIsAProtocolErrorWithEveryPrivilege) {
+    for (Serves serves : {Serves::kAttach, Serves::kEmit, Serves::kAttachAndEmit}) {
+        auto producer = started();
+
+        ASSERT_EQ(0, serve_error(*producer, address_, 0600, serves));
+        for (uint32_t operation : {0u, KMES_SOCKET_LEASE + 1u}) {
+            RawClient client(address_);
+
+            ASSERT_TRUE(client.ask(operation, 0));
+            EXPECT_EQ(-EPROTO, client.reply());
+            EXPECT_EQ(1, client.reply());  // closed
+        }
+    }
+}
+
 TEST_F(ServeTest, RetiredProducerDoesNotServe) {
     auto producer = started();
 

@@ -267,12 +267,19 @@ void SocketConnection::handle(const Received& received, std::span<const std::byt
     serve(request, body, received.first());
 }
 
+// An operation that is not known needs none: serve() says so.
 bool SocketConnection::has_privilege(uint32_t operation) const {
-    bool is_attach = operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_IDENTIFY ||
-                     operation == KMES_SOCKET_LEASE;
-    Serves refused = is_attach ? Serves::kEmit : Serves::kAttach;
-
-    return serves_ != refused;
+    switch (operation) {
+        case KMES_SOCKET_ATTACH:
+        case KMES_SOCKET_LEASE:
+        case KMES_SOCKET_IDENTIFY:
+            return serves_ != Serves::kEmit;
+        case KMES_SOCKET_EMIT:
+        case KMES_SOCKET_EMIT_BATCH:
+            return serves_ != Serves::kAttach;
+        default:
+            return true;
+    }
 }
 
 void SocketConnection::serve(const struct kmes_socket_request& request,
