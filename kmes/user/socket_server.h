@@ -16,6 +16,8 @@
 
 namespace kmes {
 
+class SocketLoop;
+
 class SocketServer {
   public:
     // Listens at once, with the thread. `mode`: permissions of a path; an abstract name has none,
@@ -42,10 +44,8 @@ class SocketServer {
     static constexpr size_t kMaxLeases = 1024;
 
   private:
-    class Loop;
-
     const Serves serves_;
-    std::shared_ptr<Loop> loop_;  // its thread has another handle
+    std::shared_ptr<SocketLoop> loop_;  // its thread has another handle
 };
 
 }  // namespace kmes

@@ -29,16 +29,19 @@ int make_wake_fd() {
     return fd;
 }
 
-uint64_t now_ms() {
-    return kmes_clock_monotonic_ns() / 1000000;
-}
-
 }  // namespace
 
-SocketWorkers::SocketWorkers(Producer* producer) : gate_(producer), wake_fd_(make_wake_fd()) {}
+SocketWorkers::SocketWorkers(Producer* producer, const WorkersOptions& options)
+    : gate_(producer), options_(options), wake_fd_(make_wake_fd()) {}
 
 SocketWorkers::~SocketWorkers() {
     ::close(wake_fd_);
+}
+
+uint64_t SocketWorkers::now_ms() const {
+    const Clock& clock = options_.clock;
+
+    return (clock.now_ns ? clock.now_ns(clock.context) : kmes_clock_monotonic_ns()) / 1000000;
 }
 
 void SocketWorkers::wake() {
@@ -92,7 +95,7 @@ void SocketWorkers::add(Job job) {
 
     jobs_.push_back(std::move(job));
     join_finished();
-    if (idle_ == 0 && workers_ < kMaxWorkers && next_job() != jobs_.end()) {
+    if (options_.has_threads && idle_ == 0 && workers_ < kMaxWorkers && next_job() != jobs_.end()) {
         try {
             start_locked([self = shared_from_this()] { self->work(); });
             workers_++;
@@ -177,36 +180,47 @@ void SocketWorkers::end_job(Job job) {
     }
 }
 
+// Under `lock`, which it gives up for the time of the job. False: there is none.
+bool SocketWorkers::work_next(std::unique_lock<std::mutex>* lock, std::vector<std::byte>* scratch) {
+    auto next = next_job();
+
+    if (next == jobs_.end()) return false;
+    Job job = std::move(*next);
+
+    jobs_.erase(next);
+    clients_[job.client].workers++;
+    lock->unlock();
+    try {
+        scratch->resize(SocketConnection::kScratchBytes);
+        run(&job, scratch);
+    } catch (const std::bad_alloc&) {
+        job.connection.reset();
+    }
+    lock->lock();
+    end_job(std::move(job));
+    changed_.notify_all();
+    return true;
+}
+
+bool SocketWorkers::work_once() {
+    std::vector<std::byte> scratch;
+    std::unique_lock lock(mutex_);
+
+    return work_next(&lock, &scratch);
+}
+
 void SocketWorkers::work() {
     std::vector<std::byte> scratch;
     std::unique_lock lock(mutex_);
 
     for (;;) {
-        auto next = next_job();
+        if (work_next(&lock, &scratch)) continue;
+        if (is_ending_) break;
+        idle_++;
+        bool is_late = changed_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
 
-        if (next == jobs_.end()) {
-            if (is_ending_) break;
-            idle_++;
-            bool is_late = changed_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
-
-            idle_--;
-            if (is_late && next_job() == jobs_.end()) break;
-            continue;
-        }
-        Job job = std::move(*next);
-
-        jobs_.erase(next);
-        clients_[job.client].workers++;
-        lock.unlock();
-        try {
-            scratch.resize(SocketConnection::kScratchBytes);
-            run(&job, &scratch);
-        } catch (const std::bad_alloc&) {
-            job.connection.reset();
-        }
-        lock.lock();
-        end_job(std::move(job));
-        changed_.notify_all();
+        idle_--;
+        if (is_late && next_job() == jobs_.end()) break;
     }
     workers_--;
 }

@@ -39,6 +39,13 @@ namespace kmes {
 
 using ConnectionHandle = std::unique_ptr<SocketConnection>;
 
+struct WorkersOptions {
+    // False: there are no threads for requests, and the owner does them by work_once(). For tests
+    // that leave nothing to the scheduler.
+    bool has_threads = true;
+    Clock clock;  // of all limits in time: CLOCK_MONOTONIC
+};
+
 class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
   public:
     static constexpr size_t kMaxWorkers = 32;
@@ -48,12 +55,13 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     static constexpr uint64_t kMaxWaitMs = 5000;
 
     // std::system_error: no event descriptor.
-    explicit SocketWorkers(Producer* producer);
+    explicit SocketWorkers(Producer* producer, const WorkersOptions& options = {});
     ~SocketWorkers();
     SocketWorkers(const SocketWorkers&) = delete;
     SocketWorkers& operator=(const SocketWorkers&) = delete;
 
     ProducerGate* gate() { return &gate_; }
+    uint64_t now_ms() const;
 
     // Starts a thread, with the caller's signal mask. `body` may hold a handle of this.
     // std::system_error where there is none.
@@ -71,6 +79,8 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     std::vector<ConnectionHandle> take_waiting(uint64_t now_ms);
     // Connections that wait for a worker.
     size_t held() const;
+    // Does one request, or close, that waits for a worker, in this thread. False: none waits.
+    bool work_once();
 
     // Readable after wake(), until clear_wake().
     int wake_fd() const { return wake_fd_; }
@@ -102,11 +112,13 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     void start_locked(std::function<void()> body);
     void join_finished();
     void work();
+    bool work_next(std::unique_lock<std::mutex>* lock, std::vector<std::byte>* scratch);
     Jobs::iterator next_job();
     void run(Job* job, std::vector<std::byte>* scratch);
     void end_job(Job job);
 
     ProducerGate gate_;
+    const WorkersOptions options_;
     const int wake_fd_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The steps of a producer's socket. See socket_loop.h.
+#include "kmes/user/socket_loop.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "kmes/user/socket_server.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83  // Linux 6.16; older C libraries do not name it
+#endif
+
+namespace kmes {
+namespace {
+
+constexpr int kRestMs = 100;  // before accept is tried again when no descriptor was to be had
+constexpr size_t kFixedPolls = 2;
+constexpr int kMostWaitMs = static_cast<int>(SocketServer::kIdleMs / 4);
+
+size_t lease_limit() {
+    struct rlimit limit = {};
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return std::min<size_t>(SocketServer::kMaxLeases, limit.rlim_cur / 4);
+}
+
+// An abstract name has no permissions of its own.
+bool is_same_user(int fd) {
+    struct ucred peer = {};
+    socklen_t length = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+}  // namespace
+
+SocketLoop::SocketLoop(Producer* producer, const std::string& address, unsigned mode, Serves serves,
+                       const WorkersOptions& workers)
+    : workers_(std::make_shared<SocketWorkers>(producer, workers)),
+      scratch_(SocketConnection::kScratchBytes),
+      address_(address, mode),
+      serves_(serves),
+      max_leases_(lease_limit()) {
+    connections_.reserve(SocketServer::kMaxConnections + 1);
+    allow_descriptors(true);
+}
+
+void SocketLoop::stop() {
+    stops_.store(true);
+    workers_->wake();
+    workers_->gate()->close(SocketServer::kStopGraceMs);
+    address_.release();
+    workers_->end(SocketServer::kStopGraceMs);
+}
+
+void SocketLoop::run() {
+    if (workers_->gate()->enter()) {
+        while (!stops_.load()) poll_once(kMostWaitMs);
+        workers_->gate()->leave();
+    }
+    close_all();
+}
+
+void SocketLoop::poll_once(int most_wait_ms) {
+    size_t held = workers_->held();
+    bool accepts = !rests_ && held < SocketWorkers::kMaxHeld;
+    int wait_ms = rests_ || held ? std::min(kRestMs, most_wait_ms) : most_wait_ms;
+
+    if (held >= SocketWorkers::kManyHeld) allow_descriptors(false);
+    if (held < SocketWorkers::kManyHeld / 2) allow_descriptors(true);
+    rests_ = false;
+    try {
+        polled_.resize(kFixedPolls);
+        polled_[0] = {workers_->wake_fd(), POLLIN, 0};
+        polled_[1] = {accepts ? address_.fd() : -1, POLLIN, 0};
+        for (const ConnectionHandle& connection : connections_)
+            polled_.push_back({connection->fd(), connection->wanted_events(), 0});
+        int ready = poll(polled_.data(), polled_.size(), wait_ms);
+        uint64_t now = workers_->now_ms();
+
+        if (ready > 0) {
+            // From the last, so that the removal of one moves none that is still to come.
+            for (size_t i = connections_.size(); i-- > 0;) {
+                if (polled_[i + kFixedPolls].revents)
+                    on_ready(i, polled_[i + kFixedPolls].revents, now);
+            }
+            if (polled_[1].revents) accept_one(now);
+        }
+        take_back(now);
+        close_idle(now);
+    } catch (const std::bad_alloc&) {
+        rests_ = true;
+    }
+}
+
+void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
+    auto step = SocketConnection::Step::kOver;
+
+    try {
+        connections_[i]->allow_lease(may_lease(*connections_[i]));
+        step = connections_[i]->on_ready(events, &scratch_, now);
+    } catch (const std::bad_alloc&) {
+        // Over.
+    }
+    if (step == SocketConnection::Step::kGoesOn) return;
+    // Whoever is cut off for another reason may be asleep.
+    if (step == SocketConnection::Step::kOver && events & POLLHUP) connections_[i]->end_leases();
+    if (step == SocketConnection::Step::kOver) return remove(i);
+    ConnectionHandle connection = std::move(connections_[i]);
+
+    connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
+    workers_->serve(std::move(connection), now);
+}
+
+void SocketLoop::remove(size_t i) {
+    ConnectionHandle connection = std::move(connections_[i]);
+
+    connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
+    workers_->close(std::move(connection));
+}
+
+void SocketLoop::accept_one(uint64_t now) {
+    int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0) {
+        rests_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        return;
+    }
+    auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
+
+    if (address_.is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
+    add(std::move(connection));
+}
+
+void SocketLoop::add(ConnectionHandle connection) {
+    auto is_lease = [](const ConnectionHandle& some) { return some->is_lease(); };
+    const auto leases = std::count_if(connections_.begin(), connections_.end(), is_lease);
+
+    if (connections_.size() - static_cast<size_t>(leases) >= SocketServer::kMaxConnections) {
+        auto oldest = std::min_element(connections_.begin(), connections_.end(),
+                                       [](const ConnectionHandle& a, const ConnectionHandle& b) {
+                                           if (a->is_lease() != b->is_lease()) return b->is_lease();
+                                           return a->last_active_ms() < b->last_active_ms();
+                                       });
+
+        remove(static_cast<size_t>(oldest - connections_.begin()));
+    }
+    connections_.push_back(std::move(connection));
+}
+
+// What the workers have done, and what they do not come to.
+void SocketLoop::take_back(uint64_t now) {
+    if (polled_[0].revents) workers_->clear_wake();
+    for (ConnectionHandle& connection : workers_->take_served()) add(std::move(connection));
+    for (ConnectionHandle& connection : workers_->take_waiting(now)) {
+        connection->refuse_unread(-EBUSY);
+        workers_->close(std::move(connection));
+    }
+}
+
+void SocketLoop::close_idle(uint64_t now) {
+    for (size_t i = connections_.size(); i-- > 0;) {
+        if (connections_[i]->is_lease()) continue;
+        // A worker may have been active after `now`.
+        if (now > connections_[i]->last_active_ms() + SocketServer::kIdleMs) remove(i);
+    }
+}
+
+// Not all descriptors of this process for what others hold, nor all leases for one of them.
+bool SocketLoop::may_lease(const SocketConnection& connection) const {
+    const uid_t user = connection.user();
+    const bool is_trusted = user == geteuid() || user == 0;
+    size_t all = 0, of_user = 0;
+
+    for (const ConnectionHandle& other : connections_) {
+        if (!other->is_lease()) continue;
+        all++;
+        of_user += other->user() == user;
+    }
+    return all < max_leases_ && (is_trusted || of_user < max_leases_ / 4);
+}
+
+// Outside of the gate. Connections that were not accepted may have descriptors like others; only
+// where they cannot be accepted may the last close wait, and with it this thread.
+void SocketLoop::close_all() {
+    for (ConnectionHandle& connection : workers_->take_served(true))
+        workers_->close(std::move(connection));
+    while (!connections_.empty()) remove(connections_.size() - 1);
+    shutdown(address_.fd(), SHUT_RDWR);
+    for (;;) {
+        int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd < 0) break;
+        workers_->close(std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, 0));
+    }
+    address_.close_socket();
+}
+
+// For the connections that are made from now on. Nobody needs descriptors to attach.
+void SocketLoop::allow_descriptors(bool is_allowed) {
+    const int value = is_allowed && serves_ != Serves::kAttach;
+
+    if (allows_descriptors_ == static_cast<bool>(value)) return;
+    allows_descriptors_ = value;
+    setsockopt(address_.fd(), SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
+}
+
+}  // namespace kmes

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// What the thread of a producer's socket does (socket_server.h): listens, polls its connections,
+// hands what a client can stall to the workers, and ends those that are idle. Has no thread of its
+// own, so that a test can do one step at a time, in a thread of its choice and by its own clock
+// (fuzz/targets/socket_server.cc).
+#ifndef KMES_USER_SOCKET_LOOP_H
+#define KMES_USER_SOCKET_LOOP_H
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kmes/user/producer.h"
+#include "kmes/user/socket_address.h"
+#include "kmes/user/socket_connection.h"
+#include "kmes/user/socket_workers.h"
+
+namespace kmes {
+
+class SocketLoop {
+  public:
+    // Listens at once; std::system_error as SocketServer.
+    SocketLoop(Producer* producer, const std::string& address, unsigned mode, Serves serves,
+               const WorkersOptions& workers = {});
+    SocketLoop(const SocketLoop&) = delete;
+    SocketLoop& operator=(const SocketLoop&) = delete;
+
+    // The body of the thread: steps inside the gate until stop(), then close_all().
+    void run();
+    // From another thread. Returns when the threads have ended, as SocketServer says.
+    void stop();
+
+    // One step, inside the gate: waits until something is ready, or for `most_wait_ms`, then serves
+    // each connection that is ready once, and accepts one.
+    void poll_once(int most_wait_ms);
+    // The last step, outside of the gate. The workers close what can wait.
+    void close_all();
+    SocketWorkers* workers() { return workers_.get(); }
+
+  private:
+    void on_ready(size_t i, short events, uint64_t now_ms);
+    void accept_one(uint64_t now_ms);
+    void add(ConnectionHandle connection);
+    void remove(size_t i);
+    void take_back(uint64_t now_ms);
+    void close_idle(uint64_t now_ms);
+    bool may_lease(const SocketConnection& connection) const;
+    void allow_descriptors(bool is_allowed);
+
+    const std::shared_ptr<SocketWorkers> workers_;
+    std::vector<std::byte> scratch_;
+    ListeningAddress address_;
+    const Serves serves_;
+    std::vector<ConnectionHandle> connections_;
+    std::vector<struct pollfd> polled_;
+    std::atomic<bool> stops_{false};
+    const size_t max_leases_;
+    bool rests_ = false;  // no descriptor was to be had for a new connection
+    bool allows_descriptors_ = true;
+};
+
+}  // namespace kmes
+
+#endif
