@@ -27,12 +27,13 @@ mkdir -p "$OUT"
 
 # The hooked core may be left by an exception of the test that drives it (kmes/BUILD.bazel). fmt is
 # compiled in: what is in OUT runs where nothing of this machine is.
-readonly common=(-I. -DKMES_ORDER_HOOKED -g1)
+readonly common=(-I. -Ikmod/uapi -DKMES_ORDER_HOOKED -g1 -pthread)
 readonly c_options=(-std=c11 -ffreestanding -fexceptions)
 readonly cxx_options=(-std=c++20 -DFMT_HEADER_ONLY)
 
 sources() {
-    ls kmes/*.c kmes/user/order_hooked.c kmes/tests/hooks.cc kmes/tests/world.cc
+    ls kmes/*.c kmes/tests/hooks.cc kmes/tests/world.cc
+    ls kmes/user/*.c kmes/user/*.cc | grep -vE '/(order_tsan|test_support)[.]|_test[.]cc$'
     ls props/script/*.cc props/machine/*.cc conformance/oracle/*.cc fuzz/targets/*.cc \
         fuzz/script_mutator.cc conformance/failure/*.cc conformance/report/*.cc \
         | grep -vE '_(test|main)\.cc$'
@@ -80,7 +81,7 @@ for target in $targets; do
     fi
     compile fuzz/entry.cc "$scratch/entry" "${options[@]}"
     "$CXX" ${cxx_flags[@]+"${cxx_flags[@]}"} "$scratch/entry" "$scratch/all.a" \
-        "${engine[@]}" -o "$OUT/$target"
+        "${engine[@]}" -pthread -o "$OUT/$target"
     (cd fuzz/corpora && zip -qrj - "$target") >"$OUT/${target}_seed_corpus.zip"
     printf '[libfuzzer]\nmax_len = 2048\ntimeout = 60\n' >"$OUT/$target.options"
     if [ -f "fuzz/dictionaries/$target.dict" ]; then

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// The descriptors that one end of a socket passes to the other: memory files of any length and with
+// any seals, and everything that is none. They can be changed after they were passed. Knows no
+// protocol.
+#ifndef KMES_FUZZ_TARGETS_PASSED_FILES_H_
+#define KMES_FUZZ_TARGETS_PASSED_FILES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace kmes::fuzz {
+
+class PassedFiles {
+  public:
+    enum class Kind : std::uint8_t {
+        kMemory,
+        kReadOnly,  // of a memory file
+        kByPath,    // O_PATH, of a memory file
+        kRegular,
+        kFolder,
+        kNull,
+        kPipeRead,
+        kPipeWrite,
+        kSocket,
+        kEvent,
+        kPoll,
+        kCount,
+    };
+
+    PassedFiles() = default;
+    ~PassedFiles();
+    PassedFiles(const PassedFiles&) = delete;
+    PassedFiles& operator=(const PassedFiles&) = delete;
+
+    // Makes one, and returns its descriptor, which stays open until the end.
+    int make(Kind kind);
+    // A memory file with `text`, then zeros up to `bytes`: with pages for them, or with holes.
+    int make_memory(std::string_view text, std::uint64_t bytes, bool has_pages, int seals);
+    // Another descriptor of a file that is open.
+    int keep_copy(int fd);
+
+    // Does to the file what its owner can try: cuts it off, makes a hole, lets it grow, writes.
+    static void change(int fd, std::uint64_t how);
+
+  private:
+    int keep(int fd);
+
+    std::vector<int> fds_;
+};
+
+// The open descriptors of this process.
+std::size_t count_open_descriptors();
+// The mappings of this process whose name has `name` in it.
+std::size_t count_mappings(std::string_view name);
+
+}  // namespace kmes::fuzz
+
+#endif  // KMES_FUZZ_TARGETS_PASSED_FILES_H_
