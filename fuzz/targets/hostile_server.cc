@@ -77,7 +77,7 @@ HostileServer::HostileServer(FuzzedBytes* bytes) : bytes_(*bytes) {
 HostileServer::~HostileServer() {
     serving = nullptr;
     for (const int fd : connections_) close(fd);
-    close(listening_);
+    if (listening_ >= 0) close(listening_);
 }
 
 // -- What it passes --
@@ -115,7 +115,11 @@ void HostileServer::change_file() {
     PassedFiles::change(how & 1 ? files.metadata : files.data, how / 2);
 }
 
-void HostileServer::end_connection() {
+void HostileServer::end_something() {
+    if (bytes_.below(4) == 3) {
+        if (listening_ >= 0) close(std::exchange(listening_, -1));
+        return;
+    }
     if (connections_.empty()) return;
     close(connections_.back());
     connections_.pop_back();

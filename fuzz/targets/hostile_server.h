@@ -34,8 +34,8 @@ class HostileServer {
     void begin_call(std::string_view type, std::string_view payload);
     // Does something to a file that it has passed, or may pass.
     void change_file();
-    // Ends a connection that is open still.
-    void end_connection();
+    // Ends a connection that is open still, or listens no more.
+    void end_something();
 
     // Of the sendmsg that libkmes calls.
     ssize_t on_send(int fd, const struct msghdr* message, int flags);

@@ -27,7 +27,10 @@ constexpr int kLeastError = -4095;
 constexpr std::uint64_t kCapacityBytes = HostileServer::kCapacityBytes;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint32_t kLongBytes = KMES_SOCKET_INLINE_MAX_BYTES + 1;
-constexpr std::uint64_t kTimeouts[] = {0, 0, 1000, 100000};  // ns
+constexpr std::uint64_t kMillisecondNs = 1000000;
+// A reader asks its producer after some of these (kmes/reader.h).
+constexpr std::uint64_t kTimeouts[] = {0, kMillisecondNs, 60 * kMillisecondNs,
+                                       2000 * kMillisecondNs};
 
 // 0, or a negative error number.
 int checked(int error) {
@@ -37,6 +40,14 @@ int checked(int error) {
 
 int by_errno(int result) {
     return checked(result == 0 ? 0 : -errno);
+}
+
+// Sleeps take no time: nobody wakes this reader.
+kmes_platform* sleepless_platform() {
+    static kmes_platform platform = *kmes_user_platform();
+
+    platform.sleep = [](void*, __u32*, __u32, __u64) { return -ETIMEDOUT; };
+    return &platform;
 }
 
 class Play {
@@ -93,7 +104,7 @@ class Play {
             case 13:
                 return server_.change_file();
             case 14:
-                return server_.end_connection();
+                return server_.end_something();
             default:
                 return ask_cpus();
         }
@@ -165,6 +176,7 @@ class Play {
 
         close_reader();
         kmes_reader_by_libkmes(&config, static_cast<__u16>(bytes_.below(3)));
+        config.platform = sleepless_platform();
         is_open_ = checked(kmes_reader_open(&reader_, &config)) == 0;
     }
 
