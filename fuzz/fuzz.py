@@ -163,6 +163,11 @@ def report_coverage(job, profile_binary):
         print(f"coverage: the replay does not run: {error}")
         return
     found = coverage.measure(job.root, [profile_binary], scratch)
+    if coverage.is_of_socket(job.target):
+        print("coverage of the socket (kmes/user): " +
+              coverage.read(job.root, found, coverage.IS_SOCKET).text())
+        shutil.rmtree(scratch)
+        return
     print("coverage of the core (kmes/*.c): " + coverage.read(job.root, found).text())
     print("  report: " + job.shown(coverage.write_html(job.root, found, job.folder / "html")))
     shutil.rmtree(scratch)

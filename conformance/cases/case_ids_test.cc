@@ -10,7 +10,6 @@
 #include <string>
 
 #include "conformance/cases/registry.h"
-#include "conformance/model/case.h"
 
 namespace kmes::conformance {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/model/case.h"
+#include "conformance/cases/registry.h"
 
 namespace kmes::conformance {
 

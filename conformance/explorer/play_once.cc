@@ -2,7 +2,6 @@
 //
 // See play_once.h.
 #include "conformance/explorer/play_once.h"
-#include "conformance/stage/run.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/failure/run_record.h"
 #include "conformance/failure/shrink.h"
-#include "conformance/model/run_record.h"
 
 namespace kmes::conformance {
 

@@ -5,8 +5,7 @@
 #ifndef KMES_CONFORMANCE_EXPLORER_SOAK_H_
 #define KMES_CONFORMANCE_EXPLORER_SOAK_H_
 
-#include "conformance/model/case.h"
-#include "conformance/model/settings.h"
+#include "conformance/cases/registry.h"
 
 namespace kmes::conformance {
 

@@ -18,7 +18,7 @@
 #include <random>
 #include <vector>
 
-#include "conformance/model/schedule.h"
+#include "conformance/failure/schedule.h"
 
 namespace kmes::conformance {
 

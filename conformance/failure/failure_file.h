@@ -13,9 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/model/case.h"
-#include "conformance/model/run_record.h"
-#include "conformance/model/settings.h"
+#include "conformance/cases/registry.h"
+#include "conformance/failure/run_record.h"
 
 namespace kmes::conformance {
 

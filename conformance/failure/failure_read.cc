@@ -12,7 +12,6 @@
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/json_reader.h"
 #include "conformance/failure/schedule_text.h"
-#include "conformance/oracle/judge.h"
 
 namespace kmes::conformance {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "conformance/failure/failure_file.h"
 #include "conformance/oracle/history.h"
-#include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
 
 namespace kmes::conformance {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-#include "conformance/model/timeline.h"
+#include "conformance/failure/timeline.h"
 
 namespace kmes::conformance {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/model/timeline.h"
+#include "conformance/failure/timeline.h"
 
 namespace kmes::conformance::picture {
 

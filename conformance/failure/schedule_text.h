@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "conformance/model/schedule.h"
+#include "conformance/failure/schedule.h"
 
 namespace kmes::conformance {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/model/schedule.h"
+#include "conformance/failure/schedule.h"
 
 namespace kmes::conformance {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "conformance/main/command_line.h"
-#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <fstream>
 
-#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

@@ -7,8 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "conformance/model/run_record.h"
-#include "conformance/report/result.h"
+#include "conformance/failure/run_record.h"
 
 namespace kmes::conformance {
 

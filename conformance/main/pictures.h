@@ -11,7 +11,6 @@
 #include "conformance/failure/picture.h"
 #include "conformance/main/program.h"
 #include "conformance/main/telling.h"
-#include "conformance/report/result.h"
 #include "conformance/report/run_report.h"
 
 namespace kmes::conformance {

@@ -20,7 +20,6 @@
 #include "conformance/report/console.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
-#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

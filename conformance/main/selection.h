@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/model/case.h"
-#include "conformance/model/settings.h"
+#include "conformance/cases/registry.h"
 
 namespace kmes::conformance {
 

@@ -18,8 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/main/selftest.h"
-#include "conformance/model/verdict.h"
-#include "conformance/report/result.h"
+#include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
 namespace {

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/judge.h"
 
 namespace kmes::conformance::internal {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

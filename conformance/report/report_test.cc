@@ -24,7 +24,6 @@
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
-#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

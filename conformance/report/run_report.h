@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/model/verdict.h"
-#include "conformance/report/result.h"
+#include "conformance/report/verdict.h"
 
 namespace kmes::conformance {
 

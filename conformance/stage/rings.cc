@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/recorder.h"
 

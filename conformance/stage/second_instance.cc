@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/stepping.h"
 
 namespace kmes::conformance {

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "conformance/stage/run.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tests of the messages of what the driver finds.
-#include "conformance/oracle/driver_findings.h"
-#include "conformance/model/finding.h"
+#include "conformance/oracle/finding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "conformance/model/case.h"
+#include "conformance/cases/registry.h"
 
 namespace kmes::conformance {
 namespace {

@@ -12,10 +12,7 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/failure/picture.h"
-#include "conformance/model/case.h"
-#include "conformance/model/run_record.h"
-#include "conformance/model/settings.h"
-#include "conformance/stage/run.h"
+#include "conformance/failure/run_record.h"
 
 namespace kmes::conformance {
 namespace {
