@@ -10,6 +10,7 @@
 #include <string>
 
 #include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
 
 namespace kmes::conformance {
 namespace {

@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "conformance/cases/registry.h"
 #include "conformance/cases/unusual_round.h"
+#include "conformance/model/case.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {

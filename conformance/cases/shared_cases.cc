@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "conformance/cases/play.h"
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/second_instance.h"
 #include "conformance/tracer/patience.h"
 

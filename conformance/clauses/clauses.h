@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
 
 namespace kmes::conformance {
 

@@ -3,6 +3,7 @@
 // The clause table keeps its rules against the real cases and the real broken testees; and each
 // rule is seen to be broken where it is.
 #include "conformance/clauses/clauses.h"
+#include "conformance/cases/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 // The clause table for a person. Knows no terminal.
 #include <algorithm>
 
+#include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
 #include "conformance/clauses/parts.h"
 

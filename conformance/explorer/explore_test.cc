@@ -15,7 +15,7 @@
 #include "conformance/explorer/play_once.h"
 #include "conformance/explorer/scenarios.h"
 #include "conformance/explorer/soak.h"
-#include "conformance/failure/run_record.h"
+#include "conformance/model/run_record.h"
 #include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {

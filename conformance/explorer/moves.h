@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "conformance/failure/schedule.h"
+#include "conformance/model/schedule.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {

@@ -2,6 +2,7 @@
 //
 // See play_once.h.
 #include "conformance/explorer/play_once.h"
+#include "conformance/stage/run.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/failure/run_record.h"
 #include "conformance/failure/shrink.h"
+#include "conformance/model/run_record.h"
 
 namespace kmes::conformance {
 

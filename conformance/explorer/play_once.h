@@ -7,8 +7,9 @@
 #include <functional>
 #include <string>
 
-#include "conformance/cases/registry.h"
 #include "conformance/explorer/player.h"
+#include "conformance/model/case.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::conformance {
 

@@ -16,9 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "conformance/cases/registry.h"
 #include "conformance/explorer/turns.h"
-#include "conformance/failure/schedule.h"
+#include "conformance/model/schedule.h"
 #include "conformance/stage/spin_watch.h"
 #include "conformance/stage/stage.h"
 

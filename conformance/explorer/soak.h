@@ -5,7 +5,8 @@
 #ifndef KMES_CONFORMANCE_EXPLORER_SOAK_H_
 #define KMES_CONFORMANCE_EXPLORER_SOAK_H_
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::conformance {
 

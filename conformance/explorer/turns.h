@@ -18,7 +18,7 @@
 #include <random>
 #include <vector>
 
-#include "conformance/failure/schedule.h"
+#include "conformance/model/schedule.h"
 
 namespace kmes::conformance {
 

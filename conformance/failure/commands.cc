@@ -13,6 +13,7 @@
 #include "conformance/failure/judge_file.h"
 #include "conformance/failure/schedule_text.h"
 #include "conformance/failure/shrink.h"
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "conformance/cases/registry.h"
-#include "conformance/failure/run_record.h"
-#include "conformance/report/stop_flag.h"
+#include "conformance/model/case.h"
+#include "conformance/model/run_record.h"
+#include "conformance/model/settings.h"
+#include "conformance/model/stop_flag.h"
 
 namespace kmes::conformance {
 

@@ -16,8 +16,11 @@
 #include <sstream>
 
 #include "conformance/failure/failure_file.h"
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/history.h"
+#include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
+#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 namespace {

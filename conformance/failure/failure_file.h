@@ -13,8 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/cases/registry.h"
-#include "conformance/failure/run_record.h"
+#include "conformance/model/case.h"
+#include "conformance/model/run_record.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::conformance {
 

@@ -16,6 +16,7 @@
 #include <random>
 
 #include "conformance/failure/judge_file.h"
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/history_draw.h"
 #include "conformance/oracle/record.h"
 

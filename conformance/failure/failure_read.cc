@@ -12,6 +12,7 @@
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/json_reader.h"
 #include "conformance/failure/schedule_text.h"
+#include "conformance/oracle/judge.h"
 
 namespace kmes::conformance {
 namespace {

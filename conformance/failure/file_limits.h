@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "conformance/failure/timeline.h"
-#include "conformance/oracle/operations.h"
+#include "conformance/model/operations.h"
+#include "conformance/model/timeline.h"
 
 namespace kmes::conformance {
 

@@ -9,6 +9,7 @@
 
 #include "conformance/failure/failure_file.h"
 #include "conformance/oracle/history.h"
+#include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
 
 namespace kmes::conformance {

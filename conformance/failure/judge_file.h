@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/failure/run_record.h"
+#include "conformance/model/run_record.h"
 
 namespace kmes::conformance {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-#include "conformance/failure/timeline.h"
+#include "conformance/model/timeline.h"
 
 namespace kmes::conformance {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/failure/timeline.h"
+#include "conformance/model/timeline.h"
 
 namespace kmes::conformance::picture {
 

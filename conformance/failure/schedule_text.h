@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "conformance/failure/schedule.h"
+#include "conformance/model/schedule.h"
 
 namespace kmes::conformance {
 

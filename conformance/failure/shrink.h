@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/failure/schedule.h"
+#include "conformance/model/schedule.h"
 
 namespace kmes::conformance {
 

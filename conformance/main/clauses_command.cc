@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "conformance/main/command_line.h"
+#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

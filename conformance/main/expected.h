@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
 #include "conformance/report/run_report.h"
 
 namespace kmes::conformance {

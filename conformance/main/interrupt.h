@@ -4,7 +4,7 @@
 #ifndef KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 #define KMES_CONFORMANCE_MAIN_INTERRUPT_H_
 
-#include "conformance/report/stop_flag.h"
+#include "conformance/model/stop_flag.h"
 
 namespace kmes::conformance {
 

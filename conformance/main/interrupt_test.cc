@@ -19,10 +19,13 @@
 #include <stdexcept>
 
 #include "conformance/cases/registry.h"
-#include "conformance/failure/run_record.h"
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/program.h"
 #include "conformance/main/testing.h"
+#include "conformance/model/case.h"
+#include "conformance/model/run_record.h"
+#include "conformance/model/settings.h"
+#include "conformance/stage/run.h"
 
 namespace kmes::conformance {
 namespace {

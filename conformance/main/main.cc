@@ -21,6 +21,7 @@
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/report/descriptor_stream.h"
+#include "conformance/stage/run.h"
 
 namespace {
 

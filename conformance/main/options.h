@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/cases/registry.h"
-#include "conformance/report/verdict.h"
+#include "conformance/model/settings.h"
+#include "conformance/model/verdict.h"
 
 namespace kmes::conformance {
 

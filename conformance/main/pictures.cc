@@ -7,7 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include "conformance/failure/run_record.h"
+#include "conformance/model/run_record.h"
+#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 

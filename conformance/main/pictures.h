@@ -11,6 +11,7 @@
 #include "conformance/failure/picture.h"
 #include "conformance/main/program.h"
 #include "conformance/main/telling.h"
+#include "conformance/report/result.h"
 #include "conformance/report/run_report.h"
 
 namespace kmes::conformance {

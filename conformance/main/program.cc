@@ -20,6 +20,7 @@
 #include "conformance/report/console.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

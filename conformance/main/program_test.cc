@@ -14,8 +14,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "conformance/failure/run_record.h"
 #include "conformance/main/selection.h"
+#include "conformance/model/run_record.h"
 
 namespace kmes::conformance {
 namespace {

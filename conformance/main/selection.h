@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::conformance {
 

@@ -21,6 +21,7 @@
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
 #include "conformance/main/selection.h"
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "conformance/main/program.h"
-#include "conformance/report/stop_flag.h"
+#include "conformance/model/stop_flag.h"
 
 namespace kmes::conformance {
 

@@ -18,7 +18,8 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/main/selftest.h"
-#include "conformance/report/verdict.h"
+#include "conformance/model/verdict.h"
+#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 namespace {

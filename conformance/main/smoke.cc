@@ -13,6 +13,7 @@
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
 #include "conformance/main/smoke_check.h"
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/report/stop_flag.h"
+#include "conformance/model/stop_flag.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {

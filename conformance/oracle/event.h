@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// An event as the specification has it: what was asked for, what became of it, and its bytes.
-// Written from the text (event model, "Event header"), not from the core: the few constants are
-// written down here a second time on purpose, so that a mistake in the core cannot hide itself.
+// The bytes of an event as the specification has them, and its digest in the contract. Written from
+// the text (event model, "Event header"), not from the core: the few constants are written down
+// here a second time on purpose, so that a mistake in the core cannot hide itself.
 #ifndef KMES_CONFORMANCE_ORACLE_EVENT_H_
 #define KMES_CONFORMANCE_ORACLE_EVENT_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "conformance/model/event_spec.h"
 
 namespace kmes::conformance {
 
@@ -19,26 +20,6 @@ inline constexpr std::uint64_t kHeaderBytesBeforeType = 29;
 inline constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
 inline constexpr std::uint64_t kMetadataBytes = 4096;
 inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
-
-// What the driver has emitted. `extra_header` are bytes between the type and the payload (a later
-// version of the format may have them; v0.20 has none).
-struct EventSpec {
-    std::string type;
-    std::string payload;
-    std::uint64_t timestamp = 0;  // CLOCK_REALTIME, ns
-    std::uint8_t origin = 0;
-    std::string extra_header;
-    // generate_payload() made the payload from this seed: then it need not be kept to be known.
-    std::optional<std::uint64_t> payload_seed = std::nullopt;
-};
-
-// splitmix64: any seed is as good as another, and a run is the same everywhere. Moves `state` on.
-std::uint64_t next_random(std::uint64_t& state);
-
-// Pseudo-random bytes, eight from each random number.
-std::string generate_payload(std::uint64_t& state, std::size_t bytes);
-// generate_payload makes exactly these from `seed`.
-bool is_generated(std::string_view payload, std::uint64_t seed);
 
 // 64-bit FNV-1a, as the contract's <digest>; and one byte of it.
 inline constexpr std::uint64_t kFnvOffsetBasis = 0xcbf29ce484222325;

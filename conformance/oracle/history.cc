@@ -63,21 +63,6 @@ EventSpec spec_of(const Event& event) {
     return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
 
-std::uint64_t written_bytes(Written written, std::uint64_t header_bytes,
-                            std::uint64_t payload_bytes) {
-    switch (written) {
-        case Written::whole:
-            return header_bytes + payload_bytes;
-        case Written::half:
-            return header_bytes + payload_bytes / 2;
-        case Written::header:
-            return header_bytes;
-        case Written::nothing:
-            return 0;
-    }
-    return 0;
-}
-
 bool must_refuse(BufferFault fault) {
     switch (fault) {
         case BufferFault::magic:

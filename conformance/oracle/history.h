@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/model/history_log.h"
+#include "conformance/model/operations.h"
 #include "conformance/oracle/event.h"
-#include "conformance/oracle/history_log.h"
-#include "conformance/oracle/operations.h"
 
 namespace kmes::conformance {
 
@@ -294,6 +294,10 @@ class History {
     std::uint64_t operations_ = 0;
     std::uint64_t kept_payload_bytes_ = 0;
 };
+
+// Whether the contract demands, allows or forbids a refusal for it.
+bool must_refuse(BufferFault fault);
+bool may_refuse(BufferFault fault);
 
 // The history to which exactly this was told. Throws std::invalid_argument, with the number of the
 // operation, where no driver can have told it; so does a log that is not complete, or whose making

@@ -14,24 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "conformance/oracle/finding.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/judge_options.h"
 #include "conformance/oracle/history.h"
 #include "conformance/oracle/record.h"
 
 namespace kmes::conformance {
-
-struct JudgeOptions {
-    // The testee exited by itself with status 0: every CPU must have ended (contract 4).
-    bool exited_with_zero = false;
-    // The driver ended the run before a right testee must have been done: what would still have
-    // come is not missed.
-    bool cut_short = false;
-    // Of what the case stages: of a fault that says of itself only that it is one (bytes misread, a
-    // sound buffer refused), this is what it breaks.
-    std::string clause = "contract";
-    // Of one code; what is beyond is summed up in one more finding ("and 311 more of this kind").
-    std::size_t maximum_findings_per_code = 8;
-};
 
 // The clause that a case is of: its id begins with it.
 std::string clause_of_case(std::string_view case_id);

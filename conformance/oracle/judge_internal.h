@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/judge.h"
 
 namespace kmes::conformance::internal {

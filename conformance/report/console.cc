@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

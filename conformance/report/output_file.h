@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "conformance/report/stop_flag.h"
+#include "conformance/model/stop_flag.h"
 
 namespace kmes::conformance {
 

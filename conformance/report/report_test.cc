@@ -24,6 +24,7 @@
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
+#include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {

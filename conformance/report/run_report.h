@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/report/verdict.h"
+#include "conformance/model/verdict.h"
+#include "conformance/report/result.h"
 
 namespace kmes::conformance {
 

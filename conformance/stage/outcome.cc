@@ -8,7 +8,8 @@
 
 #include <algorithm>
 
-#include "conformance/failure/run_record.h"
+#include "conformance/model/run_record.h"
+#include "conformance/stage/run.h"
 #include "conformance/stage/stage.h"
 #include "conformance/stage/state_text.h"
 

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/failure/timeline.h"
-#include "conformance/oracle/finding.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/timeline.h"
 #include "conformance/oracle/history.h"
 #include "conformance/oracle/record.h"
 #include "conformance/tracer/events.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/recorder.h"
 

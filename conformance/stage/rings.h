@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/oracle/finding.h"
+#include "conformance/model/finding.h"
 #include "conformance/oracle/history.h"
 #include "conformance/stage/held_back.h"
 #include "conformance/stage/ring_backend.h"

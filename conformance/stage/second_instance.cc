@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/stepping.h"
 
 namespace kmes::conformance {

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/cases/registry.h"
-#include "conformance/oracle/finding.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/settings.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
 #include "conformance/stage/rings.h"

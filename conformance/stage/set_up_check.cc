@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "conformance/stage/run.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {

@@ -22,8 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/registry.h"
-#include "conformance/oracle/finding.h"
+#include "conformance/model/case.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/settings.h"
+#include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
 #include "conformance/stage/recorder.h"

@@ -3,6 +3,7 @@
 // The limits of a stage on a machine that takes its time: what the runner did not get of it is not
 // laid at the testee's door, and a testee that does nothing is still found out.
 #include "conformance/stage/stage.h"
+#include "conformance/stage/run.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #ifndef KMES_CONFORMANCE_STAGE_STEPPING_H_
 #define KMES_CONFORMANCE_STAGE_STEPPING_H_
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/settings.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/cases/registry.h"
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/schedule_text.h"
-#include "conformance/oracle/finding.h"
-#include "conformance/oracle/history_log.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/history_log.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::fuzz {
 namespace {

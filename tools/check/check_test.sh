@@ -20,15 +20,21 @@ fail() {
 
 # A tree that breaks no rule; each case starts from a copy.
 make_clean_tree() {
-    mkdir -p "$CLEAN/kmes/user" "$CLEAN/conformance/oracle" "$CLEAN/kmod"
+    mkdir -p "$CLEAN/kmes/user" "$CLEAN/conformance/oracle" "$CLEAN/conformance/model" "$CLEAN/kmod"
     cp "$PWD/.clang-format" "$CLEAN/"
     printf '%s\nint abi(int base);\n' "$BOTH_LICENSES" >"$CLEAN/kmes/abi.h"
     printf '%s\n#include "kmes/user/order_user.h"\n' "$BOTH_LICENSES" >"$CLEAN/kmes/order.h"
     printf '%s\nstatic volatile int order;\n' "$BOTH_LICENSES" >"$CLEAN/kmes/user/order_user.h"
     printf '%s\n#include "kmes/abi.h"\n' "$BOTH_LICENSES" >"$CLEAN/kmes/ring.c"
     printf '%s\nint oracle();\n' "$MIT" >"$CLEAN/conformance/oracle/oracle.h"
+    printf '%s\n\n#include "conformance/model/case.h"\n' "$MIT" \
+        >"$CLEAN/conformance/oracle/judge.cc"
+    printf '%s\nint model();\n' "$MIT" >"$CLEAN/conformance/model/case.h"
+    printf '## The folders of conformance\n\n    %s\n    %s\n' 'model  ->' 'oracle -> model' \
+        >"$CLEAN/ARCHITECTURE.md"
     build_file kmes "abi.h order.h ring.c user/order_user.h"
-    build_file conformance/oracle oracle.h
+    build_file conformance/oracle "oracle.h judge.cc"
+    build_file conformance/model case.h
 }
 
 # build_file FOLDER "NAMES": a BUILD.bazel that names them.
@@ -190,8 +196,58 @@ test_arrows() {
     plant "oracle includes the reader" conformance/oracle/oracle.h '
 #include "kmes/reader.h"' \
         '^conformance/oracle/oracle.h:4: the oracle does not use the core'
+    plant "model includes a ring" conformance/model/case.h '
+#include "kmes/ring.h"' \
+        '^conformance/model/case.h:4: the oracle does not use the core'
     allow "oracle includes the format" conformance/oracle/oracle.h '
 #include "kmes/abi.h"'
+}
+
+# drawn NAME LINES PATTERN: with these lines as the list, the tree has one violation.
+drawn() {
+    fresh_tree
+    printf '## The folders of conformance\n\n%s\n' "$2" >"$TREE/ARCHITECTURE.md"
+    expect_one "$1" "$3"
+}
+
+test_layers() {
+    plant "a backward include" conformance/model/case.h '
+#include "conformance/oracle/oracle.h"' \
+        '^conformance/model/case.h:4: model/ does not include oracle/; .*: model  ->$'
+    plant "a relative backward include" conformance/model/case.h '
+#include "../oracle/oracle.h"' \
+        '^conformance/model/case.h:4: model/ does not include oracle/'
+    allow "an include in a comment" conformance/model/case.h '
+// #include "conformance/oracle/oracle.h"'
+    allow "an include of the same folder" conformance/oracle/judge.cc '
+#include "./oracle.h"'
+    drawn "a cycle" '    model  -> oracle
+    oracle -> model' \
+        '^ARCHITECTURE.md:3: the arrow model -> oracle does not point to an earlier line'
+    drawn "an arrow to the folder itself" '    model  -> model
+    oracle -> model' \
+        '^ARCHITECTURE.md:3: the arrow model -> model does not point to an earlier line'
+    fresh_tree
+    printf '%s\n' "$MIT" >"$TREE/conformance/oracle/judge.cc"
+    expect_one "an arrow without an include" \
+        '^ARCHITECTURE.md:4: no file of oracle/ includes one of model/; remove the arrow'
+    fresh_tree
+    sed -i 's/ -> model$/ ->/' "$TREE/ARCHITECTURE.md"
+    expect_one "an include that is not drawn" \
+        '^conformance/oracle/judge.cc:3: oracle/ does not include model/; .*: oracle ->$'
+    drawn "a folder that is not listed" '    model  ->' \
+        '^conformance/oracle/judge.cc:1: conformance/oracle is not in the list of folders'
+    drawn "a folder without sources" '    model  ->
+    stage  ->
+    oracle -> model' \
+        '^ARCHITECTURE.md:4: conformance/stage has no sources; remove the line'
+    drawn "a folder listed twice" '    model  ->
+    oracle -> model
+    oracle -> model' \
+        '^ARCHITECTURE.md:5: oracle is listed twice; remove one line'
+    fresh_tree
+    rm "$TREE/ARCHITECTURE.md"
+    expect_one "no list at all" '^ARCHITECTURE.md:1: missing'
 }
 
 test_build_rule() {
@@ -231,6 +287,7 @@ test_function_length
 test_license_rule
 test_core_rules
 test_arrows
+test_layers
 test_build_rule
 test_compilers
 test_usage

@@ -23,6 +23,7 @@ all_rules() {
     rule_offsets
     rule_core_includes
     rule_oracle_includes
+    rule_conformance_layers
     rule_every_compiler
     rule_in_build_file
     rule_unfinished
@@ -136,11 +137,23 @@ rule_core_includes() {
         say 'the core is freestanding; kmes/types.h has what it takes from the system'
 }
 
-# The oracle judges from the specification: a mistake of the core must not be able to hide itself.
+# The oracle, and the model under it, are written from the specification: a mistake of the core must
+# not be able to hide itself.
 rule_oracle_includes() {
     local core='producer|swap|consumer|ring|reader|reader_parts|buffer|index|user/[^"]*'
-    code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/oracle/' |
+    code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/(oracle|model)/' |
         say 'the oracle does not use the core; it is written from the specification'
+}
+
+# The folders of conformance/ include each other as ARCHITECTURE.md lists them, and never upwards.
+rule_conformance_layers() {
+    if ! grep -q '^conformance/[^/]*/' "$KMES_SCRATCH/code"; then return; fi
+    if [ ! -f ARCHITECTURE.md ]; then
+        echo "ARCHITECTURE.md:1: missing; it lists the folders of conformance and their includes"
+        return
+    fi
+    LC_ALL=C awk -f "$KMES_ROOT/tools/check/layers.awk" ARCHITECTURE.md "$KMES_SCRATCH/code" |
+        sort -t: -k1,1 -k2,2n
 }
 
 # What g++ takes and clang-19 does not, with libstdc++ 12: the sanitizers' builds would say so only

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Whether a signal has asked the run to end, and which one. Knows no run and installs no handler.
-#ifndef KMES_CONFORMANCE_REPORT_STOP_FLAG_H_
-#define KMES_CONFORMANCE_REPORT_STOP_FLAG_H_
+#ifndef KMES_CONFORMANCE_MODEL_STOP_FLAG_H_
+#define KMES_CONFORMANCE_MODEL_STOP_FLAG_H_
 
 #include <atomic>
 #include <functional>
@@ -45,4 +45,4 @@ class StopFlag {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_REPORT_STOP_FLAG_H_
+#endif  // KMES_CONFORMANCE_MODEL_STOP_FLAG_H_

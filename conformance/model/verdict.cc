@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Names of levels and verdicts, the summary, the exit status.
-#include "conformance/report/verdict.h"
+// The names of levels and verdicts.
+#include "conformance/model/verdict.h"
 
 namespace kmes::conformance {
 
@@ -40,37 +40,6 @@ std::string_view verdict_name(Verdict verdict) {
             return "suite_error";
     }
     return "suite_error";
-}
-
-Summary summarise(const std::vector<CaseResult>& results) {
-    Summary summary;
-    for (const CaseResult& result : results) {
-        switch (result.verdict) {
-            case Verdict::pass:
-                ++summary.pass;
-                break;
-            case Verdict::fail:
-                ++summary.fail;
-                break;
-            case Verdict::inconclusive:
-                ++summary.inconclusive;
-                break;
-            case Verdict::unsupported:
-                ++summary.unsupported;
-                break;
-            case Verdict::suite_error:
-                ++summary.suite_error;
-                break;
-        }
-    }
-    return summary;
-}
-
-int exit_status(const Summary& summary) {
-    if (summary.suite_error > 0) return kExitSuite;
-    if (summary.fail > 0) return kExitFailed;
-    if (summary.inconclusive > 0) return kExitInconclusive;
-    return kExitClean;
 }
 
 }  // namespace kmes::conformance

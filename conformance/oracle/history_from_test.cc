@@ -2,7 +2,7 @@
 //
 // A history made from its log is the same history, and gives the same findings. The number of runs
 // of each property is 2,000, or what RC_PARAMS="max_success=..." says.
-#include "conformance/oracle/history_log.h"
+#include "conformance/model/history_log.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "conformance/cases/registry.h"
+#include "conformance/model/case.h"
 
 namespace kmes::conformance {
 namespace {

@@ -12,7 +12,10 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/failure/picture.h"
-#include "conformance/failure/run_record.h"
+#include "conformance/model/case.h"
+#include "conformance/model/run_record.h"
+#include "conformance/model/settings.h"
+#include "conformance/stage/run.h"
 
 namespace kmes::conformance {
 namespace {

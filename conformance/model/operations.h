@@ -2,8 +2,8 @@
 //
 // The words in which operations are told to the History and kept in its log: how a run begins, what
 // an emission or a swap may ask for, what can be wrong with a buffer. Plain data.
-#ifndef KMES_CONFORMANCE_ORACLE_OPERATIONS_H_
-#define KMES_CONFORMANCE_ORACLE_OPERATIONS_H_
+#ifndef KMES_CONFORMANCE_MODEL_OPERATIONS_H_
+#define KMES_CONFORMANCE_MODEL_OPERATIONS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -86,10 +86,6 @@ enum class BufferFault : std::uint8_t {
     reserved_not_zero,  // no reason to refuse
 };
 
-// Whether the contract demands, allows or forbids a refusal for it.
-bool must_refuse(BufferFault fault);
-bool may_refuse(BufferFault fault);
-
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_ORACLE_OPERATIONS_H_
+#endif  // KMES_CONFORMANCE_MODEL_OPERATIONS_H_

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Tests of the messages of what the driver finds.
-#include "conformance/oracle/finding.h"
+#include "conformance/oracle/driver_findings.h"
+#include "conformance/model/finding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

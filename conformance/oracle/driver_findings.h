@@ -1,70 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// What can be found wrong with a testee: a stable code, the clause, a message that a stranger
-// understands. The judge makes those that follow from the records; the driver makes the rest with
-// the constructors below, so that all messages are formatted in one place. Knows no process and no
-// memory.
-#ifndef KMES_CONFORMANCE_ORACLE_FINDING_H_
-#define KMES_CONFORMANCE_ORACLE_FINDING_H_
+// The findings of the driver. (The judge makes those that follow from the records.) These functions
+// make them, so that all messages are formatted in one place. Knows no process and no memory.
+#ifndef KMES_CONFORMANCE_ORACLE_DRIVER_FINDINGS_H_
+#define KMES_CONFORMANCE_ORACLE_DRIVER_FINDINGS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "conformance/model/finding.h"
+
 namespace kmes::conformance {
-
-enum class FindingCode {
-    // From the records.
-    malformed_record,
-    unknown_cpu,
-    invented_event,
-    early_event,
-    torn_event,
-    misread_event,
-    wrong_cpu,
-    doubled_event,
-    reordered_event,
-    missing_event,
-    late_event,
-    wrong_loss_count,
-    missing_loss,
-    wrong_generation,
-    missing_generation,
-    refused_without_reason,
-    not_refused,
-    delivered_from_refused,
-    after_end,
-    after_refusal,
-    ended_too_early,
-    // From the driver.
-    lost_wake_up,
-    never_ended,
-    crash,
-    wrong_exit_status,
-    write_outside,
-    wrong_need_wake,
-    read_outside,
-    wrong_mapping,
-    contract,
-};
-
-// Stable, lower-case with hyphens: "torn-event".
-std::string_view finding_name(FindingCode code);
 
 // Of a fault that may have any reason: the clause of what the case stages (`of_case`); that is
 // `otherwise` where no case is known ("contract"), or where the case is one of how a consumer maps
 // or falls asleep, which this fault is not about.
 std::string_view clause_by_situation(std::string_view of_case, std::string_view otherwise);
-
-struct Finding {
-    FindingCode code = FindingCode::contract;
-    std::string clause;   // "5.1.8.1-5", "E21", "contract"
-    std::string message;  // one line
-    std::optional<std::uint32_t> cpu;
-    std::uint64_t sequence = 0;  // 0: none
-    std::uint64_t line = 0;      // of the report; 0: none
-};
 
 // The last event of a CPU that was delivered.
 struct LastDelivery {
@@ -154,4 +107,4 @@ Finding contract_finding(std::string_view message);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_ORACLE_FINDING_H_
+#endif  // KMES_CONFORMANCE_ORACLE_DRIVER_FINDINGS_H_

@@ -2,8 +2,8 @@
 //
 // What happened in a run, step by step, on both sides: for the picture of a failure and for its
 // file. Plain data; the stage fills it. Knows no way to print.
-#ifndef KMES_CONFORMANCE_FAILURE_TIMELINE_H_
-#define KMES_CONFORMANCE_FAILURE_TIMELINE_H_
+#ifndef KMES_CONFORMANCE_MODEL_TIMELINE_H_
+#define KMES_CONFORMANCE_MODEL_TIMELINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -104,4 +104,4 @@ class Timeline {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_FAILURE_TIMELINE_H_
+#endif  // KMES_CONFORMANCE_MODEL_TIMELINE_H_

@@ -3,8 +3,8 @@
 // The operations that a History was told, in order: enough to make it again (history_from, in
 // history.h), and so to judge a run again without a testee. Plain data, small enough to be kept of
 // every run; knows no file format.
-#ifndef KMES_CONFORMANCE_ORACLE_HISTORY_LOG_H_
-#define KMES_CONFORMANCE_ORACLE_HISTORY_LOG_H_
+#ifndef KMES_CONFORMANCE_MODEL_HISTORY_LOG_H_
+#define KMES_CONFORMANCE_MODEL_HISTORY_LOG_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/oracle/event.h"
-#include "conformance/oracle/operations.h"
+#include "conformance/model/event_spec.h"
+#include "conformance/model/operations.h"
 
 namespace kmes::conformance {
 
@@ -98,4 +98,4 @@ struct HistoryLog {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_ORACLE_HISTORY_LOG_H_
+#endif  // KMES_CONFORMANCE_MODEL_HISTORY_LOG_H_

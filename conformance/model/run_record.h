@@ -2,19 +2,19 @@
 //
 // Everything that is kept of a run that failed: what the oracle needs to judge it again without a
 // testee, what the runner needs to run it again, and what a person needs to see it. Plain data.
-#ifndef KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
-#define KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
+#ifndef KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
+#define KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "conformance/failure/schedule.h"
-#include "conformance/failure/timeline.h"
-#include "conformance/oracle/finding.h"
-#include "conformance/oracle/history_log.h"
-#include "conformance/oracle/judge.h"
+#include "conformance/model/finding.h"
+#include "conformance/model/history_log.h"
+#include "conformance/model/judge_options.h"
+#include "conformance/model/schedule.h"
+#include "conformance/model/timeline.h"
 
 namespace kmes::conformance {
 
@@ -36,4 +36,4 @@ struct RunRecord {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_FAILURE_RUN_RECORD_H_
+#endif  // KMES_CONFORMANCE_MODEL_RUN_RECORD_H_

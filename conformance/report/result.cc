@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// The summary, the exit status.
+#include "conformance/report/result.h"
+
+namespace kmes::conformance {
+
+Summary summarise(const std::vector<CaseResult>& results) {
+    Summary summary;
+    for (const CaseResult& result : results) {
+        switch (result.verdict) {
+            case Verdict::pass:
+                ++summary.pass;
+                break;
+            case Verdict::fail:
+                ++summary.fail;
+                break;
+            case Verdict::inconclusive:
+                ++summary.inconclusive;
+                break;
+            case Verdict::unsupported:
+                ++summary.unsupported;
+                break;
+            case Verdict::suite_error:
+                ++summary.suite_error;
+                break;
+        }
+    }
+    return summary;
+}
+
+int exit_status(const Summary& summary) {
+    if (summary.suite_error > 0) return kExitSuite;
+    if (summary.fail > 0) return kExitFailed;
+    if (summary.inconclusive > 0) return kExitInconclusive;
+    return kExitClean;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// The result of a case, the summary of a run, and its exit status. Knows no way to print.
+#ifndef KMES_CONFORMANCE_REPORT_RESULT_H_
+#define KMES_CONFORMANCE_REPORT_RESULT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/model/verdict.h"
+
+namespace kmes::conformance {
+
+// An outcome with what the run adds.
+struct CaseResult {
+    std::string id;
+    Level level = Level::must;
+    Verdict verdict = Verdict::suite_error;
+    std::string clause;
+    std::string message;
+    // Of a failure: what the case does, and what a right testee does then.
+    std::string what_is_done;
+    std::string what_is_right;
+    double seconds = 0;
+    std::string replay;  // the command that runs this case alone, the same way
+    std::string details;
+    std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
+    std::optional<Explored> explored;
+    std::string saved;  // the file of this failure (--save); empty: none
+};
+
+struct Summary {
+    std::uint64_t pass = 0;
+    std::uint64_t fail = 0;
+    std::uint64_t inconclusive = 0;
+    std::uint64_t unsupported = 0;
+    std::uint64_t suite_error = 0;
+};
+
+Summary summarise(const std::vector<CaseResult>& results);
+
+// Exit status of a whole run.
+inline constexpr int kExitClean = 0;         // nothing failed and nothing inconclusive
+inline constexpr int kExitFailed = 1;        // some failed
+inline constexpr int kExitUsage = 2;         // bad usage
+inline constexpr int kExitSuite = 3;         // the suite or its set-up failed: outranks the others
+inline constexpr int kExitInconclusive = 4;  // inconclusive only
+
+int exit_status(const Summary& summary);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_RESULT_H_
