@@ -53,8 +53,8 @@ static u64 capacity_now(const struct operation* at) {
     return capacity;
 }
 
-/* An event as the core takes it; type and payload are copies. Of a payload that the buffer cannot
- * take there is none: the core does not touch it. */
+/* An event as the core takes it; type and payload are copies. A payload that the buffer
+ * cannot take has no copy: the core does not touch it. */
 static int make_input(const struct operation* at, struct kmes_event_input* input) {
     const struct kmes_test_operation* wanted = at->wanted;
     int error = 0;

@@ -102,7 +102,7 @@ struct kmes_world {
     atomic64_t wakes_issued;  /* FUTEX_WAKEs */
     atomic64_t threads_woken; /* by those */
 
-    /* Of a test world: the injected clock. Under the lock. */
+    /* The injected clock of a test world. Under the lock. */
     u64 clock_ns;
     u64 clock_step_ns;
 

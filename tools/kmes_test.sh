@@ -383,15 +383,15 @@ test_count_is_kept() {
 Executed 1 out of 1 test: 1 test passes.
 E2
     kmes 0 test default
-    has "$OUT" "# right consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
+    has "$OUT" "# correct consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
     printf '7 1 2026-01-02\n' >"$kept"
     kmes 0 test default
     has "$OUT" \
-        '# right consumers: 3 runs, 0 wrong verdicts; here since 2026-01-02: 10 runs, 1 wrong'
+        '# correct consumers: 3 runs, 0 wrong verdicts; here since 2026-01-02: 10 runs, 1 wrong'
     last "$OUT" '1 passed, 0 failed'
     printf 'no numbers\n' >"$kept"
     kmes 0 test default
-    has "$OUT" "# right consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
+    has "$OUT" "# correct consumers: 3 runs, 0 wrong verdicts; here since $today: 3 runs, 0 wrong"
     rm -r "$logs" "$kept"
 }
 
@@ -421,7 +421,7 @@ E2
     like "$OUT" '^FAIL tsan //kmes:flaky_test'
     has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'
     last "$OUT" '1 passed, 4 failed'
-    # Of a log without end, the end.
+    # A long log is cut: its end is shown.
     for ((i = 1; i <= 1200; ++i)); do echo "word $i"; done >"$TEST_TMPDIR/test.log"
     kmes 1 test tsan
     has "$OUT" '    (200 lines left out)'
@@ -483,7 +483,7 @@ E2
     last "$OUT" '0 passed, 1 failed'
 }
 
-# vm_says STATUS: what `tools/kmes vm` prints from now on, for the lot and for the planted bugs.
+# vm_says STATUS: what `tools/kmes vm` prints from now on, for guest tests and planted bugs.
 vm_says() {
     local file=$CLONE/tools/lib/vm.sh
     cp "$file" "$TEST_TMPDIR/vm.sh"

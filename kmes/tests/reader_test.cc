@@ -174,7 +174,7 @@ TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
     EXPECT_EQ(Delivered::from(reader.view).payload, "pay");
 }
 
-// What is not published is not looked at, be it for nothing.
+// The reader reads no byte that is not published, not even one that it would discard.
 TEST(ReaderNext, ReadsNoBytesWhereNothingIsPublished) {
     World world({});
     Reader reader(world);

@@ -167,7 +167,7 @@ TEST(ReaderWait, DoesNotSleepOnABufferThatWasRetired) {
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
 }
 
-// 5.1.8.2 step 4: optional; looks, and asks for nothing where it finds something.
+// 5.1.8.2 step 4, optional: a spin that finds an event ends without a request for a wake.
 TEST(ReaderWait, SpinsAsLongAsItIsToldTo) {
     World world({});
     Reader reader(world);

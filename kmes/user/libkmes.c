@@ -29,7 +29,7 @@ static int or_errno(long result) {
     return result == 0 ? 0 : -errno;
 }
 
-/* Of a device: not there, in the words of ways.h. */
+/* The error in the terms of ways.h: a device that does not exist is an absent way. */
 static int or_absent(int error) {
     return error == -ENODEV ? -ENOSYS : error;
 }

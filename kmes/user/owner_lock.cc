@@ -81,8 +81,8 @@ bool OwnerLock::is_held_here() const {
     return (word_.load(std::memory_order_relaxed) & ~kSleepers) == this_thread();
 }
 
-// The half with the mark in it. Owners that differ only in the other half are no matter: while the
-// mark is set, somebody will be woken.
+// The half with the mark in it. Owners may differ in the other half only: while the
+// mark is set, a waiter will be woken.
 uint32_t* OwnerLock::futex_word() {
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low half comes first");
 

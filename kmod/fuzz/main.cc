@@ -33,7 +33,7 @@ constexpr std::int64_t kCanaryFound = 4;  // all its steps
 
 struct Options {
     std::uint64_t seed = 1, inputs = 2000, threads = 2;
-    std::uint64_t canary_inputs = 0;  // 0: the canary is no matter
+    std::uint64_t canary_inputs = 0;  // 0: do not look for the canary
 };
 
 // What all threads share.

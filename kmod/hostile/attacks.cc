@@ -238,7 +238,7 @@ void Attacker::map_otherwise() {
         mmap(nullptr, length, protection, sharing | more, fd_, static_cast<off_t>(offset));
     if (base == MAP_FAILED) return;
     auto* const bytes = static_cast<std::uint8_t*>(base);
-    // Of a private mapping that was let happen a store would be the process's own affair.
+    // A store to a private mapping changes only a copy of this process.
     if (sharing == MAP_SHARED && length > kPage) try_store(bytes + kPage);
     munmap(base, length);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Hostile consumers on the real ring of CPU 0. Every CPU emits; readers of the others see every
-// byte of what they are shown, and every number. What consumers do to CPU 0's page is no matter to
-// its producer: its statistics say so.
+// byte of what they are shown, and every number. What consumers do to CPU 0's page does not
+// affect its producer: its statistics show that.
 #include <sys/ioctl.h>
 
 #include <cerrno>

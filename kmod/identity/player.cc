@@ -110,8 +110,7 @@ void Player::perform(Lane& lane, const Operation& operation) {
     }
 }
 
-// Of a payload that no buffer here can take there is no memory: who touches it all the same gets a
-// fault.
+// A payload that no buffer here can take has no memory: the kernel faults if it touches it.
 void Player::perform_event(Lane& lane, const Operation& operation) {
     if (lane.is_over || (operation.verb == Verb::add && !lane.has_batch)) return skip();
     const std::string type = props::full_type(operation);

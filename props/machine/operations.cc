@@ -49,8 +49,8 @@ ModelInput Machine::input_of(const Operation& operation) const {
     return input;
 }
 
-// The memory belongs to the task. Of a payload that no buffer here can take
-// there is no memory: who touches it all the same, crashes.
+// The memory belongs to the task. A payload that no buffer here can take has
+// no memory: a core that touches it crashes.
 kmes_event_input Machine::core_input(const ModelInput& input) {
     kmes_event_input core{};
     task_->type = input.type;

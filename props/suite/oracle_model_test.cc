@@ -6,9 +6,9 @@
 // the same positions, with the same events, bytes, gaps and generations. Neither sees the other,
 // nor the core.
 //
-// Of a script the operations of the producer are played, each as a whole: the history knows no
-// steps. It knows no reservation either (the stage commits each before anything else is emitted),
-// so one that is abandoned is committed here; and nothing that is corrupt.
+// A script's producer operations are played, each as a whole: the history knows no steps. It knows
+// no reservation either (the stage commits each before anything else is emitted), so one that is
+// abandoned is committed here; and nothing that is corrupt.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

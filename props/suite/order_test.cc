@@ -16,8 +16,8 @@ namespace {
 constexpr int kSamples = 1;     // of each consumer
 constexpr int kCasesAlone = 3;  // of each sample
 
-// What happens there depends on who is quicker, the producer or the consumer: a right consumer
-// passes it all the same, a broken one may be lucky.
+// What happens there depends on who is quicker, the producer or the consumer: a correct
+// consumer passes either way, a broken one may be lucky.
 bool is_a_race(const std::string& id) {
     return id.find("under-load") != std::string::npos;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The suite blames no right consumer: any combination of what a consumer may do in more than one
+// The suite blames no correct consumer: any combination of what a consumer may do in more than one
 // way passes. A sample runs a quarter of the cases, so that more combinations are seen in the time
 // that a test has; right_consumers_long_test runs more of them.
 #include <gtest/gtest.h>

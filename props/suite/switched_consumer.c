@@ -2,8 +2,9 @@
 //
 // Many consumers in one program, for the suite to judge: words on the command line choose how it
 // does what a consumer may do in more than one right way (`barrier=xchg copy=bulk`), and which
-// mistakes it makes (`bug=no-tail-recheck`). Without any it is an ordinary right consumer. It knows
-// the specification (5.1), its errata (E..) and the testee contract; it uses nothing of this tree.
+// mistakes it makes (`bug=no-tail-recheck`). Without any it is an ordinary correct consumer. It
+// knows the specification (5.1), its errata (E..) and the testee contract; it uses nothing of this
+// tree.
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>

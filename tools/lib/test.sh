@@ -184,8 +184,8 @@ run_bazel_part() {
     [ "$part" != default ] || keep_count "$stamp"
 }
 
-# keep_count STAMP: each run of a right consumer since then is counted, and each that was blamed, on
-# top of those of all the days before: CI runs a share of them each time.
+# keep_count STAMP: adds the runs of correct consumers since STAMP, and those that were blamed, to
+# the counts of the days before: CI runs a share of the consumers each time.
 keep_count() {
     local runs wrong all_runs=0 all_wrong=0 since kept
     read -r runs wrong < <(
@@ -204,7 +204,7 @@ keep_count() {
     all_runs=$((all_runs + runs))
     all_wrong=$((all_wrong + wrong))
     printf '%s %s %s\n' "$all_runs" "$all_wrong" "$since" >"$kept.new" && mv -- "$kept.new" "$kept"
-    printf '# right consumers: %s runs, %s wrong verdicts; here since %s: %s runs, %s wrong\n' \
+    printf '# correct consumers: %s runs, %s wrong verdicts; here since %s: %s runs, %s wrong\n' \
         "$runs" "$wrong" "$since" "$all_runs" "$all_wrong"
 }
 

@@ -31,7 +31,7 @@ WHOLE_SCALE = 4
 JOBS = 2
 # A search ends with what it finds; on a slow machine it gets the time that it needs.
 SEARCH_SECONDS = "120"
-RIGHT_RUNS = 4  # of the right consumer: what fails it at this scale is a time limit, for anybody
+RIGHT_RUNS = 4  # of the C example: a case that fails it at this scale is a time limit, for anybody
 HEAD = """# SPDX-License-Identifier: MIT
 #
 # Which cases fail which broken consumer; written by kill_matrix.py. `*`: the case that is meant for

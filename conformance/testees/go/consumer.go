@@ -120,8 +120,8 @@ func (c *consumer) takeBuffer() bool {
 	case little.Uint64(ring[dataOffsetAt:]) != metadataBytes:
 		return c.refuse("bad data_offset")
 	}
-	// E19: if retired since the attach, it shows the generation of its successor already, and one
-	// may wait for a change in vain. If it is the CPU's buffer even now, it was alive.
+	// E19: a buffer that was retired since the attach shows its successor's generation already, so
+	// no change would follow. If it is the CPU's buffer even now, it was alive.
 	c.generation = c.load(generation)
 	again, current, _, _ := attach(c.cpu)
 	syscall.Close(again)

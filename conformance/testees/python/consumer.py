@@ -134,8 +134,8 @@ class Consumer:
             raise Refused("magic %r, version %d" % fields[:2])
         if fields[4:] != (capacity, METADATA_BYTES):  # E14. Reserved bytes are no reason.
             raise Refused("capacity %d or data_offset %d" % fields[4:])
-        # E19: if retired since the attach, it shows the generation of its successor already, and
-        # one may wait for a change in vain. If it is the CPU's buffer even now, it was alive.
+        # E19: a buffer that was retired since the attach shows its successor's generation already,
+        # so no change would follow. If it is the CPU's buffer even now, it was alive.
         self.generation = self.load(GENERATION)
         current = attach(self.cpu)[0]
         self.replaced = not os.path.samestat(os.fstat(fd), os.fstat(current))

@@ -96,8 +96,8 @@ impl Buffer {
             _ if meta.data_offset != METADATA_BYTES => return Err("bad data_offset"),
             _ => meta.generation.load(Acquire),
         };
-        // E19: if retired since the attach, it shows the generation of its successor already, and
-        // one may wait for a change in vain. If it is the CPU's buffer even now, it was alive.
+        // E19: a buffer that was retired since the attach shows its successor's generation already,
+        // so no change would follow. If it is the CPU's buffer even now, it was alive.
         let inode = |file: File| file.metadata().map(|status| (status.dev(), status.ino())).ok();
         let replaced = inode(file) != inode(attach(cpu).0);
         Ok(Buffer { meta, size, capacity, generation, replaced })
