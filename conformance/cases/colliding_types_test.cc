@@ -45,7 +45,7 @@ std::uint32_t one_at_a_time(std::string_view text) {
     return state + (state << 15);
 }
 
-// Of a multiple of four bytes.
+// `text` has a multiple of four bytes.
 std::uint32_t murmur3(std::string_view text) {
     std::uint32_t state = 0;
     for (std::size_t i = 0; i + 4 <= text.size(); i += 4) {

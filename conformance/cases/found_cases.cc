@@ -320,7 +320,7 @@ CaseOutcome event_at_the_old_position(Stage& stage) {
     stage.wait_asleep();
     emit_some(stage, 0, 1, smaller);
     stage.wait_asleep();
-    // The next event comes to stand where the last of the five was.
+    // The next event is at the position of the last of the five.
     stage.resize(smaller, PositionRule::shift, 0 - (smaller + kBytes));
     for (std::uint64_t i = 0; i < kEvents; ++i) {
         stage.wait_asleep();

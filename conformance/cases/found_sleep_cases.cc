@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What consumers were found to do wrong in rare places: on the way back to sleep from a wake that
-// was for nothing, on CPUs that are not the first, with events and buffers of unusual size.
+// What consumers were found to do wrong in rare places: on the way back to sleep from a spurious
+// wake, on CPUs that are not the first, with events and buffers of unusual size.
 #include <cerrno>
 
 #include "conformance/cases/many_files.h"
@@ -20,7 +20,7 @@ CaseOutcome event_after_nothing(Stage& stage, std::int64_t told) {
     return stage.finish();
 }
 
-// Whoever learns from wakes for nothing has learnt it by then.
+// A consumer that adapts to spurious wakes has adapted by then.
 constexpr int kWakes = 20;
 
 CaseOutcome event_after_many(Stage& stage, std::int64_t told) {

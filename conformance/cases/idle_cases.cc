@@ -241,7 +241,7 @@ void count_one_late(Stage& stage) {
         is_counted = true;
         stage.rings().count_late(0);
     });
-    // Woken for nothing, it finds the event.
+    // After a spurious wake it finds the event.
     for (int i = 0; i < kWakes && !is_counted && stage.rings().spurious_wake(0) == 0; ++i)
         stage.let_run(1);
     give_time(stage, [&is_counted] { return is_counted; });
@@ -266,8 +266,8 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     constexpr double kQuiet = 0.25;
     constexpr int kQuietSamples = 2;
     constexpr int kTries = 3 * kSamples;
-    // Of a whole processor: where many want it, the burner gets little, and a right consumer that
-    // looks each millisecond gets all that it wants.
+    // Shares of a processor: on a busy machine the burner gets little, and a correct consumer that
+    // checks each millisecond gets all that it wants.
     constexpr double kLeast = 0.15;
     constexpr double kWantsAll = 0.75;
     // Of the burner: one that rests in other calls than waits on ring words sleeps, too.

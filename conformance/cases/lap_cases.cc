@@ -99,13 +99,13 @@ CaseOutcome outrun_by_events(Stage& stage, bool swaps) {
     return stage.finish();
 }
 
-// The same while it reads an event; then once more, and tail_pos comes to stand inside of
-// the event, but for the laps.
+// The same while it reads an event; then once more, so that tail_pos, less the laps, is inside of
+// the event.
 CaseOutcome outrun_under_read(Stage& stage, std::uint64_t bytes) {
     constexpr std::uint64_t kPages = 16;
     constexpr std::uint64_t kEventBytes = kPages * kPageBytes - 64;
     constexpr std::uint64_t kInside = 1000;
-    constexpr std::uint64_t kStoppedAt = 12;  // behind where tail_pos comes to stand
+    constexpr std::uint64_t kStoppedAt = 12;  // after the final tail_pos
     set_up_one_cpu(stage, kOutrunCapacity);
     stage.start();
     for (const std::uint64_t more : {std::uint64_t{0}, kOutrunCapacity - kEventBytes + kInside}) {

@@ -43,7 +43,7 @@ bool go_to_the_begin(Stage& stage) {
     return true;
 }
 
-// One event, and no more, is overwritten: one of the same size comes to stand in its place.
+// Overwrites exactly one event, by another of the same size.
 void overwrite_newest(Stage& stage, std::uint64_t event_bytes) {
     emit_small(stage, capacity(stage, 0) - event_bytes);
     stage.rings().emit(0, stage.rings().make(event_bytes));

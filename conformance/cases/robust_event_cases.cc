@@ -15,7 +15,7 @@ namespace kmes::conformance {
 
 namespace {
 
-// Of an event of 100 bytes whose type has one byte: its true lengths are 100, 30, 1.
+// Lengths of a forged event. The true event has 100 bytes and a type of one byte: 100, 30, 1.
 constexpr ForgedHeader kForged[] = {
     {0, 30, 1},
     {1, 30, 1},

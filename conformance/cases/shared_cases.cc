@@ -74,8 +74,8 @@ CaseOutcome cleared_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
-// The other one was woken in vain and asks again: the flag is 1 although the testee is awake, and
-// the testee clears it. That is harmless for the testee itself, whatever its mode.
+// The other consumer had a spurious wake and asks again: the flag is 1 although the testee is
+// awake, and the testee clears it. That is harmless for the testee itself, whatever its mode.
 CaseOutcome set_at_every_step(Stage& stage) {
     set_up_one_cpu(stage);
     stage.start();
@@ -89,7 +89,7 @@ CaseOutcome set_at_every_step(Stage& stage) {
 
 // -- The program twice ------------------------------------------------------------------------
 
-// Of a spin the rest is left out.
+// The rest of a spin is left out.
 constexpr std::uint64_t kAccessesAtMost = 40;
 constexpr unsigned kBursts = 60;
 // Looks at one that sleeps for good on what it owes, before it is called so.

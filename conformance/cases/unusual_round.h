@@ -24,7 +24,7 @@ enum class Unusual {
     new_buffer,    // it has just moved to the next buffer, and delivered what was new there
     empty_buffer,  // it has just moved to the next buffer, in which there is nothing
     replaced_meanwhile,  // the same, and that one was replaced before it could look at it
-    timed_out,           // its wait returned ETIMEDOUT; one without a limit was woken for nothing
+    timed_out,           // its wait returned ETIMEDOUT; without a limit: a spurious wake
     refused,             // its wait returned EAGAIN: an event came just before the kernel looked
     interrupted,         // its wait returned EINTR
 };
@@ -51,7 +51,7 @@ class UnusualRound {
     // as soon as its G record and the record of an event that it alone holds are written: its
     // generation has been read for good then, and who misses a later swap cannot blame E19.
     bool is_made(const GuardHit& hit);
-    // Behind an access. True: the producer has done what makes the round unusual.
+    // Called after an access. True: the producer has done what makes the round unusual.
     bool make_behind(const GuardHit& hit);
 
   private:

@@ -307,7 +307,7 @@ class Search {
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
-        // The play as it is has passed; one thread cannot be held against others.
+        // The play without moves has passed; with one thread there is no other to hold.
         const bool has_nothing_to_move = singles_.empty() && !is_drawn();
         if (has_nothing_to_move) text = "one thread looks at all buffers: nothing to hold";
         CaseOutcome outcome{

@@ -17,7 +17,7 @@ namespace kmes::conformance {
 
 namespace {
 
-// Of a failing run's accesses, for its file.
+// Accesses of a failing run that its file keeps.
 constexpr std::size_t kPointsRecorded = 4096;
 // Of several moves that fail, which are needed: `shrink` has more.
 constexpr std::uint32_t kPlaysToShrink = 120;

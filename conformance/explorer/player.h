@@ -32,7 +32,7 @@ struct TraceEntry {
 
 struct PlayTrace {
     std::vector<TraceEntry> entries;
-    // Of a schedule that is drawn: what was done at them. They make one that does the same.
+    // What a drawn schedule did at them. A schedule of these moves does the same.
     std::vector<Move> drawn;
 };
 
@@ -57,9 +57,9 @@ struct Scenario {
     bool looks_at_data = false;
     // The data of the events are torn, word by word, and nothing else is done.
     bool tears = false;
-    // Nothing but threads held against each other, while events of so many bytes come. 0: not so.
+    // Only hold one thread after the other while events of this many bytes come; 0: do not hold.
     std::uint64_t holds_with_bytes = 0;
-    // Of a schedule that is drawn: what is done, and whose turn it is (turns.h).
+    // For a drawn schedule: how actions and turns are drawn (turns.h).
     Turning turning = Turning::none;
     std::function<void(Player&)> run;
 };
@@ -87,8 +87,8 @@ class Player {
     void nudge_retired();
     // Until it has delivered what it owes and sleeps; then the next phase begins.
     void settle();
-    // Of a schedule that is drawn, while it sleeps: the next deed; of another one, whether it has
-    // moves that are still to come. False: it is over.
+    // While the testee sleeps: performs the next action of a drawn schedule; another schedule goes
+    // on if it has moves left. False: the schedule is over.
     bool go_on();
 
   private:

@@ -13,7 +13,7 @@
 namespace kmes::conformance {
 
 const std::vector<Scenario>& scenarios();
-// The testee from its start to its sleep; then as long as there are deeds, or moves.
+// Plays the testee from its start to its sleep, and on while there are actions or moves.
 void by_turns(Player& player);
 // nullptr: there is none of this name.
 const Scenario* find_scenario(std::string_view name);

@@ -34,7 +34,7 @@ void fill_at_random(Player& player, std::uint32_t cpus, std::mt19937_64& random)
     }
 }
 
-// Of a seed, so that it is the same whatever came before it.
+// Depends on the seed only, so that it is the same whatever came before it.
 Scenario scenario_of(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Scenario scenario;

@@ -46,7 +46,8 @@ class Turns {
     void add(pid_t thread, std::uint32_t cpu);
     bool goes_before(pid_t thread, pid_t other) const;
     const std::vector<Thread>& threads() const { return threads_; }
-    // The next deed of a source that goes before this thread; nothing: there is none. It is a step.
+    // The next action of a source with a higher priority than this thread, as one step; nothing: no
+    // such source has one.
     std::optional<Deed> next_before(pid_t thread);
     // The same where no thread can go on; nothing: all sources are empty.
     std::optional<Deed> next();

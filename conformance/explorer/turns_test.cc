@@ -26,7 +26,7 @@ Turns with_two_threads(std::uint64_t seed, Turning turning = Turning::by_priorit
     return turns;
 }
 
-// What two threads and the sources do, for a while: thread numbers, and 0 for a deed.
+// The steps of two threads and the sources, for a while: a thread number, or 0 for an action.
 std::vector<pid_t> course(std::uint64_t seed, Turning turning) {
     Turns turns = with_two_threads(seed, turning);
     std::vector<pid_t> steps;
@@ -97,7 +97,7 @@ TEST(Turns, OnlyAChangeMovesAThread) {
     EXPECT_LT(changes, 6 * kSeeds);
 }
 
-// One that has fallen behind lets all deeds come first.
+// A thread of the lowest priority lets all actions come first.
 TEST(Turns, WhoHasFallenBehindLetsTheSourcesGoFirst) {
     std::uint64_t seen = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -34,12 +34,12 @@ struct FailureFile {
     StageSettings settings;
     std::string stepper;  // how single accesses were stopped at; empty: not known
     RunRecord record;
-    // Of a file that `shrink` wrote: the schedule nearest to this one with which the case passes.
+    // In a file that `shrink` wrote: the schedule nearest to this one with which the case passes.
     std::optional<Schedule> nearest_passing;
 };
 
-// Of a failed outcome. One without a record (a case that came to its verdict without a stage) gives
-// a file that can be run again and not judged again.
+// The file of a failed outcome. An outcome without a record (a case that came to its verdict
+// without a stage) gives a file that can be run again and not judged again.
 FailureFile make_failure_file(const Case& the_case, const StageSettings& settings,
                               const CaseOutcome& outcome, std::string stepper = "");
 

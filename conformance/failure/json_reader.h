@@ -32,7 +32,7 @@ class JsonReader {
     // Every member has one of these names.
     void expect_names(std::initializer_list<std::string_view> names) const;
 
-    // Of a list with at most `most` items.
+    // The length of a list, which has at most `most` items.
     std::size_t count(std::size_t most) const;
     JsonReader item(std::size_t index) const&;
     JsonReader item(std::size_t index) const&& = delete;

@@ -24,7 +24,7 @@ struct CaseList {
 CaseList read_case_list(const std::string& path, const std::vector<Case>& cases);
 
 // What of the run is not as the list says, a line each: a case that was unsupported and does not
-// stand there, one that stands there and was not. What was not run is no matter.
+// stand there, one that stands there and was not. A case that did not run is not listed.
 std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed);
 
 }  // namespace kmes::conformance

@@ -27,7 +27,7 @@ struct CasePatterns {
 };
 
 // The cases of a level up to `level` whose id matches any pattern of `only` and none of `without`,
-// and that `settings` ask for (nullptr: that is no matter). A pattern that matches no case, or
+// and that `settings` ask for (nullptr: all of them). A pattern that matches no case, or
 // would leave out none that is meant, is an error; so is it where no case is left.
 Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patterns, Level level,
                        const StageSettings* settings);

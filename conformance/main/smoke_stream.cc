@@ -422,7 +422,7 @@ class Session {
         }
     }
 
-    // As in a full run: what another process does is not followed, and not held against this one.
+    // As in a full run: another process is not followed, and this one is not blamed for it.
     void conclude_foreign() {
         if (run_.problems.empty() && run_.to_the_end) return run_.facts.push_back(foreign_);
         give_up_as_inconclusive(foreign_);

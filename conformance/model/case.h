@@ -34,7 +34,7 @@ struct Case {
     std::string_view clause;       // that it tests: "5.1.8.1-2", "E21", "contract-3"
     std::string_view title;        // a few words, for --list
     std::string_view description;  // what is done to the testee, and why
-    std::string_view expectation;  // what a right testee does
+    std::string_view expectation;  // what a correct testee does
     CaseFunction run;
     Demand demand = Demand::always;
     double explore_share = 0;  // of an explored case: of the seconds of a run of all of them

@@ -12,8 +12,8 @@ namespace kmes::conformance {
 struct JudgeOptions {
     // The testee exited by itself with status 0: every CPU must have ended (contract 4).
     bool exited_with_zero = false;
-    // The driver ended the run before a right testee must have been done: what would still have
-    // come is not missed.
+    // The driver ended the run before a correct testee had to be done: a record that
+    // could still have come is not missed.
     bool cut_short = false;
     // Of what the case stages: of a fault that says of itself only that it is one (bytes misread, a
     // sound buffer refused), this is what it breaks.

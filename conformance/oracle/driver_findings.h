@@ -14,9 +14,9 @@
 
 namespace kmes::conformance {
 
-// Of a fault that may have any reason: the clause of what the case stages (`of_case`); that is
-// `otherwise` where no case is known ("contract"), or where the case is one of how a consumer maps
-// or falls asleep, which this fault is not about.
+// The clause of a fault that may have any reason: that of what the case stages (`of_case`). It is
+// `otherwise` where no case is known ("contract"), or where the case is about mapping or falling
+// asleep, which this fault is not about.
 std::string_view clause_by_situation(std::string_view of_case, std::string_view otherwise);
 
 // The last event of a CPU that was delivered.
@@ -25,7 +25,7 @@ struct LastDelivery {
     std::string type;
 };
 
-// Of a buffer whose fault leaves no choice: `fault` says which.
+// The text for a buffer that had to be refused and was not; `fault` names the reason.
 std::string not_refused_text(std::string_view fault);
 
 // Whether it never came to this CPU, or where it left it: behind what it took for the end, say.

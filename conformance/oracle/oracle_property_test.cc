@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Random histories: a right consumer is never blamed, a broken one is always found. The number of
+// Random histories: a correct consumer is never blamed, a broken one is always found. The number of
 // runs of each property is 5,000, or what RC_PARAMS="max_success=..." says.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

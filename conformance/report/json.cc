@@ -45,7 +45,7 @@ std::string to_json(const RunReport& report) {
     if (!report.stepper.empty()) value["stepper"] = valid_utf8(report.stepper);
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
-    // Of a run that ended early.
+    // A run that ended early says so.
     if (report.interrupted) value["interrupted"] = true;
     for (const std::string& id : report.not_run) value["not_run"].push_back(valid_utf8(id));
     value["summary"]["pass"] = summary.pass;

@@ -51,7 +51,7 @@ bool is_in_procfs(const std::string& path) {
     return ::statfs(folder_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-// Of a symbolic link what it says, relative to no other folder. Nothing: it is no link.
+// The target of a symbolic link as the link has it. Nothing: it is no link.
 std::optional<std::string> link_target(const std::string& path) {
     std::array<char, PATH_MAX> text;
     const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());

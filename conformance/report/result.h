@@ -20,7 +20,7 @@ struct CaseResult {
     Verdict verdict = Verdict::suite_error;
     std::string clause;
     std::string message;
-    // Of a failure: what the case does, and what a right testee does then.
+    // For a failure: what the case does, and what a correct testee then does.
     std::string what_is_done;
     std::string what_is_right;
     double seconds = 0;

@@ -34,7 +34,7 @@ LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
     return {sequence, event == nullptr ? std::string() : event->type};
 }
 
-// Of a word that is waited on. False: it is none of this CPU's.
+// Describes a word that a thread waits on. False: the word is none of this CPU's.
 bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
                           const kmes::conformance::Event* owed,
                           WaitDescription& description) const {

@@ -28,7 +28,7 @@ class SpinWatch {
     void look_again();
 
   private:
-    // Of a mapping: how often its metadata has been read since anything else came of it.
+    // How often the metadata of a mapping has been read since the testee last did anything else.
     struct Looks {
         std::uint64_t operations = 0;
         std::uint64_t count = 0;

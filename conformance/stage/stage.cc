@@ -22,9 +22,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Of a wait of the runner's own: then somebody else had the processor, or the machine stood still.
+// A wait of the runner that is late by this much: the runner was descheduled, or the machine
+// stopped.
 constexpr milliseconds kLate{500};
-// Of a flood, the file of the failure has the beginning.
+// The file of a failure keeps the beginning of a flood.
 constexpr std::size_t kReportBytesKept = std::size_t{16} << 20;
 // After so many the recorder looks at no more accesses: they take some time each.
 constexpr std::uint64_t kAccessesRecorded = 40000;

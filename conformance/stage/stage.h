@@ -150,9 +150,9 @@ class Stage {
     // -- Holding the testee --
     void freeze();
     void thaw();
-    // Behind a stop of all threads, once: those that were asleep are, again. Every operation of the
-    // producer begins with it. Who decides by what stands in the rings asks for it before, since
-    // what comes at accesses of the testee comes in here.
+    // After a full stop, waits once until the threads that slept before sleep again. Every
+    // operation of the producer begins with it. A caller that decides by the state of the rings
+    // calls it before, since it serves accesses of the testee.
     void let_fall_asleep_again();
     // Rings::outrun, with all threads stopped.
     void outrun(std::uint32_t cpu, std::uint64_t bytes);
@@ -298,7 +298,7 @@ class Stage {
     // What the testee does again and again while the producer does nothing that it could be for:
     // `epoch` is how often the producer has.
     struct Repeats {
-        // More than of any right consumer.
+        // More than any correct consumer has.
         static constexpr std::uint64_t kTooMany = 1000;
         void note(std::uint64_t epoch) {
             count_ = count(epoch) + 1;

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Of a limit that is 30 s by default.
+// A fraction of a limit that is 30 s by default.
 constexpr double kShort = 0.05;
 constexpr milliseconds kLongerThanThat{4000};
 

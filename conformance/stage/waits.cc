@@ -45,7 +45,8 @@ constexpr milliseconds kNap{1000};
 // How long a thread that has begun to sleep may take until it does.
 constexpr milliseconds kFallAsleep{1000};
 constexpr unsigned kNudgesOfOneBuffer = 10;
-// Accesses that are stopped at, in one wait, without a record and without a deed of the producer.
+// Accesses that are stopped at, in one wait, without a record and without an action of the
+// producer.
 constexpr std::uint64_t kHitsOfAStandstill = 400'000;
 // Calls of kmes_attach while no buffer is replaced. A limit of time would take minutes: most of
 // what it spends so is the suite's own, which serves, maps and guards.

@@ -31,7 +31,7 @@ struct ModuleTable {
     const MapsEntry* find(uint64_t address) const;
 };
 
-// Behind a CodePlace: enough to tell it later, without the program.
+// What a CodePlace keeps to describe itself later, without the program.
 class CodeDetails {
   public:
     CodeDetails(Instruction instruction, uint64_t address,

@@ -103,7 +103,7 @@ Instruction decode_instruction(const uint8_t* code, size_t code_bytes);
 // Intel syntax, as it stands at `address`; empty for what is no instruction.
 std::string text_of(const Instruction& instruction, uint64_t address);
 
-// The address of an operand. Of a string operation that of the next element, of a gather that of
+// The address of an operand: for a string operation that of the next element, for a gather that of
 // an element whose index is 0.
 uint64_t address_of(const Instruction& instruction, const AddressForm& form,
                     const user_regs_struct& registers);

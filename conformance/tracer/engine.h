@@ -100,7 +100,7 @@ struct PendingAccess {
     std::shared_ptr<const Code> code;
     std::vector<RingOperand> operands;
     bool has_lanes_elsewhere = false;  // a gather, of which some elements lie in no buffer
-    // Of a string operation how many elements can be done at once; 0: none so.
+    // How many elements of a string operation can be done at once; 0: none.
     uint64_t string_elements = 0;
 };
 
@@ -358,7 +358,7 @@ class Tracer::Engine {
     // --- futex_watch.cc
     bool watch_futex(Thread& thread, const user_regs_struct& registers);
     void end_futex_wait(Thread& thread, int64_t result);
-    // Of a thread that is no more: told, and nobody held.
+    // Ends the wait of a thread that no longer exists: records it, and stops no thread.
     void drop_futex_wait(Thread& thread);
     std::optional<FutexWord> futex_word(uint64_t address, uint32_t expected, bool is_private);
     std::optional<FutexWait> parse_wait(pid_t tid, long number, const uint64_t (&arguments)[6]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the next instruction of a thread will touch in served buffers, and what stands there: read
-// from the runner's own mapping of each buffer, where guards are no matter. Knows decoding and
+// from the runner's own mapping of each buffer, which guards do not cover. Knows decoding and
 // mappings.
 
 #include <sys/mman.h>

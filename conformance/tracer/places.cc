@@ -75,7 +75,8 @@ std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
     if (is_in_program(registers.rip)) return std::nullopt;
     const MapsEntry* place = modules.find(registers.rip);
     const bool has_code = place != nullptr && place->executable;
-    // Of a call to where no code is, no table says how to go on. It has just pushed its place.
+    // No table describes the frame of a call to an address without code. The call has just pushed
+    // its return address.
     const std::vector<uint64_t> calls =
         has_code
             ? return_addresses(thread.tid, registers, kFrames)

@@ -124,8 +124,8 @@ bool is_sent_by_somebody(const siginfo_t& info) {
 
 }  // namespace
 
-// Behind a pushf that was stepped: the flag of the step is in the flags that it has pushed, and
-// would trap where they are taken back. A testee that has set it itself keeps it.
+// Call this after a step over pushf: the pushed flags have the trap flag of the step, and would
+// trap where popf restores them. A testee that has set it itself keeps it.
 void Tracer::Engine::clear_pushed_trap_flag(const Thread& thread) {
     const auto registers = read_registers(thread.tid);
     if (!registers || ((registers->eflags & kTrapFlag) != 0 && !thread.shows_trap_flag)) return;

@@ -19,7 +19,7 @@
 // Rules:
 // - One thread makes and uses a Tracer (ptrace belongs to a thread), one Tracer at a time in that
 // thread, and that thread
-//   has no other child processes. Other threads of the runner are no matter. SIGCHLD is blocked in
+//   has no other child processes. Other threads of the runner may exist. SIGCHLD is blocked in
 //   the thread and its action is the default for the life of the object; both are put back. The
 //   signal SIGRTMAX - 3 ends the waits: its handler stays in the process.
 // - Every process of the run is traced, through fork, vfork, clone and exec. The first one that
@@ -30,10 +30,10 @@
 //   report file (descriptor 3, named in KMES_REPORT_FD). It leads a session of its own.
 //
 // How it is done. 1091 is turned into openat("/proc/<runner>/fd/N") at its entry, for each fd; an
-// mmap of such an fd (known by device and inode, so dup is no matter) gets the data pages laid over
-// it twice by further calls injected at its exit, through a descriptor that is open for reading
-// only, so that mprotect cannot make them writable. Calls are injected by setting registers at a
-// stop, with the thread's signals blocked; addresses stay where the kernel puts them.
+// mmap of such an fd (known by device and inode, so a dup of it counts as well) gets the data pages
+// laid over it twice by further calls injected at its exit, through a descriptor that is open for
+// reading only, so that mprotect cannot make them writable. Calls are injected by setting registers
+// at a stop, with the thread's signals blocked; addresses stay where the kernel puts them.
 //
 // What it cannot see: io_uring's futex operations; system calls that reach guarded pages through
 // deeper structures, or by io_uring (they get EFAULT; plain pointers, iovec, the msghdr of sendmsg
@@ -74,7 +74,7 @@ enum class Stepping {
     kAutomatic,    // guard pages; single steps where they are refused (a seccomp filter, say)
     kGuardPages,   // page protections: only accesses to guarded pages stop
     kSingleStep,   // every instruction of the testee is looked at while anything is guarded
-    kWatchpoints,  // kSingleStep, each step held against the processor's watchpoints
+    kWatchpoints,  // kSingleStep, each step checked against the processor's watchpoints
 };
 
 // What the processor's watchpoints said of the steps (Stepping::kWatchpoints). They lie on
@@ -101,13 +101,13 @@ struct TracerOptions {
     // How much of standard output and of standard error is kept to be shown: the first and the last
     // half of this.
     size_t shown_output_bytes = 64u << 10;
-    // The testee and the thread of the Tracer on one processor, until the Tracer goes: a stop is
-    // then no matter between processors, and takes a fraction of the time.
+    // The testee and the thread of the Tracer on one processor, until the Tracer goes: a stop
+    // then involves one processor only, and takes a fraction of the time.
     bool pin_to_one_processor = false;
     Stepping stepping = Stepping::kAutomatic;
     // kWatchpoints: what the stepper has seen counts as not seen. For tests.
     bool simulate_blind_stepper = false;
-    // The so manieth time that a thread is let go, it is not; 0: never. For tests.
+    // Drop the N-th resume of a thread (0: none). For tests.
     uint64_t simulate_lost_resume = 0;
     // Only the first thread of a process is counted: while it stands, nothing ends that process.
     bool lose_resume_of_leader = false;

@@ -23,10 +23,9 @@ inline constexpr uint64_t kArithmeticFlags = 0x8d5;
 inline constexpr uint64_t kDirectionFlag = 0x400;
 
 // Loads the general registers (all but rsp) and `eflags` of `registers`, executes the instruction
-// with its memory operand at `memory`, and stores them back; `rip` is no matter. A string operation
-// has its operands where rsi and rdi point, and `memory` is no matter. Every byte that is touched
-// must be the runner's own, accessible, and of no object that the compiler could have in a
-// register.
+// with its memory operand at `memory`, and stores them back; `rip` is ignored. A string operation
+// has its operands where rsi and rdi point, and ignores `memory`. Every byte that is touched must
+// be the runner's own, accessible, and of no object that the compiler could have in a register.
 using Routine = void (*)(user_regs_struct* registers, const void* memory);
 
 // The memory that holds such routines.

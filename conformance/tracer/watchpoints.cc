@@ -68,7 +68,7 @@ void Tracer::Engine::arm_watchpoints(Thread& thread) {
     thread.watched_page = page;
 }
 
-// Behind a step of the thread: `expected` is what the look before it said that it touches.
+// Checks a step of the thread: `expected` has the accesses that were predicted before the step.
 void Tracer::Engine::check_step(Thread& thread, const std::vector<RingOperand>& expected,
                                 const CodePlace& place) {
     if (!checks_by_watchpoints_ || thread.watched_page == 0) return;

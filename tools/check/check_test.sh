@@ -272,6 +272,91 @@ test_compilers() {
     allow "a remark on it" conformance/oracle/oracle.h '// std::stable_sort(a, b)'
 }
 
+# repeat_words COUNT: a line of so many short words.
+repeat_words() { printf 'word %.0s' $(seq "$1"); }
+
+test_documents() {
+    plant "a long line of two sentences" README.md "One. Two $(repeat_words 20)" \
+        '^README.md:1: longer than 100 characters; break it, or write one sentence a line$'
+    allow "one sentence a line" README.md "$(repeat_words 25)."
+    allow "a row of a table" README.md "| One. $(repeat_words 25) | Two. |"
+    allow "100 characters of text, not bytes" README.md "É. $(repeat é 97)"
+}
+
+test_words() {
+    local word count=0
+    fresh_tree
+    while IFS= read -r word; do
+        count=$((count + 3))
+        echo "It says: ${word//_/}." >>"$TREE/README.md"
+        echo "// It says: ${word//_/}." >>"$TREE/kmes/ring.c"
+        echo "# It says: ${word//_/}." >>"$TREE/kmes/BUILD.bazel"
+        echo "static const char text$count[] = \"${word//_/}\";" >>"$TREE/kmes/order.h"
+    done <<'E2'
+for noth_ing
+in va_in
+the d_eed
+the so man_ieth
+the l_ot
+no mat_ter
+a refused w_ait
+held ag_ainst
+it comes to st_and
+in comp_any
+a right consum_er
+a wrong teste_e
+a tear under its re_ad
+E2
+    echo 'An indeed vain lottery matters for nothingness.' >>"$TREE/README.md"
+    check && fail "words: status 0"
+    [ "$(grep -cE ': write this in other words \(.*\): .*It says' "$OUT")" -eq "$count" ] &&
+        grep -q "^$count violations" "$OUT" || { fail "words: not $count lines" && cat "$OUT"; }
+    reported=$failures
+}
+
+test_sentences() {
+    fresh_tree
+    {
+        echo "O""f a page one line. Behi""nd a page one line."
+        echo "- Behi""nd a page one line."
+        echo "The end o""f a page, behi""nd a line: it is seen."
+    } >>"$TREE/README.md"
+    {
+        echo "// O""f a page one line."
+        echo "// Short. Behi""nd an end one line."
+        echo "// The end o""f a page, behi""nd a line."
+    } >>"$TREE/kmes/ring.c"
+    check && fail "sentences: status 0"
+    [ "$(grep -cE ':[0-9]+: begin the sentence with its subject: ' "$OUT")" -eq 4 ] &&
+        grep -q '^4 violations' "$OUT" || { fail "sentences: not 4 lines" && cat "$OUT"; }
+    reported=$failures
+}
+
+# commit SUBJECT: an empty commit in TREE.
+commit() {
+    git -C "$TREE" -c user.name=a -c user.email=a@b -c core.hooksPath= commit -q --allow-empty \
+        -m "$1"
+}
+
+test_commit_subjects() {
+    command -v git >/dev/null || return 0
+    fresh_tree
+    git -C "$TREE" init -q -b main && git -C "$TREE" add -A && commit "core: add all"
+    expect_silence "a subject of the right form"
+    commit "the core has all"
+    expect_one "no area" '^commit [0-9a-f]+: the subject is not `area: imperative and object`: the'
+    commit "core: what is there is named"
+    expect_one "no imperative" '^commit [0-9a-f]+: the subject does not begin with an imperative: '
+    commit "core: add $(repeat a 63)"
+    expect_one "a long subject" '^commit [0-9a-f]+: a subject of 73 characters; at most 72: '
+    commit "core, user/socket: add $(repeat a 49)"
+    expect_silence "on main the last commit counts alone"
+    git -C "$TREE" checkout -q -b change
+    commit "add the first"
+    commit "core: add the second"
+    expect_one "all commits that main does not have" '^commit [0-9a-f]+: .*: add the first$'
+}
+
 test_usage() {
     "$KMES" check --root "$TREE/none" >"$OUT" 2>&1
     [ $? -eq 2 ] || fail "a root that is not there: not status 2"
@@ -290,6 +375,10 @@ test_arrows
 test_layers
 test_build_rule
 test_compilers
+test_documents
+test_words
+test_sentences
+test_commit_subjects
 test_usage
 echo "$failures failures"
 [ "$failures" -eq 0 ]

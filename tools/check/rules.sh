@@ -28,6 +28,10 @@ all_rules() {
     rule_in_build_file
     rule_unfinished
     rule_machine_paths
+    rule_document_lines
+    rule_words
+    rule_sentences
+    rule_commit_subjects
 }
 
 # code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`; WHERE and NOT_WHERE
@@ -191,4 +195,64 @@ rule_unfinished() {
 rule_machine_paths() {
     text_lines '(^|[^[:alnum:]_.}])/(work|root|farm|home|tmp)/' |
         say 'a path of one machine; take it from the environment or the arguments'
+}
+
+# Documents: 100 characters a line, or one sentence a line. A row of a table is one line.
+rule_document_lines() {
+    files '\.md$' "$LICENSE_TEXTS" | LC_ALL=C.UTF-8 on_files grep -nHE '^[^|].{100,}$' -- |
+        grep -E '[.!?] +[A-Z`*]' | sed -E 's/^([^:]*:[0-9]+):.*/\1/' |
+        sed 's/$/: longer than 100 characters; break it, or write one sentence a line/'
+}
+
+# prose PATTERN: lines of documents and of comments that match, without regard to case.
+prose() {
+    files '\.md$' "$LICENSE_TEXTS" | on_files grep -inHE -e "$1" --
+    # The Promela models have C's comments. Text is what follows the sign of a comment.
+    files '\.(c|h|cc|cpp|go|rs|pml)$' | on_files grep -inHE -e "(//|/\\*|^ *\\*).*($1)" --
+    files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
+}
+
+# The words of tools/check/words.txt.
+rule_words() {
+    local pattern instead
+    while IFS=$'\t' read -r pattern instead; do
+        case "$pattern" in '#'* | '') continue ;; esac
+        prose "$pattern" | say "write this in other words ($instead)"
+    done <"$KMES_ROOT/tools/check/words.txt"
+}
+
+# A sentence begins with its subject. (A sentence that begins in the middle of a line is not seen.)
+rule_sentences() {
+    local start='(Of|Behind) an? ' comment='(//|/\*|^ *\*)'
+    {
+        files '\.md$' "$LICENSE_TEXTS" |
+            on_files grep -nHE -e "^([-*] |[0-9]+\\. )?$start" -e "[.:] $start" --
+        files '\.(c|h|cc|cpp|go|rs|pml)$' |
+            on_files grep -nHE -e "$comment $start" -e "$comment.*[.:] $start" --
+        files '\.(py|sh|awk|bzl|bazel)$' |
+            on_files grep -nHE -e "# $start" -e "#.*[.:] $start" --
+    } | say 'begin the sentence with its subject'
+}
+
+# The commits that the branch main does not have; on main itself, the last one.
+rule_commit_subjects() {
+    local main range=-1 commit subject
+    local no_imperative=': (an?|the|what|who|which|that|one|of|behind|where|when|it|no) '
+    # Not where the tree is no clone, or a folder in one, or has no commit.
+    [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || return 0
+    git rev-parse -q --verify HEAD >/dev/null 2>&1 || return 0
+    for main in origin/main main; do
+        git rev-parse -q --verify "$main" >/dev/null 2>&1 || continue
+        [ -z "$(git rev-list -1 "$main..HEAD")" ] || range=$main..HEAD
+        break
+    done
+    git log --no-merges --format='%h %s' "$range" | while read -r commit subject; do
+        if [ "${#subject}" -gt 72 ]; then
+            echo "commit $commit: a subject of ${#subject} characters; at most 72: $subject"
+        elif ! [[ $subject =~ ^[a-z0-9_/,.\ -]+:\ [^\ ] ]]; then
+            echo "commit $commit: the subject is not \`area: imperative and object\`: $subject"
+        elif [[ $subject =~ $no_imperative ]]; then
+            echo "commit $commit: the subject does not begin with an imperative: $subject"
+        fi
+    done
 }

@@ -125,8 +125,8 @@ static bool take_buffer(struct consumer* c) {
     const char* fault = find_fault(meta, capacity);
     if (fault != NULL) return refuse(c, fault);
     if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
-    // E19: if retired since the attach, it shows the generation of its successor already, and one
-    // may wait for a change in vain. If it is the CPU's buffer even after the load, it was alive.
+    // E19: a buffer that was retired since the attach shows its successor's generation already, so
+    // no change would follow. If it is the CPU's buffer even after the load, it was alive.
     c->generation = ACQUIRE(&meta->generation);
     close(attach(c->cpu, &ignored, &current));
     c->replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;

@@ -323,7 +323,7 @@ static void rest(struct reader* reader) {
     bool skip = COUNTER == COUNTER_BOTH && counter_of(reader) != seen;
     if (!skip && !something_there(reader) && (SPIN == SPIN_BEFORE_FLAG || !spin(reader)))
         wait_for_wake(reader, seen);
-    // Lazily: the flag stays while the wake was for nothing.
+    // Lazily: the flag stays after a spurious wake.
     if (CLEAR != CLEAR_LAZILY || something_there(reader)) lower_flag(reader);
 }
 
