@@ -10,6 +10,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "conformance/tracer/zydis_decode.h"
+
 namespace kmes::conformance::tracing {
 namespace {
 
@@ -69,19 +71,6 @@ constexpr GatherName kGathers[] = {
     {ZYDIS_MNEMONIC_VPSCATTERDD, 4, 4}, {ZYDIS_MNEMONIC_VPSCATTERDQ, 4, 8},
     {ZYDIS_MNEMONIC_VPSCATTERQD, 8, 4}, {ZYDIS_MNEMONIC_VPSCATTERQQ, 8, 8},
 };
-
-struct Decoded {
-    ZydisDecodedInstruction instruction;
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-bool decode(const uint8_t* code, size_t code_bytes, Decoded& decoded) {
-    ZydisDecoder decoder;
-    return ZYAN_SUCCESS(
-               ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
-           ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, code_bytes, &decoded.instruction,
-                                               decoded.operands));
-}
 
 // False for a gather that this does not know (those of the prefetching kind never fault).
 bool describe_gather(const Decoded& decoded, const ZydisDecodedOperand& operand,

@@ -13,6 +13,8 @@
 #include <iterator>
 #include <optional>
 
+#include "conformance/tracer/zydis_decode.h"
+
 namespace kmes::conformance::tracing {
 namespace {
 
@@ -46,19 +48,6 @@ constexpr ZydisMnemonic kTransplantable[] = {
 bool is_transplantable(ZydisMnemonic mnemonic) {
     return std::find(std::begin(kTransplantable), std::end(kTransplantable), mnemonic) !=
            std::end(kTransplantable);
-}
-
-struct Decoded {
-    ZydisDecodedInstruction instruction;
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-bool decode(const uint8_t* code, size_t code_bytes, Decoded& decoded) {
-    ZydisDecoder decoder;
-    return ZYAN_SUCCESS(
-               ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
-           ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, code_bytes, &decoded.instruction,
-                                               decoded.operands));
 }
 
 bool touches_only_general_registers(const Decoded& decoded) {
