@@ -22,11 +22,11 @@ def _broken_table_impl(ctx):
         "};",
         "return table;",
         "}",
-        "const std::vector<BrokenTestee>& broken_testees_found_by_search() {",
+        "const std::vector<BrokenTestee>& broken_testees_also_failed() {",
         "static const std::vector<BrokenTestee> table = {",
     ]
-    for case in ctx.attr.searches:
-        for name in ctx.attr.searches[case]:
+    for case in ctx.attr.also:
+        for name in ctx.attr.also[case]:
             lines.append("{%s, %s, %s}," % (
                 _quoted(name),
                 _quoted(case),
@@ -39,26 +39,26 @@ _broken_table = rule(
     implementation = _broken_table_impl,
     attrs = {
         "cases": attr.string_dict(mandatory = True),
-        "searches": attr.string_list_dict(mandatory = True),
+        "also": attr.string_list_dict(mandatory = True),
         "wrongs": attr.string_dict(mandatory = True),
         "out": attr.output(mandatory = True),
     },
-    doc = "A C++ file with all_broken_testees() and broken_testees_found_by_search().",
+    doc = "A C++ file with all_broken_testees() and broken_testees_also_failed().",
 )
 
-def broken_table(name, out, table, searches):
-    """A C++ file with all_broken_testees() and broken_testees_found_by_search().
+def broken_table(name, out, table, also):
+    """A C++ file with all_broken_testees() and broken_testees_also_failed().
 
     Args:
       name: of the target
       out: the file
       table: entries with the fields name, case and wrong
-      searches: {case: [names of the table]}
+      also: {case: [names of the table]}: more consumers that the case fails
     """
     _broken_table(
         name = name,
         out = out,
+        also = also,
         cases = {entry["name"]: entry["case"] for entry in table},
-        searches = searches,
         wrongs = {entry["name"]: entry["wrong"] for entry in table},
     )

@@ -35,8 +35,8 @@ struct BrokenTestee {
     std::string_view wrong;
 };
 const std::vector<BrokenTestee>& all_broken_testees();
-// Those of them that a search fails in every run as well, with that search as their case.
-const std::vector<BrokenTestee>& broken_testees_found_by_search();
+// More cases that fail one of them in every run: a testee stands here once for each.
+const std::vector<BrokenTestee>& broken_testees_also_failed();
 
 // A case for which no testee of its own is broken, and why.
 struct CaseWithoutBroken {

@@ -24,7 +24,7 @@ void print_case(std::ostream& out, std::string_view id) {
     if (found != nullptr) out << "  (" << level_name(found->level) << ")  " << found->title;
     out << "\n";
     bool any = false;
-    for (const auto* table : {&all_broken_testees(), &broken_testees_found_by_search()}) {
+    for (const auto* table : {&all_broken_testees(), &broken_testees_also_failed()}) {
         for (const BrokenTestee& broken : *table) {
             if (broken.case_id != id) continue;
             out << "        fails " << broken.name << ": " << broken.wrong << "\n";

@@ -16,7 +16,7 @@ _selftest_table = rule(
     doc = "A file of lines.",
 )
 
-def selftest_table(name, out, broken, searches, correct, examples):
+def selftest_table(name, out, broken, also, correct, examples):
     """A line for each testee: broken|correct, name, language, case, program and arguments.
 
     Programs are named from the folder of the runner on.
@@ -25,14 +25,14 @@ def selftest_table(name, out, broken, searches, correct, examples):
       name: of the target
       out: the file
       broken: entries with the fields name, case and, where it is not C, language
-      searches: {case: [names of broken ones]}: what a search finds, too
+      also: {case: [names of broken ones]}: more consumers that the case fails
       correct: entries with the fields name, language and run
       examples: {name: language} of the example consumers, which are correct
     """
     lines = ["# SPDX-License-Identifier: MIT"]
     for entry in broken:
         name = entry["name"]
-        for case in [entry["case"]] + [each for each in searches if name in searches[each]]:
+        for case in [entry["case"]] + [each for each in also if name in also[each]]:
             lines.append(_line([
                 "broken",
                 name,

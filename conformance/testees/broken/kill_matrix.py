@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Runs the suite on every broken consumer: which cases fail which.
 
-  kill_matrix.py check RUNNER TABLE FOLDER MATRIX   each is failed by the case meant for it, and by
-                                                    the searches that TABLE says find it, too
-  kill_matrix.py compare RUNNER TABLE FOLDER MATRIX the whole suite on each, against MATRIX
-  kill_matrix.py write RUNNER TABLE FOLDER MATRIX   the same twice, and writes MATRIX
-  kill_matrix.py add RUNNER TABLE FOLDER MATRIX     the same, for those that MATRIX does not have
+  kill_matrix.py check RUNNER TABLE FOLDER    each consumer with the cases that TABLE names for it;
+                                              one that does not fail is a fault
+  kill_matrix.py measure RUNNER TABLE FOLDER  each consumer with every case, twice; the same faults
 
-TABLE is table.bzl or foreign.bzl, MATRIX the one that belongs to it, or `-`: then `check` asks only
-the suite.
-FOLDER has the programs (broken_<name>, and c_consumer, which is right). One whose compiler was
-missing when it was built is left out, and that is said. In MATRIX `*` marks the
-case that is meant, `~` one that does not fail for sure. A listed case that does not fail any more
-is a failure of `compare`. One that fails and is not listed is only printed: on a slow machine more
-of them pass a time limit.
+TABLE is table.bzl or foreign.bzl. FOLDER has the programs (broken_<name>, and c_consumer, which is
+correct). A consumer whose compiler was missing when it was built is left out and reported.
+
+What was measured is written to kill-matrix.txt in the folder of TEST_UNDECLARED_OUTPUTS_DIR, which
+Bazel keeps as test.outputs. It is printed where there is no such folder.
 """
 import concurrent.futures
 import json
@@ -34,8 +30,9 @@ SEARCH_SECONDS = "120"
 RIGHT_RUNS = 4  # of the C example: a case that fails it at this scale is a time limit, for anybody
 HEAD = """# SPDX-License-Identifier: MIT
 #
-# Which cases fail which broken consumer; written by kill_matrix.py. `*`: the case that is meant for
-# it. `~`: not for sure (a race that the consumer may win, a time limit that was passed).
+# Which of the cases that were played fail which broken consumer; written by kill_matrix.py. `*`: a
+# case that is meant for it. `~`: not for sure (a race that the consumer may win, a time limit that
+# was passed).
 """
 
 
@@ -120,135 +117,74 @@ def run_twice(runner, folder, entries):
     return runs, doubtful
 
 
-def read_matrix(path):
-    """{name: {id: mark}}; marks are `*`, `~` and the empty one."""
-    matrix, name = {}, None
-    with open(path) as file:
-        for line in file.read().splitlines():
-            if line.startswith("#") or not line:
-                continue
-            if not line.startswith(" "):
-                name = line
-                matrix[name] = {}
-            else:
-                mark, _, case = line.strip().rpartition(" ")
-                matrix[name][case] = mark
-    return matrix
-
-
 def mark_of(entry, case, times, runs, doubtful):
     if case == entry["case"] and times == runs:
         return "*"
     return "~" if times < runs or case in doubtful else " "
 
 
-def write_matrix(path, entries, runs, doubtful):
-    ids = runs[0][entries[0]["name"]][0]
-    killed = {case for run in runs for _, failed, _ in run.values() for case in failed}
-    with open(path, "w") as file:
-        file.write(HEAD)
-        for entry in entries:
-            file.write("\n%s\n" % entry["name"])
-            failed = [run[entry["name"]][1] for run in runs]
-            for case in ids:
-                times = sum(case in one for one in failed)
-                if times == 0:
-                    continue
-                mark = mark_of(entry, case, times, len(runs), doubtful)
-                file.write("  %s %s\n" % (mark, case))
-        file.write("\n# Cases that failed none of them:\n")
-        for case in ids:
-            if case not in killed:
-                file.write("#   %s\n" % case)
-
-
-def add_to_matrix(path, entries, runs, doubtful):
-    """Writes the blocks of `entries` behind the last one of the file."""
-    with open(path) as file:
-        head, mark, rest = file.read().partition("\n# Cases")
-    with tempfile.NamedTemporaryFile("r", suffix=".txt") as part:
-        write_matrix(part.name, entries, runs, doubtful)
-        blocks = part.read()[len(HEAD) :].partition("\n# Cases")[0]
-    killed = {line.split()[-1] for line in blocks.splitlines() if line.startswith(" ")}
-    left = [line for line in rest.splitlines(True) if line.strip("# \n") not in killed]
-    with open(path, "w") as file:
-        file.write(head + blocks + mark + "".join(left))
-
-
-def cases_of(entry, searches):
-    """The case that is meant for it, and the searches that find it, too."""
-    name = entry["name"]
-    return [entry["case"]] + [search for search, names in searches.items() if name in names]
-
-
-def check(matrix, entries, results, searches):
-    """What is wrong when each ran with the cases of cases_of."""
-    faults = []
-    for entry in filter(catchable, entries):
-        name, case = entry["name"], entry["case"]
-        for each in cases_of(entry, searches):
-            if each not in results[name][1]:
-                what = results[name][2].get(each, "not run")
-                faults.append("%s: %s does not fail it (%s)" % (name, each, what))
-        if matrix is not None and matrix.get(name, {}).get(case) != "*":
-            faults.append("%s: the matrix has no '* %s'; write it again" % (name, case))
-    names = [entry["name"] for entry in entries]
-    if matrix is not None and [name for name in matrix if name in names] != names:
-        faults.append("the matrix has other names than the table; write it again")
-    return faults
-
-
-def compare(matrix, entries, results, searches):
-    """What is wrong when each ran with the whole suite."""
-    faults = check(matrix, entries, results, searches)
+def matrix_text(entries, runs, doubtful=()):
+    """Which cases fail which of the entries, in each of `runs`, as run_all gives it."""
+    text = HEAD
     for entry in entries:
-        name = entry["name"]
-        listed, failed = matrix.get(name, {}), results[name][1]
-        print("%-32s fails %d of %d" % (name, len(failed), len(results[name][0])))
-        for case in failed:
-            print("    %s%s" % (case, "" if case in listed else "   (not in the matrix)"))
-        faults += [
-            "%s: %s is listed and does not fail it" % (name, case)
-            for case, mark in listed.items()
-            if mark != "~" and case not in failed
-        ]
-    return faults
+        text += "\n%s\n" % entry["name"]
+        failed = [run[entry["name"]][1] for run in runs]
+        for case in dict.fromkeys(case for one in failed for case in one):
+            times = sum(case in one for one in failed)
+            text += "  %s %s\n" % (mark_of(entry, case, times, len(runs), doubtful), case)
+    return text
+
+
+def keep(text):
+    folder = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+    if not folder:
+        print(text)
+        return
+    with open(os.path.join(folder, "kill-matrix.txt"), "w") as file:
+        file.write(text)
+
+
+def cases_of(entry, also):
+    """The case that is meant for it, and others that fail it in every run."""
+    name = entry["name"]
+    return [entry["case"]] + [case for case, names in also.items() if name in names]
+
+
+def faults_of(entries, results, also):
+    """The cases of cases_of that did not fail their consumer."""
+    return [
+        "%s: %s does not fail it (%s)"
+        % (entry["name"], case, results[entry["name"]][2].get(case, "not run"))
+        for entry in entries
+        for case in cases_of(entry, also)
+        if case not in results[entry["name"]][1]
+    ]
 
 
 def main():
-    if len(sys.argv) != 6 or sys.argv[1] not in ("check", "compare", "write", "add"):
+    if len(sys.argv) != 5 or sys.argv[1] not in ("check", "measure"):
         sys.exit(__doc__)
-    mode, runner, table, folder, path = sys.argv[1:]
+    mode, runner, table, folder = sys.argv[1:]
     scope = {}
     with open(table) as file:
         exec(file.read(), scope)  # Starlark that is Python, too
-    named, searches = scope["BROKEN"], scope.get("FOUND_BY_SEARCH", {})
+    named, also = scope["BROKEN"], scope.get("ALSO_FAILED_BY", {})
     entries = [entry for entry in named if is_built(folder, entry)]
     if len(entries) < len(named):
         print("SKIPPED: %d, for want of a compiler" % (len(named) - len(entries)))
-    if mode == "write":
-        if len(entries) < len(named):
-            sys.exit("the matrix is written with all compilers at hand, or not at all")
+    known = [entry for entry in entries if catchable(entry)]
+    if mode == "measure":
         runs, doubtful = run_twice(runner, folder, entries)
-        write_matrix(path, entries, runs, doubtful)
-        results, matrix = runs[0], read_matrix(path)
-        faults = check(matrix, entries, results, searches)
-    elif mode == "add":
-        entries = [entry for entry in entries if entry["name"] not in read_matrix(path)]
-        runs, doubtful = run_twice(runner, folder, entries)
-        add_to_matrix(path, entries, runs, doubtful)
-        added = {entry["name"]: read_matrix(path)[entry["name"]] for entry in entries}
-        faults = check(added, entries, runs[0], searches)
-    elif mode == "compare":
-        matrix = read_matrix(path)
-        results = run_all(runner, folder, entries, lambda entry: ())
-        faults = compare(matrix, entries, results, searches)
+        keep(matrix_text(entries, runs, doubtful))
+        # A case that only some runs have (a search) is not among them.
+        results = runs[0]
+        ran = results[entries[0]["name"]][0]
+        also = {case: names for case, names in also.items() if case in ran}
     else:
-        matrix = None if path == "-" else read_matrix(path)
-        known = [entry for entry in entries if catchable(entry)]
-        results = run_all(runner, folder, known, lambda entry: cases_of(entry, searches))
+        results = run_all(runner, folder, known, lambda entry: cases_of(entry, also))
         play_whole(runner, folder, known, results)
-        faults = check(matrix, entries, results, searches)
+        keep(matrix_text(known, [results]))
+    faults = faults_of(known, results, also)
     for fault in faults:
         print("FAIL: " + fault)
     print("%d broken consumers, %d faults" % (len(entries), len(faults)))

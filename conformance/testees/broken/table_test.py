@@ -81,7 +81,7 @@ def main():
         faults = ["%s: %s" % (e["name"], fault) for e in entries for fault in faults_of(e, text)]
     names = [entry["name"] for entry in entries]
     faults += ["%s: stands twice" % name for name in sorted(set(names)) if names.count(name) > 1]
-    for search, found in scope.get("FOUND_BY_SEARCH", {}).items():
+    for search, found in scope.get("ALSO_FAILED_BY", {}).items():
         unknown = sorted(set(found) - set(names))
         faults += ["%s: finds %s, who is not there" % (search, one) for one in unknown]
     catchable = sum(not entry["case"].startswith("-") for entry in entries)
