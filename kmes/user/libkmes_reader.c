@@ -355,7 +355,8 @@ static int platform_sleep(void* context, __u32* word, __u32 expected, __u64 time
 
 struct kmes_platform* kmes_user_platform(void) {
     static struct kmes_platform platform = {
-        NULL, platform_clock_ns, NULL, NULL, NULL, platform_sleep,
+        .clock_ns = platform_clock_ns,
+        .sleep = platform_sleep,
     };
 
     return &platform;

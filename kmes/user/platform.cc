@@ -23,38 +23,57 @@ void wake(BufferMemory* memory) {
 CpuPlatform::CpuPlatform(EmitterMode mode, Clock clock)
     : mode_(mode), clock_(clock.now_ns ? clock : Clock{system_clock_ns, nullptr}) {
     platform_.context = this;
-    platform_.clock_ns = clock_ns;
-    platform_.enter = enter;
-    platform_.exit = exit;
+    platform_.clock_ns = clock.now_ns || !counter_is_usable() ? injected_ns : counter_ns;
+    platform_.enter = mode == EmitterMode::kLocked ? enter : nullptr;
+    platform_.exit = mode == EmitterMode::kLocked ? exit : nullptr;
+    platform_.issue_wakes = issue_wakes;
     platform_.queue_wake = queue_wake;
     platform_.sleep = nullptr;  // no reader in here
 }
 
-__u64 CpuPlatform::clock_ns(void* context) {
+__u64 CpuPlatform::counter_ns(void* context) {
+    return static_cast<CpuPlatform*>(context)->counter_clock_.now_ns();
+}
+
+__u64 CpuPlatform::injected_ns(void* context) {
     const Clock& clock = static_cast<CpuPlatform*>(context)->clock_;
 
     return clock.now_ns(clock.context);
 }
 
+// kLocked alone: kSingle has no function to enter by.
 bool CpuPlatform::enter(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
 
-    if (self->mode_ == EmitterMode::kSingle) return !self->is_closed();
     if (!self->lock_.lock()) return self->passes_;
     if (!self->is_closed()) return true;
     self->lock_.unlock();
     return false;
 }
 
-// The wake is issued when the lock is released (its system call takes longer than an emission). The
-// pin keeps the buffer until then, whatever is swapped or dropped meanwhile (E16).
+// The buffer that a wake is owed to, or NULL. The mark goes first: a signal handler that owes a
+// wake from here on sets it again, and issues both.
+BufferMemory* CpuPlatform::take_owed() {
+    if (!__atomic_load_n(&platform_.is_wake_owed, __ATOMIC_RELAXED)) return nullptr;
+    __atomic_store_n(&platform_.is_wake_owed, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return wake_.exchange(nullptr, std::memory_order_relaxed);
+}
+
+// kLocked alone. The wake is issued when the lock is released (its system call takes longer than an
+// emission). The pin keeps the buffer until then, whatever is swapped or dropped meanwhile (E16).
 void CpuPlatform::exit(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
-    BufferMemory* owed = nullptr;
+    BufferMemory* owed = self->take_owed();
 
-    if (self->wake_.load(std::memory_order_relaxed))
-        owed = self->wake_.exchange(nullptr, std::memory_order_relaxed);
-    if (self->mode_ == EmitterMode::kLocked && !self->passes_) self->lock_.unlock();
+    if (!self->passes_) self->lock_.unlock();
+    if (owed) wake(owed);
+}
+
+// kSingle alone.
+void CpuPlatform::issue_wakes(void* context) {
+    BufferMemory* owed = static_cast<CpuPlatform*>(context)->take_owed();
+
     if (owed) wake(owed);
 }
 
@@ -65,6 +84,8 @@ void CpuPlatform::queue_wake(void* context, struct kmes_buffer* buffer) {
     memory->pin();
     BufferMemory* earlier = self->wake_.exchange(memory, std::memory_order_relaxed);
 
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&self->platform_.is_wake_owed, 1, __ATOMIC_RELAXED);
     if (earlier) wake(earlier);  // kSingle: a signal handler came before the exit of its thread
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kmes/platform.h"
+#include "kmes/user/counter_clock.h"
 #include "kmes/user/memory.h"
 #include "kmes/user/owner_lock.h"
 
@@ -29,7 +30,8 @@ enum class EmitterMode {
 
 // A clock that can be injected: ns, and a context that is handed to it.
 struct Clock {
-    uint64_t (*now_ns)(void* context) = nullptr;  // NULL: the system's
+    // NULL: CLOCK_REALTIME, from the counter where that is usable (counter_clock.h).
+    uint64_t (*now_ns)(void* context) = nullptr;
     void* context = nullptr;
 };
 
@@ -57,21 +59,24 @@ class CpuPlatform {
     }
 
     // From inside with_others_out: nobody gets into the critical section from now on.
-    void close() { is_closed_.store(true, std::memory_order_relaxed); }
-    bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
+    void close() { __atomic_store_n(&platform_.is_closed, 1, __ATOMIC_RELAXED); }
+    bool is_closed() const { return __atomic_load_n(&platform_.is_closed, __ATOMIC_RELAXED); }
 
   private:
-    static __u64 clock_ns(void* context);
+    static __u64 counter_ns(void* context);
+    static __u64 injected_ns(void* context);
     static bool enter(void* context);
     static void exit(void* context);
+    static void issue_wakes(void* context);
+    BufferMemory* take_owed();
     static void queue_wake(void* context, struct kmes_buffer* buffer);
 
-    struct kmes_platform platform_ = {};
+    struct kmes_platform platform_ = {};  // is_closed is set inside, so an emitter cannot slip by
     const EmitterMode mode_;
     const Clock clock_;
+    CounterClock counter_clock_;
     OwnerLock lock_;
     bool passes_ = false;                       // the holder is in with_others_out
-    std::atomic<bool> is_closed_{false};        // set inside, so an emitter cannot slip by
     std::atomic<BufferMemory*> wake_{nullptr};  // owed at the end of the section, pinned
 };
 

@@ -9,14 +9,20 @@
 
 #include "kmes/types.h"
 
-/* Each function as kmes/platform.h says; `context` is handed to all of them. */
+/*
+ * Each function as kmes/platform.h says; `context` is handed to all of them. The two words serve a
+ * platform without a lock, whose sections are entered and left without a call.
+ */
 struct kmes_platform {
     void* context;
     __u64 (*clock_ns)(void* context);
-    bool (*enter)(void* context); /* NULL: one emitter is promised, nothing to do */
-    void (*exit)(void* context);  /* NULL likewise */
+    bool (*enter)(void* context); /* NULL: one emitter is promised; it enters unless is_closed */
+    void (*exit)(void* context);  /* NULL: nothing to do, but for issue_wakes */
     void (*queue_wake)(void* context, struct kmes_buffer* buffer);
     int (*sleep)(void* context, __u32* word, __u32 expected, __u64 timeout_ns);
+    void (*issue_wakes)(void* context); /* without `exit`, where is_wake_owed at the end */
+    unsigned is_closed;                 /* atomic: nobody enters any more */
+    unsigned is_wake_owed;              /* atomic */
 };
 
 static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
@@ -24,11 +30,15 @@ static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
 }
 
 static inline bool kmes_platform_enter(struct kmes_platform* platform) {
-    return platform->enter ? platform->enter(platform->context) : true;
+    if (platform->enter) return platform->enter(platform->context);
+    return !__atomic_load_n(&platform->is_closed, __ATOMIC_RELAXED);
 }
 
 static inline void kmes_platform_exit(struct kmes_platform* platform) {
-    if (platform->exit) platform->exit(platform->context);
+    if (platform->exit)
+        platform->exit(platform->context);
+    else if (__atomic_load_n(&platform->is_wake_owed, __ATOMIC_RELAXED))
+        platform->issue_wakes(platform->context);
 }
 
 static inline void kmes_platform_queue_wake(struct kmes_platform* platform,

@@ -57,7 +57,7 @@ struct ProducerOptions {
     uint64_t capacity_bytes = KMES_CONFIG_CAPACITY_DEFAULT_BYTES;
     uint64_t max_event_bytes = KMES_CONFIG_EVENT_DEFAULT_BYTES;
     EmitterMode emitters = EmitterMode::kLocked;
-    Clock clock;           // of the events: CLOCK_REALTIME
+    Clock clock;           // of the events: CLOCK_REALTIME (counter_clock.h)
     Clock schedule_clock;  // of the nudges: CLOCK_MONOTONIC
     NudgeSchedule nudges;
     enum kmes_swap_positions positions = KMES_SWAP_KEEP;  // E11

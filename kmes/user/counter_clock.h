@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// CLOCK_REALTIME from the processor's time-stamp counter. The system's clock takes about as long as
+// the rest of an emission; a reading of the counter takes less than half of that. Knows no ring.
+#ifndef KMES_USER_COUNTER_CLOCK_H
+#define KMES_USER_COUNTER_CLOCK_H
+
+#include <atomic>
+#include <cstdint>
+
+namespace kmes {
+
+// Whether this machine's counter runs at one rate on all processors and in every power state, and
+// the kernel keeps its own time with it. The answer is that of the first call.
+bool counter_is_usable();
+
+// How far the clock may be from the system's.
+//
+// - Between two readings of the system's clock, which are kCounterAnchorNs apart at most, it is
+//   extrapolated at the rate that the last two such intervals agreed on. So it is off by what the
+//   rate can be off in that time, and follows a step of the system's clock after that time.
+// - It never goes back by itself: where the extrapolation was ahead, the clock stands still until
+//   the system's clock has caught up. It goes back where the system's clock is behind it by
+//   kCounterStepNs or more: somebody has set it.
+// - While the rate is not known (the first intervals), every reading is the system's.
+inline constexpr uint64_t kCounterAnchorNs = 1'000'000;
+inline constexpr uint64_t kCounterLearnNs = 200'000;  // shortest interval that gives a rate
+inline constexpr uint64_t kCounterStepNs = 10'000;
+
+// One clock, for the readers of one CPU's emissions: readings that come one after the other do not
+// go back. Readings at the same time, from threads or a signal handler, are right, too, but may
+// differ in order by what a reading takes. `Source` has static functions: uint64_t counter() and
+// uint64_t realtime_ns().
+template <typename Source>
+class CounterClockOf {
+  public:
+    CounterClockOf() = default;
+    CounterClockOf(const CounterClockOf&) = delete;
+    CounterClockOf& operator=(const CounterClockOf&) = delete;
+
+    // ns since the Unix epoch. May be called in a signal handler.
+    uint64_t now_ns() {
+        const uint32_t version = version_.load(std::memory_order_acquire);
+        const uint64_t elapsed = Source::counter() - counter_.load(std::memory_order_relaxed);
+        const uint64_t ns = ns_.load(std::memory_order_relaxed) +
+                            (elapsed * rate_.load(std::memory_order_relaxed) >> kRateShift);
+        const uint64_t window = window_.load(std::memory_order_relaxed);
+
+        // The counter and the anchor were read before the version is compared.
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (elapsed < window && version_.load(std::memory_order_relaxed) == version) [[likely]]
+            return not_back(ns);
+        return read_system();
+    }
+
+  private:
+    static constexpr unsigned kRateShift = 32;  // the rate: ns a tick, in units of 2^-32
+
+    // `ns`, or the last reading where that is later.
+    uint64_t not_back(uint64_t ns) {
+        const uint64_t last = last_ns_.load(std::memory_order_relaxed);
+
+        if (ns < last) [[unlikely]]
+            return last;
+        last_ns_.store(ns, std::memory_order_relaxed);
+        return ns;
+    }
+
+    // A reading of the system's clock, which is the next anchor where nobody else is at one.
+    [[gnu::noinline]] uint64_t read_system() {
+        uint32_t version = version_.load(std::memory_order_relaxed);
+
+        if ((version & 1) ||
+            !version_.compare_exchange_strong(version, version + 1, std::memory_order_acquire))
+            return not_back(Source::realtime_ns());
+        // Readers whose anchor is from before see the odd version, or none of what follows.
+        std::atomic_thread_fence(std::memory_order_release);
+        const uint64_t ns = anchor();
+
+        version_.store(version + 2, std::memory_order_release);
+        return ns;
+    }
+
+    // The caller has made the version odd, and so has the anchor for itself.
+    uint64_t anchor() {
+        uint64_t counter = 0, ns = 0;
+        const bool is_close = read_both(&counter, &ns);
+        const uint64_t earlier = real_ns_;
+
+        if (last_ns_.load(std::memory_order_relaxed) >= ns + kCounterStepNs)
+            last_ns_.store(ns, std::memory_order_relaxed);
+        if (!is_close || (has_anchor_ && ns > earlier && ns - earlier < kCounterLearnNs))
+            return not_back(ns);
+        if (has_anchor_) learn(counter - counter_.load(std::memory_order_relaxed), ns - earlier);
+        has_anchor_ = true;
+        real_ns_ = ns;
+        ns_.store(ns, std::memory_order_relaxed);
+        counter_.store(counter, std::memory_order_relaxed);
+        return not_back(ns);
+    }
+
+    // Both clocks at one moment: the counter in the middle of two readings around the system's. The
+    // closest of a few tries; false where each was interrupted.
+    bool read_both(uint64_t* counter, uint64_t* ns) {
+        uint64_t best = UINT64_MAX;
+
+        for (int i = 0; i < kTries && best / 2 > closest_; i++) {
+            const uint64_t before = Source::counter();
+            const uint64_t now = Source::realtime_ns();
+            const uint64_t width = Source::counter() - before;
+
+            if (width >= best) continue;
+            best = width;
+            *counter = before + width / 2;
+            *ns = now;
+        }
+        if (best < closest_) closest_ = best;
+        return best / kInterrupted <= closest_;
+    }
+
+    // From one anchor to the next. A rate is used when two intervals in a row agree on it: an
+    // interval in which the system's clock was set, or the counter was, agrees with none.
+    void learn(uint64_t ticks, uint64_t ns) {
+        const auto rate = static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << kRateShift) /
+                                                (ticks ? ticks : 1));
+        const uint64_t off = rate > learnt_ ? rate - learnt_ : learnt_ - rate;
+        const bool agrees = off <= learnt_ / kTolerance && rate >> kRateShift < kSlowestNs;
+
+        learnt_ = rate;
+        if (!agrees || !rate) return;
+        rate_.store(rate, std::memory_order_relaxed);
+        window_.store(static_cast<uint64_t>(
+                          (static_cast<unsigned __int128>(kCounterAnchorNs) << kRateShift) / rate),
+                      std::memory_order_relaxed);
+    }
+
+    static constexpr int kTries = 3;
+    static constexpr uint64_t kInterrupted = 16;  // times the closest reading
+    static constexpr uint64_t kTolerance = 1000;  // rates agree to a thousandth
+    // A tick of 1 us or more is no clock for events. It also bounds elapsed * rate: both are below
+    // 2^52 and below 2^42 for a whole window, and their product is 10^6 * 2^32.
+    static constexpr uint64_t kSlowestNs = 1000;
+
+    // Even: the anchor is whole. Odd: one caller changes it.
+    std::atomic<uint32_t> version_{0};
+    std::atomic<uint64_t> counter_{0};  // the anchor, in ticks
+    std::atomic<uint64_t> ns_{0};       // and in ns since the Unix epoch
+    std::atomic<uint64_t> rate_{0};
+    std::atomic<uint64_t> window_{0};  // ticks for which the anchor serves; 0: the rate is unknown
+    std::atomic<uint64_t> last_ns_{0};
+
+    // Of whoever has made the version odd.
+    bool has_anchor_ = false;
+    uint64_t real_ns_ = 0;  // the system's clock at the anchor
+    uint64_t learnt_ = 0;
+    uint64_t closest_ = UINT64_MAX / 4;  // ticks of the closest reading of both clocks
+};
+
+// The machine's counter and CLOCK_REALTIME.
+struct MachineSource {
+    static uint64_t counter() {
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#else
+        return 0;
+#endif
+    }
+    static uint64_t realtime_ns();
+};
+
+using CounterClock = CounterClockOf<MachineSource>;
+
+}  // namespace kmes
+
+#endif
