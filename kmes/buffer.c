@@ -63,42 +63,23 @@ int kmes_buffer_init(struct kmes_buffer* buffer, const struct kmes_buffer_setup*
     return 0;
 }
 
-void kmes_index_mark(struct kmes_buffer* buffer, __u64 from, __u64 to, __u64 ordinal) {
-    __u64 block = (from >> buffer->block_shift) + 1;
-    __u64 last = to >> buffer->block_shift;
+void kmes_index_mark_blocks(struct kmes_buffer* buffer, __u64 from_block, __u64 to_block,
+                            struct kmes_boundary boundary) {
+    __u64 block = from_block + 1;
 
-    for (; block <= last; block++) {
-        struct kmes_boundary* entry = &buffer->index[block & buffer->index_mask];
-
-        entry->pos = to;
-        entry->ordinal = ordinal;
-    }
+    for (; block <= to_block; block++) buffer->index[block & buffer->index_mask] = boundary;
 }
 
-bool kmes_index_step(const struct kmes_buffer* buffer, struct kmes_boundary* at) {
-    __u32 event_bytes;
-
-    kmes_copy_out(&event_bytes, buffer->shared.data, buffer->capacity, at->pos, sizeof(event_bytes),
-                  KMES_ORDER_WALK_SIZE);
-    if (event_bytes < KMES_EVENT_MIN_BYTES || event_bytes > buffer->frontier - at->pos)
-        return false;
-    at->pos += event_bytes;
-    at->ordinal++;
-    return true;
-}
-
-bool kmes_index_find(const struct kmes_buffer* buffer, __u64 target, struct kmes_boundary* found) {
+bool kmes_index_search(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
+                       struct kmes_boundary tail, struct kmes_boundary* found) {
     __u64 block_start = target >> buffer->block_shift << buffer->block_shift;
 
     /* The entry of a block that starts at or before the tail may belong to a later lap by now. */
-    if (block_start <= buffer->tail) {
-        found->pos = buffer->tail;
-        found->ordinal = buffer->tail_ordinal;
-    } else {
-        *found = buffer->index[(target >> buffer->block_shift) & buffer->index_mask];
-    }
+    *found = block_start > tail.pos
+                 ? buffer->index[(target >> buffer->block_shift) & buffer->index_mask]
+                 : tail;
     while (found->pos < target) {
-        if (!kmes_index_step(buffer, found)) return false;
+        if (!kmes_index_step(buffer, frontier, found)) return false;
     }
     return true;
 }

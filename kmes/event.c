@@ -7,13 +7,10 @@
 
 void kmes_event_header_build(struct kmes_event_header* header, const struct kmes_event_input* input,
                              __u64 timestamp_ns, __u64 sequence, __u16 cpu_id) {
-    header->event_size = (__u32)kmes_event_bytes(input);
-    header->header_size = (__u32)kmes_event_header_bytes(input);
-    header->timestamp = timestamp_ns;
-    header->sequence = sequence;
-    header->cpu_id = cpu_id;
-    header->origin_class = input->origin_class;
-    header->type_len = input->type_len;
+    struct kmes_event_words words;
+
+    kmes_event_words_build(&words, input, timestamp_ns, sequence, cpu_id);
+    kmes_copy_private(header, &words, sizeof(*header));
 }
 
 enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
@@ -85,7 +82,7 @@ static unsigned utf8_sequence(__u8 lead, __u8* second_min, __u8* second_max) {
     return 0;
 }
 
-bool kmes_utf8_is_valid(const void* text, __u64 bytes) {
+bool kmes_utf8_check(const void* text, __u64 bytes) {
     const __u8* at = (const __u8*)text;
     const __u8* end = at + bytes;
 

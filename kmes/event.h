@@ -11,6 +11,8 @@
 
 KMES_EXTERN_C_BEGIN
 
+#define KMES_EVENT_TYPE_MAX_BYTES 65535u /* type_len has 16 bits */
+
 /* What an emitter wants published. The memory belongs to the caller, for the time of the call. */
 struct kmes_event_input {
     const void* type;
@@ -59,6 +61,21 @@ static inline __u64 kmes_event_bytes(const struct kmes_event_input* input) {
     return kmes_event_header_bytes(input) + input->payload_len;
 }
 
+/* The fixed part of a header as little-endian words: its 29 bytes, and 3 of padding. */
+struct kmes_event_words {
+    __u64 word[4];
+};
+
+/* The fixed part of the header (5.1.7 step 3), in registers. The event must fit into 32 bits. */
+static inline void kmes_event_words_build(struct kmes_event_words* words,
+                                          const struct kmes_event_input* input, __u64 timestamp_ns,
+                                          __u64 sequence, __u16 cpu_id) {
+    words->word[0] = kmes_event_bytes(input) | kmes_event_header_bytes(input) << 32;
+    words->word[1] = timestamp_ns;
+    words->word[2] = sequence;
+    words->word[3] = cpu_id | (__u64)input->origin_class << 16 | (__u64)input->type_len << 24;
+}
+
 /*
  * Fills the fixed part of the header (5.1.7 step 3). The event must fit into 32 bits; the type and
  * the payload are copied by the caller.
@@ -89,9 +106,33 @@ void kmes_event_view_make(struct kmes_event_view* view, const void* bytes);
 void kmes_event_view_from(struct kmes_event_view* view, const struct kmes_event_header* header,
                           const __u8* body);
 
+/* kmes_utf8_is_valid for a text that is not ASCII alone. */
+bool kmes_utf8_check(const void* text, __u64 bytes);
+
+/* The highest bit of each byte of a word: ASCII has none of them set. */
+#define KMES_NOT_ASCII 0x8080808080808080ull
+
 /* Whether `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
- * forms, nothing above U+10FFFF). An empty text is. */
-bool kmes_utf8_is_valid(const void* text, __u64 bytes);
+ * forms, nothing above U+10FFFF). An empty text is. Nearly every type is short and ASCII: those
+ * are checked in line, a word at a time. */
+static inline bool kmes_utf8_is_valid(const void* text, __u64 bytes) {
+    const __u8* at = (const __u8*)text;
+    __u64 word, all = 0;
+    __u64 i = 0;
+
+    for (; bytes - i >= sizeof(word); i += sizeof(word)) {
+        kmes_copy_private(&word, at + i, sizeof(word));
+        all |= word;
+    }
+    if (i < bytes && bytes >= sizeof(word)) {
+        /* The rest as a whole word that ends with the text. */
+        kmes_copy_private(&word, at + bytes - sizeof(word), sizeof(word));
+        all |= word;
+        i = bytes;
+    }
+    for (; i < bytes; i++) all |= at[i];
+    return KMES_LIKELY(!(all & KMES_NOT_ASCII)) || kmes_utf8_check(text, bytes);
+}
 
 KMES_EXTERN_C_END
 

@@ -1,31 +1,74 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The boundary index of a buffer (E13, E23), shared by the writer and the swap, and by nobody else:
- * see ring.h for what it promises.
+ * The boundary index of a buffer (E13, E23), shared by the writer and the swap only: ring.h says
+ * what it promises. What every emission does with it is inline.
  */
 #ifndef KMES_INDEX_H
 #define KMES_INDEX_H
 
+#include "kmes/order.h"
 #include "kmes/ring.h"
 
 KMES_EXTERN_C_BEGIN
 
-/* Notes that an event ends, and so the next begins, at `to`, where one began at `from`; `ordinal`:
- * events of the buffer that begin before `to`. At most index_mask + 1 entries are written. */
-void kmes_index_mark(struct kmes_buffer* buffer, __u64 from, __u64 to, __u64 ordinal);
+/* Writes the entries of the blocks (from, to]: kmes_index_mark. Defined in buffer.c. */
+void kmes_index_mark_blocks(struct kmes_buffer* buffer, __u64 from_block, __u64 to_block,
+                            struct kmes_boundary boundary);
+
+/* kmes_index_find from `tail` to a target in a later block. *found is written in any case. Defined
+ * in buffer.c. */
+bool kmes_index_search(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
+                       struct kmes_boundary tail, struct kmes_boundary* found);
+
+/* Notes that an event ends, and so the next begins, at `boundary`, where one began at `from`. At
+ * most index_mask + 1 entries are written. */
+static inline void kmes_index_mark(struct kmes_buffer* buffer, __u64 from,
+                                   struct kmes_boundary boundary) {
+    __u64 from_block = from >> buffer->block_shift;
+    __u64 to_block = boundary.pos >> buffer->block_shift;
+
+    if (from_block != to_block) kmes_index_mark_blocks(buffer, from_block, to_block, boundary);
+}
 
 /*
- * The first boundary at or after `target`, which lies in [tail, frontier]. False where a size on
- * the way is impossible (E13: less than 30, or more than what is written from there on).
- */
-bool kmes_index_find(const struct kmes_buffer* buffer, __u64 target, struct kmes_boundary* found);
-
-/*
- * Moves `at`, a boundary below the frontier, to the next one, by the size that stands in the ring:
+ * Moves `at`, a boundary below `frontier`, to the next one, by the size that stands in the ring:
  * the one thing that is read back from there. Consumers cannot write the data (E13); the size is
  * bounded all the same. False, with `at` unmoved, where it is impossible.
  */
-bool kmes_index_step(const struct kmes_buffer* buffer, struct kmes_boundary* at);
+static inline bool kmes_index_step(const struct kmes_buffer* buffer, __u64 frontier,
+                                   struct kmes_boundary* at) {
+    __u32 event_bytes;
+
+    kmes_copy_out(&event_bytes, buffer->shared.data, buffer->capacity, at->pos, sizeof(event_bytes),
+                  KMES_ORDER_WALK_SIZE);
+    if (KMES_UNLIKELY(event_bytes < KMES_EVENT_MIN_BYTES || event_bytes > frontier - at->pos))
+        return false;
+    at->pos += event_bytes;
+    at->ordinal++;
+    return true;
+}
+
+/*
+ * Moves `at`, which is the tail, to the first boundary at or after `target`, which lies in [tail,
+ * frontier]. False where a size on the way is impossible (E13: less than 30, or more than what is
+ * written from there on). Nearly always the tail passes events of its own block, one by one; a
+ * target in a later block is found through the index.
+ */
+static inline bool kmes_index_find(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
+                                   struct kmes_boundary* at) {
+    if (KMES_UNLIKELY(target >> buffer->block_shift != at->pos >> buffer->block_shift)) {
+        /* Not to `at` itself: a variable whose address is handed out is in no register. */
+        struct kmes_boundary found;
+        bool is_sound = kmes_index_search(buffer, frontier, target, *at, &found);
+
+        *at = found;
+        return is_sound;
+    }
+    while (at->pos < target) {
+        if (KMES_UNLIKELY(!kmes_index_step(buffer, frontier, at))) return false;
+    }
+    return true;
+}
 
 KMES_EXTERN_C_END
 

@@ -109,6 +109,10 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *        copy into and out of a data region at position `pos` (5.1.4: one contiguous range of the
  *        double mapping; `bytes` at most the capacity). Relaxed: the other side may be at the same
  *        bytes, a torn result is found by RECHECK_TAIL.
+ *   void kmes_copy_in_words(data, capacity_bytes, pos, words, bytes, label)
+ *        kmes_copy_in of `bytes`, a constant below 32, that the caller has just built in
+ *        __u64 words: each word goes from its register to the ring. (A copy by wider loads than the
+ *        stores that built the bytes would wait until these have left the store buffer.)
  *   void kmes_data_is_valid(data, pos, bytes, label)
  *        nothing, but for tools: the caller has proved that what it copied from there is whole.
  *
@@ -134,6 +138,15 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
 #endif
 #else
 #include "kmes/user/order_plain.h"
+#endif
+
+/* In the kernel the compiler does so by itself, and a build for tests sees every copy alike. */
+#ifndef KMES_ORDER_HAS_COPY_IN_WORDS
+static inline void kmes_copy_in_words(__u8* data, __u64 capacity_bytes, __u64 pos,
+                                      const __u64* words, __u64 bytes,
+                                      enum kmes_order_label label) {
+    kmes_copy_in(data, capacity_bytes, pos, words, bytes, label);
+}
 #endif
 
 #endif

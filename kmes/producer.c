@@ -70,40 +70,89 @@ static void publish_before_tail(struct kmes_cpu* cpu, __u64 new_tail) {
     cpu->wake_owed = true;
 }
 
-/* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
- * a byte of the event that is written next finds the new tail when it looks again. */
-static void move_tail(struct kmes_cpu* cpu, const struct kmes_boundary* tail) {
+/*
+ * What every event changes of its buffer and CPU. It is in registers between cursor_load and
+ * cursor_store, which the writer calls once for an event, or once for several of a batch: nobody
+ * else reads these fields while the CPU is inside its critical section.
+ */
+struct cursor {
+    struct kmes_boundary tail;
+    struct kmes_boundary frontier;
+    __u64 sequence;
+};
+
+static inline void cursor_load(struct cursor* cursor, const struct kmes_cpu* cpu) {
+    const struct kmes_buffer* buffer = cpu->buffer;
+
+    cursor->tail.pos = buffer->tail;
+    cursor->tail.ordinal = buffer->tail_ordinal;
+    cursor->frontier.pos = buffer->frontier;
+    cursor->frontier.ordinal = buffer->frontier_ordinal;
+    cursor->sequence = cpu->sequence;
+}
+
+/* The statistics follow from how far the tail and the frontier have moved. */
+static inline void cursor_store(const struct cursor* cursor, struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
-    publish_before_tail(cpu, tail->pos);
-    cpu->statistics.overwritten += tail->ordinal - buffer->tail_ordinal;
-    buffer->tail = tail->pos;
-    buffer->tail_ordinal = tail->ordinal;
-    kmes_store_release_u64(buffer->shared.tail_pos, buffer->tail, KMES_ORDER_TAIL);
+    cpu->statistics.overwritten += cursor->tail.ordinal - buffer->tail_ordinal;
+    cpu->statistics.events += cursor->frontier.ordinal - buffer->frontier_ordinal;
+    cpu->statistics.bytes += cursor->frontier.pos - buffer->frontier;
+    buffer->tail = cursor->tail.pos;
+    buffer->tail_ordinal = cursor->tail.ordinal;
+    buffer->frontier = cursor->frontier.pos;
+    buffer->frontier_ordinal = cursor->frontier.ordinal;
+    cpu->sequence = cursor->sequence;
+}
+
+/* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
+ * a byte of the event that is written next finds the new tail when it looks again. */
+static inline void store_tail(struct kmes_buffer* buffer, __u64 tail) {
+    kmes_store_release_u64(buffer->shared.tail_pos, tail, KMES_ORDER_TAIL);
     kmes_fence_release(KMES_ORDER_TAIL_FENCE);
 }
 
 void kmes_empty_corrupt(struct kmes_cpu* cpu) {
-    struct kmes_boundary tail;
+    struct kmes_buffer* buffer = cpu->buffer;
 
-    tail.pos = cpu->buffer->frontier;
-    tail.ordinal = cpu->buffer->frontier_ordinal;
+    publish_before_tail(cpu, buffer->frontier);
     cpu->statistics.corrupt++;
-    move_tail(cpu, &tail);
+    cpu->statistics.overwritten += buffer->frontier_ordinal - buffer->tail_ordinal;
+    buffer->tail = buffer->frontier;
+    buffer->tail_ordinal = buffer->frontier_ordinal;
+    store_tail(buffer, buffer->tail);
+}
+
+/* make_room where the tail may pass unpublished events, or where a size in the ring is impossible
+ * (E13). */
+static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct cursor cursor,
+                                                    bool is_corrupt, __u64 tail) {
+    cursor_store(&cursor, cpu);
+    if (is_corrupt)
+        kmes_empty_corrupt(cpu);
+    else
+        publish_before_tail(cpu, tail);
+    cursor_load(&cursor, cpu);
+    return cursor;
 }
 
 /* 5.1.7 step 6: passes the events that `event_bytes` at the frontier would overwrite, no more and
  * no fewer. */
-static void make_room(struct kmes_cpu* cpu, __u64 event_bytes) {
-    struct kmes_buffer* buffer = cpu->buffer;
-    struct kmes_boundary tail;
+static inline void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
+                             struct cursor* cursor, __u64 event_bytes) {
+    struct kmes_boundary tail = cursor->tail;
 
-    if (KMES_LIKELY(buffer->frontier + event_bytes - buffer->tail <= buffer->capacity)) return;
-    if (KMES_LIKELY(
-            kmes_index_find(buffer, buffer->frontier + event_bytes - buffer->capacity, &tail)))
-        move_tail(cpu, &tail);
-    else
-        kmes_empty_corrupt(cpu);
+    if (KMES_LIKELY(cursor->frontier.pos + event_bytes - tail.pos <= buffer->capacity)) return;
+    if (KMES_UNLIKELY(!kmes_index_find(buffer, cursor->frontier.pos,
+                                       cursor->frontier.pos + event_bytes - buffer->capacity,
+                                       &tail))) {
+        *cursor = make_room_slowly(cpu, *cursor, true, 0);
+        return;
+    }
+    if (KMES_UNLIKELY(tail.pos >= buffer->published))
+        *cursor = make_room_slowly(cpu, *cursor, false, tail.pos);
+    cursor->tail = tail;
+    store_tail(buffer, tail.pos);
 }
 
 /* Zeros after the type: the header of a later version, staged (event.h). */
@@ -120,52 +169,54 @@ static void copy_in_zeros(struct kmes_buffer* buffer, __u64 pos, __u64 bytes) {
 }
 
 /* 5.1.7 steps 3 and 7 but for the payload: the header at the frontier. Where the payload begins. */
-static __u64 write_header(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                          __u64 timestamp_ns, __u64 sequence) {
-    struct kmes_buffer* buffer = cpu->buffer;
-    struct kmes_event_header header;
-    __u64 pos = buffer->frontier;
+static inline __u64 write_header(const struct kmes_cpu* cpu, struct kmes_buffer* buffer, __u64 pos,
+                                 const struct kmes_event_input* input, __u64 timestamp_ns,
+                                 __u64 sequence) {
+    struct kmes_event_words words;
 
-    kmes_event_header_build(&header, input, timestamp_ns, sequence, cpu->cpu_id);
-    kmes_copy_in(buffer->shared.data, buffer->capacity, pos, &header, sizeof(header),
-                 KMES_ORDER_DATA);
-    pos += sizeof(header);
+    kmes_event_words_build(&words, input, timestamp_ns, sequence, cpu->cpu_id);
+    kmes_copy_in_words(buffer->shared.data, buffer->capacity, pos, words.word,
+                       sizeof(struct kmes_event_header), KMES_ORDER_DATA);
+    pos += sizeof(struct kmes_event_header);
     kmes_copy_in(buffer->shared.data, buffer->capacity, pos, input->type, input->type_len,
                  KMES_ORDER_DATA);
     pos += input->type_len;
-    copy_in_zeros(buffer, pos, input->header_extra_len);
+    if (KMES_UNLIKELY(input->header_extra_len)) copy_in_zeros(buffer, pos, input->header_extra_len);
     return pos + input->header_extra_len;
 }
 
 /* The event that was written at the frontier belongs to the buffer now (not yet to consumers). */
-static void append(struct kmes_cpu* cpu, __u64 event_bytes) {
-    struct kmes_buffer* buffer = cpu->buffer;
-    __u64 from = buffer->frontier;
+static inline void append(struct kmes_buffer* buffer, struct cursor* cursor, __u64 event_bytes) {
+    __u64 from = cursor->frontier.pos;
 
-    buffer->frontier = from + event_bytes;
-    buffer->frontier_ordinal++;
-    kmes_index_mark(buffer, from, buffer->frontier, buffer->frontier_ordinal);
-    cpu->statistics.events++;
-    cpu->statistics.bytes += event_bytes;
+    cursor->frontier.pos = from + event_bytes;
+    cursor->frontier.ordinal++;
+    kmes_index_mark(buffer, from, cursor->frontier);
 }
 
-/* 5.1.7 steps 2, 4 and 5: inside, whether the event can be written, with its number in *sequence
- * (given, not yet used). */
-static int admit(struct kmes_cpu* cpu, __u64 event_bytes, enum too_large too_large,
-                 __u64* sequence) {
+/* 5.1.7 step 2: inside, the numbers of nested emissions are used first. */
+static inline void settle_nested(struct kmes_cpu* cpu, struct cursor* cursor) {
+    if (KMES_LIKELY(!kmes_local_load(&cpu->nested_missed))) return;
+    cpu->sequence = cursor->sequence;
     kmes_guard_settle_nested(cpu);
-    *sequence = cpu->sequence + 1;
-    if (KMES_LIKELY(event_bytes <= cpu->buffer->capacity / 2)) return 0;
+    cursor->sequence = cpu->sequence;
+}
+
+/* 5.1.7 steps 2, 4 and 5: inside, whether the event can be written. */
+static inline int admit(struct kmes_cpu* cpu, struct kmes_buffer* buffer, struct cursor* cursor,
+                        __u64 event_bytes, enum too_large too_large) {
+    settle_nested(cpu, cursor);
+    if (KMES_LIKELY(event_bytes <= buffer->capacity / 2)) return 0;
     if (too_large == TOO_LARGE_USES_NUMBER) {
-        cpu->sequence = *sequence;
+        cursor->sequence++;
         cpu->statistics.dropped++;
     }
     return -ENOSPC;
 }
 
 /* Outside: the critical section, or one more that was turned away (E16). */
-static int enter(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                 enum too_large too_large) {
+static inline int enter(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                        enum too_large too_large) {
     if (input->type_len == 0) return -EINVAL;
     if (KMES_LIKELY(kmes_guard_enter(cpu))) return 0;
     if (too_large == TOO_LARGE_USES_NUMBER) kmes_guard_count_nested(cpu);
@@ -173,31 +224,44 @@ static int enter(struct kmes_cpu* cpu, const struct kmes_event_input* input,
 }
 
 /* Inside: 5.1.7 steps 2 to 7. Nothing is published. */
-static int write_event(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                       __u64 timestamp_ns, enum too_large too_large) {
+static inline int write_event(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
+                              struct cursor* cursor, const struct kmes_event_input* input,
+                              __u64 timestamp_ns, enum too_large too_large) {
     __u64 event_bytes = kmes_event_bytes(input);
-    __u64 sequence, payload_pos;
-    int error = admit(cpu, event_bytes, too_large, &sequence);
+    __u64 payload_pos;
+    int error = admit(cpu, buffer, cursor, event_bytes, too_large);
 
     if (error) return error;
-    make_room(cpu, event_bytes);
-    cpu->sequence = sequence;
-    payload_pos = write_header(cpu, input, timestamp_ns, sequence);
+    make_room(cpu, buffer, cursor, event_bytes);
+    payload_pos =
+        write_header(cpu, buffer, cursor->frontier.pos, input, timestamp_ns, ++cursor->sequence);
     if (input->payload_len)
-        kmes_copy_in(cpu->buffer->shared.data, cpu->buffer->capacity, payload_pos, input->payload,
+        kmes_copy_in(buffer->shared.data, buffer->capacity, payload_pos, input->payload,
                      input->payload_len, KMES_ORDER_DATA);
-    append(cpu, event_bytes);
+    append(buffer, cursor, event_bytes);
     return 0;
+}
+
+/* Inside: write_event, with the state of the CPU's memory. */
+static inline int write_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                            __u64 timestamp_ns, enum too_large too_large) {
+    struct cursor cursor;
+    int error;
+
+    cursor_load(&cursor, cpu);
+    error = write_event(cpu, cpu->buffer, &cursor, input, timestamp_ns, too_large);
+    cursor_store(&cursor, cpu);
+    return error;
 }
 
 /* 5.1.7, one event, all of it inside one critical section: E16, from the timestamp to the queueing
  * of the wake. */
-static int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                    enum too_large too_large) {
+static inline int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                           enum too_large too_large) {
     int error = enter(cpu, input, too_large);
 
     if (error) return error;
-    error = write_event(cpu, input, kmes_platform_clock_ns(cpu->platform), too_large);
+    error = write_one(cpu, input, kmes_platform_clock_ns(cpu->platform), too_large);
     if (!error) {
         kmes_publish(cpu->buffer);
         wake_if_asked(cpu);
@@ -217,20 +281,25 @@ int kmes_cpu_emit_call(struct kmes_cpu* cpu, const struct kmes_event_input* inpu
 int kmes_reserve(struct kmes_cpu* cpu, const struct kmes_event_input* input,
                  struct kmes_reservation* reservation) {
     __u64 event_bytes = kmes_event_bytes(input);
+    struct cursor cursor;
     __u64 timestamp_ns;
     int error = enter(cpu, input, TOO_LARGE_USES_NUMBER);
 
     if (error) return error;
     timestamp_ns = kmes_platform_clock_ns(cpu->platform);
-    error = admit(cpu, event_bytes, TOO_LARGE_USES_NUMBER, &reservation->sequence);
+    cursor_load(&cursor, cpu);
+    error = admit(cpu, cpu->buffer, &cursor, event_bytes, TOO_LARGE_USES_NUMBER);
+    if (!error) make_room(cpu, cpu->buffer, &cursor, event_bytes);
+    cursor_store(&cursor, cpu);
     if (error) {
         kmes_guard_exit(cpu);
         return error;
     }
-    make_room(cpu, event_bytes);
+    reservation->sequence = cursor.sequence + 1;
     reservation->event_bytes = event_bytes;
     reservation->payload_len = input->payload_len;
-    reservation->payload_pos = write_header(cpu, input, timestamp_ns, reservation->sequence);
+    reservation->payload_pos = write_header(cpu, cpu->buffer, cursor.frontier.pos, input,
+                                            timestamp_ns, reservation->sequence);
     reservation->payload =
         cpu->buffer->shared.data + (reservation->payload_pos & cpu->buffer->mask);
     return 0;
@@ -245,8 +314,12 @@ void kmes_reservation_fill(struct kmes_cpu* cpu, const struct kmes_reservation* 
 }
 
 void kmes_commit(struct kmes_cpu* cpu, const struct kmes_reservation* reservation) {
-    cpu->sequence = reservation->sequence;
-    append(cpu, reservation->event_bytes);
+    struct cursor cursor;
+
+    cursor_load(&cursor, cpu);
+    cursor.sequence = reservation->sequence;
+    append(cpu->buffer, &cursor, reservation->event_bytes);
+    cursor_store(&cursor, cpu);
     kmes_publish(cpu->buffer);
     wake_if_asked(cpu);
     kmes_guard_exit(cpu);
@@ -267,7 +340,7 @@ static int batch_one(struct kmes_cpu* cpu, const struct kmes_batch* batch,
     int error = enter(cpu, input, too_large);
 
     if (error) return error;
-    error = write_event(cpu, input, batch->timestamp_ns, too_large);
+    error = write_one(cpu, input, batch->timestamp_ns, too_large);
     kmes_guard_exit(cpu);
     return error;
 }

@@ -25,7 +25,9 @@ static void find_survivors(struct kmes_swap* swap, struct kmes_boundary* first) 
 
     if (old_buffer->frontier - old_buffer->tail > swap->new_buffer->capacity)
         target = old_buffer->frontier - swap->new_buffer->capacity;
-    if (kmes_index_find(old_buffer, target, first)) return;
+    first->pos = old_buffer->tail;
+    first->ordinal = old_buffer->tail_ordinal;
+    if (kmes_index_find(old_buffer, old_buffer->frontier, target, first)) return;
     kmes_empty_corrupt(swap->cpu);
     first->pos = old_buffer->frontier;
     first->ordinal = old_buffer->frontier_ordinal;
@@ -65,14 +67,14 @@ static bool index_piece(struct kmes_swap* swap) {
         if (events++ == KMES_SWAP_PIECE_EVENTS) return true;
         next.pos = swap->walked;
         next.ordinal = swap->walked_ordinal;
-        if (!kmes_index_step(swap->old_buffer, &next)) {
+        if (!kmes_index_step(swap->old_buffer, swap->old_buffer->frontier, &next)) {
             kmes_empty_corrupt(swap->cpu);
             return true; /* nothing survives now: find_survivors moves on */
         }
-        kmes_index_mark(swap->new_buffer, swap->walked + swap->delta, next.pos + swap->delta,
-                        next.ordinal);
-        swap->walked = next.pos;
         swap->walked_ordinal = next.ordinal;
+        next.pos += swap->delta;
+        kmes_index_mark(swap->new_buffer, swap->walked + swap->delta, next);
+        swap->walked = next.pos - swap->delta;
     }
     return false;
 }

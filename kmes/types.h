@@ -32,6 +32,7 @@
 #endif
 
 #define KMES_PACKED __attribute__((packed))
+#define KMES_NOINLINE __attribute__((__noinline__))
 #define KMES_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define KMES_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 

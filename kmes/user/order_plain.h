@@ -3,9 +3,9 @@
  * kmes/order.h for userspace: compiler atomics, and memcpy for the data. Never included but by
  * kmes/order.h.
  *
- * The data is copied by memcpy while the other side may be writing the same bytes. Formally that is
- * a race; what makes it right is that nothing is believed before RECHECK_TAIL has passed, and that
- * a copy is a call of which the compiler keeps the order against the fences around it. The
+ * The data is copied as by memcpy while the other side may be writing the same bytes. Formally that
+ * is a race; what makes it right is that nothing is believed before RECHECK_TAIL has passed, and
+ * that a copy is a call of which the compiler keeps the order against the fences around it. The
  * ThreadSanitizer build (order_tsan.h) does the same copy with atomic accesses.
  */
 #ifndef KMES_USER_ORDER_PLAIN_H
@@ -54,10 +54,59 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* memcpy, in line up to 64 bytes: most types and many payloads are that short, and a call takes
+ * longer than their copy. The first and the last piece may overlap: both have the same bytes. */
+static inline void kmes_order_copy(__u8* to, const __u8* from, __u64 bytes) {
+    if (__builtin_constant_p(bytes) || bytes > 64) {
+        __builtin_memcpy(to, from, bytes);
+    } else if (bytes > 32) {
+        __builtin_memcpy(to, from, 32);
+        __builtin_memcpy(to + bytes - 32, from + bytes - 32, 32);
+    } else if (bytes >= 16) {
+        __builtin_memcpy(to, from, 16);
+        __builtin_memcpy(to + bytes - 16, from + bytes - 16, 16);
+    } else if (bytes >= 8) {
+        __builtin_memcpy(to, from, 8);
+        __builtin_memcpy(to + bytes - 8, from + bytes - 8, 8);
+    } else if (bytes >= 4) {
+        __builtin_memcpy(to, from, 4);
+        __builtin_memcpy(to + bytes - 4, from + bytes - 4, 4);
+    } else if (bytes > 0) {
+        to[0] = from[0];
+        to[bytes / 2] = from[bytes / 2];
+        to[bytes - 1] = from[bytes - 1];
+    }
+}
+
 static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, const void* from,
                                 __u64 bytes, enum kmes_order_label label) {
     (void)label;
-    __builtin_memcpy(data + (pos & (capacity_bytes - 1)), from, bytes);
+    kmes_order_copy(data + (pos & (capacity_bytes - 1)), (const __u8*)from, bytes);
+}
+
+#define KMES_ORDER_HAS_COPY_IN_WORDS
+static inline void kmes_copy_in_words(__u8* data, __u64 capacity_bytes, __u64 pos,
+                                      const __u64* words, __u64 bytes,
+                                      enum kmes_order_label label) {
+    __u8* to = data + (pos & (capacity_bytes - 1));
+    __u64 rest = words[bytes / 8];
+
+    (void)label;
+    if (bytes >= 8) __builtin_memcpy(to, words, 8);
+    if (bytes >= 16) __builtin_memcpy(to + 8, words + 1, 8);
+    if (bytes >= 24) __builtin_memcpy(to + 16, words + 2, 8);
+    to += bytes & ~7ull;
+    if (bytes & 4) {
+        __builtin_memcpy(to, &rest, 4);
+        rest >>= 32;
+        to += 4;
+    }
+    if (bytes & 2) {
+        __builtin_memcpy(to, &rest, 2);
+        rest >>= 16;
+        to += 2;
+    }
+    if (bytes & 1) *to = (__u8)rest;
 }
 
 static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_bytes, __u64 pos,
