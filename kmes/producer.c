@@ -355,6 +355,67 @@ int kmes_batch_emit_call(struct kmes_cpu* cpu, const struct kmes_batch* batch,
     return batch_one(cpu, batch, input, TOO_LARGE_IS_ERROR);
 }
 
+/* What is wrong with an entry whatever the ring is like: the checks of the emit call. */
+static inline int check_entry(const struct kmes_batch_entry* entry,
+                              const struct kmes_batch_rules* rules) {
+    if (entry->type_len == 0 || entry->type_len > KMES_EVENT_TYPE_MAX_BYTES) return -EINVAL;
+    if (!kmes_utf8_is_valid(entry->type, entry->type_len)) return -EINVAL;
+    if (entry->payload_len > rules->max_event_bytes ||
+        KMES_EVENT_FIXED_BYTES + entry->type_len + entry->payload_len > rules->max_event_bytes)
+        return -ENOSPC;
+    return 0;
+}
+
+/* Inside: writes entries, the first of which has been checked, until one has an error or the piece
+ * is full. *written: how many. */
+static int write_piece(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                       const struct kmes_batch_rules* rules, const struct kmes_batch_entry* entries,
+                       __u32 count, __u32* written) {
+    struct kmes_buffer* buffer = cpu->buffer;
+    struct cursor cursor;
+    __u64 piece_end;
+    __u32 i = 0;
+    int error;
+
+    cursor_load(&cursor, cpu);
+    piece_end = cursor.frontier.pos + KMES_BATCH_PIECE_BYTES;
+    do {
+        struct kmes_event_input input;
+
+        input.type = entries[i].type;
+        input.payload = entries[i].payload;
+        input.payload_len = (__u32)entries[i].payload_len;
+        input.type_len = (__u16)entries[i].type_len;
+        input.origin_class = rules->origin_class;
+        input.header_extra_len = 0;
+        error = write_event(cpu, buffer, &cursor, &input, batch->timestamp_ns, TOO_LARGE_IS_ERROR);
+        if (error || ++i == count) break;
+        error = check_entry(&entries[i], rules);
+    } while (!error && cursor.frontier.pos < piece_end);
+    cursor_store(&cursor, cpu);
+    *written = i;
+    return error;
+}
+
+int kmes_batch_emit_entries(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                            const struct kmes_batch_rules* rules,
+                            const struct kmes_batch_entry* entries, __u32 count, __u32* emitted) {
+    int error;
+
+    *emitted = 0;
+    do {
+        __u32 written;
+
+        error = check_entry(&entries[*emitted], rules);
+        if (error) return error;
+        if (!kmes_guard_enter(cpu)) return -EBUSY;
+        error = write_piece(cpu, batch, rules, entries + *emitted, count - *emitted, &written);
+        kmes_guard_exit(cpu);
+        *emitted += written;
+    } while (!error && *emitted < count);
+    return error;
+}
+
 void kmes_batch_end(struct kmes_cpu* cpu, const struct kmes_batch* batch) {
     (void)batch;
     if (!kmes_guard_enter(cpu))

@@ -165,6 +165,34 @@ int kmes_batch_emit(struct kmes_cpu* cpu, const struct kmes_batch* batch,
 int kmes_batch_emit_call(struct kmes_cpu* cpu, const struct kmes_batch* batch,
                          const struct kmes_event_input* input);
 
+/* An event of a batch of the emit call, and what all events of the call have in common. */
+struct kmes_batch_entry {
+    const void* type;
+    const void* payload; /* may be NULL where payload_len is 0 */
+    __u64 type_len;      /* bytes; any value is checked */
+    __u64 payload_len;   /* bytes; any value is checked */
+};
+
+struct kmes_batch_rules {
+    __u64 max_event_bytes; /* MaxEventSize, below 4 GiB */
+    __u8 origin_class;     /* KMES_ORIGIN_... */
+};
+
+/* Bytes after which a batch lets other emitters of its CPU in. */
+#define KMES_BATCH_PIECE_BYTES (64ull << 10)
+
+/*
+ * Writes `count` entries, at least one, in as few critical sections as KMES_BATCH_PIECE_BYTES
+ * allows: kmes_batch_emit_call for each of them, with the checks of the emit call. The entries are
+ * the caller's memory in this address space. 0, or the error of the first bad entry: -EINVAL
+ * type_len is 0 or more than 65535, or the type is not UTF-8; -ENOSPC more bytes than
+ * max_event_bytes or than 50 % of the capacity; -EBUSY nested (E16), or the producer has ended.
+ * *emitted, in any case: how many entries are before it, which are written.
+ */
+int kmes_batch_emit_entries(struct kmes_cpu* cpu, const struct kmes_batch* batch,
+                            const struct kmes_batch_rules* rules,
+                            const struct kmes_batch_entry* entries, __u32 count, __u32* emitted);
+
 /* Publishes what of the batch is not yet, and looks at need_wake once. */
 void kmes_batch_end(struct kmes_cpu* cpu, const struct kmes_batch* batch);
 

@@ -97,6 +97,26 @@ static bool has_room(const struct operation* at, u64 events) {
     return ~0ull - buffer->frontier >= events * buffer->capacity;
 }
 
+static int add(const struct operation* at, const struct kmes_event_input* input) {
+    const struct kmes_batch* batch = &at->open->batch;
+    struct kmes_cpu* core = &at->cpu->core;
+    struct kmes_batch_entry entry = {
+        .type = input->type,
+        .payload = input->payload,
+        .type_len = input->type_len,
+        .payload_len = input->payload_len,
+    };
+    struct kmes_batch_rules rules = {
+        .max_event_bytes = U64_MAX / 2,
+        .origin_class = input->origin_class,
+    };
+    u32 emitted;
+
+    if (at->wanted->style == 0) return kmes_batch_emit(core, batch, input);
+    if (at->wanted->style == 1) return kmes_batch_emit_call(core, batch, input);
+    return kmes_batch_emit_entries(core, batch, &rules, &entry, 1, &emitted);
+}
+
 static int emit_locked(const struct operation* at, const struct kmes_event_input* input) {
     struct kmes_test_cpu* open = at->open;
     struct kmes_cpu* core = &at->cpu->core;
@@ -112,8 +132,7 @@ static int emit_locked(const struct operation* at, const struct kmes_event_input
             break;
         case KMES_TEST_ADD:
             if (!open->has_batch) return -EINVAL;
-            result = is_call ? kmes_batch_emit_call(core, &open->batch, input)
-                             : kmes_batch_emit(core, &open->batch, input);
+            result = add(at, input);
             break;
         default:
             /* A nested one must not touch what the reservation that it interrupts has. */
@@ -130,7 +149,7 @@ static int emit(const struct operation* at) {
     struct kmes_event_input input;
     int error;
 
-    if (at->wanted->style > 1) return -EINVAL;
+    if (at->wanted->style > (at->wanted->verb == KMES_TEST_ADD ? 2 : 1)) return -EINVAL;
     error = make_input(at, &input);
     if (!error) {
         mutex_lock(&at->world->lock);

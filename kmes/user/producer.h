@@ -79,10 +79,14 @@ struct Statistics {
     uint64_t corrupt = 0;
 };
 
-struct BatchEntry {
-    std::string_view type;
-    std::span<const std::byte> payload;
+// An event of emit_batch. The memory stays the caller's.
+struct BatchEntry : kmes_batch_entry {
+    BatchEntry(std::string_view type, std::span<const std::byte> payload)
+        : kmes_batch_entry{type.data(), payload.data(), type.size(), payload.size()} {}
+
+    std::string_view type_text() const { return {static_cast<const char*>(type), type_len}; }
 };
+static_assert(sizeof(BatchEntry) == sizeof(struct kmes_batch_entry), "the core reads arrays of it");
 
 // What an address of the socket serves: attaching and emitting are two privileges.
 enum class Serves {
@@ -264,15 +268,11 @@ class Producer {
     struct Cpu;
     struct Input;
     class Call;
-    enum class Style { kCall, kInKernel };
 
     int prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,
                 uint8_t origin) const;
     int refused(const Cpu& cpu, int error) const;
-    int batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted, uint8_t origin,
-              Style style);
-    int batch_entry(Cpu& cpu, const struct kmes_batch& batch, const BatchEntry& entry,
-                    uint8_t origin, Style style);
+    int check_batch(unsigned cpu, std::span<const BatchEntry> entries) const;
 
     int make_rings(uint64_t capacity_bytes);
     int allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh);

@@ -12,12 +12,14 @@
 namespace kmes {
 
 struct Producer::Input {
-    struct kmes_event_input core = {};
+    struct kmes_event_input core;
 };
 
-// event-model.md, kmes_emit: what is wrong whatever the ring is like.
-int Producer::prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,
-                      uint8_t origin) const {
+// event-model.md, kmes_emit: what is wrong whatever the ring is like. Everything but the payload's
+// address is filled in.
+[[gnu::always_inline]] inline int Producer::prepare(Input* input, unsigned cpu,
+                                                    std::string_view type, uint64_t payload_len,
+                                                    uint8_t origin) const {
     if (cpu >= cpus_.size()) return -EINVAL;
     if (type.empty() || type.size() > UINT16_MAX) return -EINVAL;
     if (!kmes_utf8_is_valid(type.data(), type.size())) return -EINVAL;
@@ -28,11 +30,12 @@ int Producer::prepare(Input* input, unsigned cpu, std::string_view type, uint64_
     input->core.payload_len =
         static_cast<__u32>(payload_len > UINT32_MAX ? UINT32_MAX : payload_len);
     input->core.origin_class = origin;
+    input->core.header_extra_len = 0;
     return 0;
 }
 
 // The core says -EBUSY for whoever is not let in; that is so for ever after the end.
-int Producer::refused(const Cpu& cpu, int error) const {
+[[gnu::always_inline]] inline int Producer::refused(const Cpu& cpu, int error) const {
     return error == -EBUSY && cpu.platform.is_closed() ? -ESHUTDOWN : error;
 }
 
@@ -58,48 +61,54 @@ int Producer::emit_in_kernel(unsigned cpu, std::string_view type,
     return refused(*cpus_[cpu], kmes_cpu_emit(&cpus_[cpu]->core, &input.core));
 }
 
-int Producer::batch_entry(Cpu& cpu, const struct kmes_batch& batch, const BatchEntry& entry,
-                          uint8_t origin, Style style) {
-    Input input;
-    int error = prepare(&input, cpu.core.cpu_id, entry.type, entry.payload.size(), origin);
-
-    if (error) return error;
-    input.core.payload = entry.payload.data();
-    if (style == Style::kInKernel)
-        return refused(cpu, kmes_batch_emit(&cpu.core, &batch, &input.core));
-    if (kmes_event_bytes(&input.core) > max_event_bytes_.load(std::memory_order_relaxed))
-        return -ENOSPC;
-    return refused(cpu, kmes_batch_emit_call(&cpu.core, &batch, &input.core));
-}
-
-int Producer::batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
-                    uint8_t origin, Style style) {
-    struct kmes_batch core;
-    int error = 0;
-
-    *emitted = 0;
+int Producer::check_batch(unsigned cpu, std::span<const BatchEntry> entries) const {
     if (cpu >= cpus_.size()) return -EINVAL;
-    if (entries.empty() || entries.size() > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
-    kmes_batch_begin(&cpus_[cpu]->core, &core);
-    for (const BatchEntry& entry : entries) {
-        error = batch_entry(*cpus_[cpu], core, entry, origin, style);
-        if (!error)
-            ++*emitted;
-        else if (style == Style::kCall)
-            break;
-    }
-    kmes_batch_end(&cpus_[cpu]->core, &core);
-    return style == Style::kCall || error == -ESHUTDOWN ? error : 0;
+    return entries.empty() || entries.size() > KMES_BATCH_MAX_ENTRIES ? -EINVAL : 0;
 }
 
 int Producer::emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
                          uint8_t origin) {
-    return batch(cpu, entries, emitted, origin, Style::kCall);
+    struct kmes_batch_rules rules;
+    struct kmes_batch batch;
+    __u32 count = 0;
+    int error = check_batch(cpu, entries);
+
+    *emitted = 0;
+    if (error) return error;
+    rules.max_event_bytes = max_event_bytes_.load(std::memory_order_relaxed);
+    rules.origin_class = origin;
+    struct kmes_cpu* core = &cpus_[cpu]->core;
+
+    kmes_batch_begin(core, &batch);
+    error = kmes_batch_emit_entries(core, &batch, &rules, entries.data(),
+                                    static_cast<__u32>(entries.size()), &count);
+    kmes_batch_end(core, &batch);
+    *emitted = count;
+    return refused(*cpus_[cpu], error);
 }
 
 int Producer::emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries,
                                    size_t* emitted, uint8_t origin) {
-    return batch(cpu, entries, emitted, origin, Style::kInKernel);
+    struct kmes_batch batch;
+    int error = check_batch(cpu, entries);
+
+    *emitted = 0;
+    if (error) return error;
+    struct kmes_cpu* core = &cpus_[cpu]->core;
+
+    kmes_batch_begin(core, &batch);
+    for (const BatchEntry& entry : entries) {
+        Input input;
+
+        error = prepare(&input, cpu, entry.type_text(), entry.payload_len, origin);
+        if (!error) {
+            input.core.payload = entry.payload;
+            error = refused(*cpus_[cpu], kmes_batch_emit(core, &batch, &input.core));
+        }
+        if (!error) ++*emitted;
+    }
+    kmes_batch_end(core, &batch);
+    return error == -ESHUTDOWN ? error : 0;
 }
 
 // What kmes/call.h asks for, for one call: MaxEventSize as it is now, and staging for as much.
@@ -149,6 +158,7 @@ int Producer::reserve(unsigned cpu, std::string_view type, uint32_t payload_len,
 
     if (error) return error;
     if (reservation->is_open()) return -EBUSY;
+    input.core.payload = nullptr;
     error = refused(*cpus_[cpu], kmes_reserve(&cpus_[cpu]->core, &input.core, &reservation->core_));
     if (!error) reservation->cpu_ = &cpus_[cpu]->core;
     return error;

@@ -14,26 +14,27 @@
 namespace kmes::identity {
 
 // X(function of the core); core_operations_test.sh holds it to the two headers.
-#define KMES_IDENTITY_CORE(X) \
-    X(kmes_buffer_init)       \
-    X(kmes_cpu_init)          \
-    X(kmes_cpu_emit)          \
-    X(kmes_cpu_emit_call)     \
-    X(kmes_reserve)           \
-    X(kmes_reservation_fill)  \
-    X(kmes_commit)            \
-    X(kmes_abandon)           \
-    X(kmes_batch_begin)       \
-    X(kmes_batch_emit)        \
-    X(kmes_batch_emit_call)   \
-    X(kmes_batch_end)         \
-    X(kmes_swap_begin)        \
-    X(kmes_swap_copy)         \
-    X(kmes_swap_finish)       \
-    X(kmes_swap_run)          \
-    X(kmes_buffer_nudge)      \
-    X(kmes_cpu_retire)        \
-    X(kmes_call_emit)         \
+#define KMES_IDENTITY_CORE(X)  \
+    X(kmes_buffer_init)        \
+    X(kmes_cpu_init)           \
+    X(kmes_cpu_emit)           \
+    X(kmes_cpu_emit_call)      \
+    X(kmes_reserve)            \
+    X(kmes_reservation_fill)   \
+    X(kmes_commit)             \
+    X(kmes_abandon)            \
+    X(kmes_batch_begin)        \
+    X(kmes_batch_emit)         \
+    X(kmes_batch_emit_call)    \
+    X(kmes_batch_emit_entries) \
+    X(kmes_batch_end)          \
+    X(kmes_swap_begin)         \
+    X(kmes_swap_copy)          \
+    X(kmes_swap_finish)        \
+    X(kmes_swap_run)           \
+    X(kmes_buffer_nudge)       \
+    X(kmes_cpu_retire)         \
+    X(kmes_call_emit)          \
     X(kmes_call_emit_batch)
 
 #define KMES_IDENTITY_ENUMERATOR(name) name##_called,

@@ -132,6 +132,9 @@ void Player::perform_event(Lane& lane, const Operation& operation) {
     test.header_extra = static_cast<__u32>(operation[Key::extra]);
     test.origin_class = static_cast<__u32>(operation[Key::origin]);
     test.style = operation.verb != Verb::reserve && is_call(operation);
+    // Every second event of a batch that can be one is an entry of a list.
+    if (operation.verb == Verb::add && test.style && !operation[Key::extra] && lane.next % 2)
+        test.style = 2;
     if (operation.verb == Verb::reserve) test.payload_address = 0;
     if (operate(lane, test) == 0 && operation.verb == Verb::reserve) {
         lane.has_reservation = true;

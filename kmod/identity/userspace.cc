@@ -76,9 +76,21 @@ BufferHandle Userspace::make_buffer(const Cpu& cpu, std::uint64_t capacity) {
     return BufferMemory::create(memory);
 }
 
+int Userspace::emit_entry(Cpu& cpu, const kmes_event_input& input) {
+    const kmes_batch_entry entry{input.type, input.payload, input.type_len, input.payload_len};
+    // Above every payload: the capacity alone limits what is written.
+    const kmes_batch_rules rules{.max_event_bytes = UINT64_MAX / 2,
+                                 .origin_class = input.origin_class};
+    __u32 emitted = 0;
+
+    return kmes_batch_emit_entries(&cpu.cpu, &cpu.batch, &rules, &entry, 1, &emitted);
+}
+
 std::int64_t Userspace::emit(Cpu& cpu, const kmes_test_operation& operation) {
     const kmes_event_input input = input_of(operation);
     const bool is_call = operation.style == 1;
+    if (operation.verb == KMES_TEST_ADD && operation.style == 2)
+        return counted(kmes_batch_emit_entries_called, emit_entry(cpu, input));
     if (operation.verb == KMES_TEST_ADD)
         return is_call
                    ? counted(kmes_batch_emit_call_called,

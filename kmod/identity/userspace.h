@@ -40,6 +40,7 @@ class Userspace : public Side {
         BufferHandle next;  // of the swap that was begun or done
     };
 
+    int emit_entry(Cpu& cpu, const kmes_event_input& input);
     std::int64_t emit(Cpu& cpu, const kmes_test_operation& operation);
     std::int64_t call(Cpu& cpu, kmes_test_operation& operation);
     std::int64_t batch(Cpu& cpu, const kmes_test_operation& operation);

@@ -148,6 +148,7 @@ class Machine {
     // -- operations.cc --
     void perform_producer(const Operation& operation);
     std::optional<Task> task_of(const Operation& operation);
+    int emit_entry(const kmes_event_input& input);
     std::optional<Task> event_task(const Operation& operation);
     std::optional<Task> reservation_task(const Operation& operation);
     std::optional<Task> swap_task(const Operation& operation);

@@ -65,6 +65,16 @@ kmes_event_input Machine::core_input(const ModelInput& input) {
     return core;
 }
 
+int Machine::emit_entry(const kmes_event_input& input) {
+    const kmes_batch_entry entry{input.type, input.payload, input.type_len, input.payload_len};
+    // Above every payload: the capacity alone limits what is written.
+    const kmes_batch_rules rules{.max_event_bytes = UINT64_MAX / 2,
+                                 .origin_class = input.origin_class};
+    __u32 emitted = 0;
+
+    return kmes_batch_emit_entries(&cpu_, &batch_, &rules, &entry, 1, &emitted);
+}
+
 std::optional<Task> Machine::event_task(const Operation& operation) {
     if (model_.is_over) return std::nullopt;
     const ModelInput input = input_of(operation);
@@ -86,8 +96,12 @@ std::optional<Task> Machine::event_task(const Operation& operation) {
         };
         task.core_call = [this, input, style] {
             const kmes_event_input core = core_input(input);
-            return style == ModelStyle::call ? kmes_batch_emit_call(&cpu_, &batch_, &core)
-                                             : kmes_batch_emit(&cpu_, &batch_, &core);
+            if (style != ModelStyle::call) return kmes_batch_emit(&cpu_, &batch_, &core);
+            // Every second payload that can goes the way of a whole list of entries.
+            if (core.payload_len % 2 && !core.header_extra_len &&
+                kmes_utf8_is_valid(core.type, core.type_len))
+                return emit_entry(core);
+            return kmes_batch_emit_call(&cpu_, &batch_, &core);
         };
     }
     return task;

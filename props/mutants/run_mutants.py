@@ -29,6 +29,7 @@ import mutate
 TEST_PROGRAMS = [
     ("kmes/tests", "bytes_test", {}),
     ("kmes/tests", "writer_test", {}),
+    ("kmes/tests", "batch_entries_test", {}),
     ("kmes/tests", "reader_test", {}),
     ("kmes/tests", "swap_bytes_test", {}),
     ("kmes/tests", "attach_test", {}),
@@ -52,7 +53,7 @@ SANITISED_PROGRAMS = ["attach_test", "bytes_test", "event_test", "reader_test", 
 FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
-HEADERS = ["guard.h"]
+HEADERS = ["guard.h", "index.h"]
 KINDS = ["scripts", "tests", "interleavings", "sanitizer"]
 STANDARD_KINDS = "scripts,tests,sanitizer"
 

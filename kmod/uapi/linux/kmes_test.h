@@ -36,7 +36,7 @@ struct kmes_test_world {
 enum kmes_test_verb {
     KMES_TEST_EMIT,  /* style 0: as in the kernel, 1: as the call */
     KMES_TEST_BATCH, /* opens a batch on the CPU */
-    KMES_TEST_ADD,   /* one event of it */
+    KMES_TEST_ADD,   /* one event of it; style 2: by kmes_batch_emit_entries */
     KMES_TEST_END,
     KMES_TEST_RESERVE, /* the critical section stays open; what emits meanwhile gets EBUSY (E16) */
     KMES_TEST_FILL,    /* `bytes` bytes at payload_address go to byte `offset` of the payload */

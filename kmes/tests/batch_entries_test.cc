@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * kmes_batch_emit_entries against the same events one by one (kmes_batch_emit_call after the checks
+ * of the emit call): the same bytes, positions, numbers, statistics and result, whatever the sizes
+ * are and wherever a bad entry is.
+ */
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "kmes/tests/world.h"
+
+namespace kmes::tests {
+namespace {
+
+constexpr kmes_batch_rules kRules{.max_event_bytes = 200, .origin_class = KMES_ORIGIN_KMES};
+
+kmes_batch_entry entry_of(const std::string& type, const std::string& payload) {
+    return {type.data(), payload.data(), type.size(), payload.size()};
+}
+
+int emit_one_by_one(World& world, const kmes_batch& batch,
+                    const std::vector<kmes_batch_entry>& entries, std::uint32_t* emitted) {
+    *emitted = 0;
+    for (const kmes_batch_entry& entry : entries) {
+        kmes_event_input input{};
+        input.type = entry.type;
+        input.type_len = static_cast<std::uint16_t>(entry.type_len);
+        input.payload = entry.payload;
+        input.payload_len = static_cast<std::uint32_t>(entry.payload_len);
+        input.origin_class = kRules.origin_class;
+        if (entry.type_len == 0 || !kmes_utf8_is_valid(entry.type, entry.type_len)) return -EINVAL;
+        if (kmes_event_bytes(&input) > kRules.max_event_bytes) return -ENOSPC;
+        const int error = kmes_batch_emit_call(&world.cpu, &batch, &input);
+        if (error) return error;
+        ++*emitted;
+    }
+    return 0;
+}
+
+void expect_same(World& one, World& other) {
+    settle_mirror();
+    EXPECT_EQ(one.first().page(), other.first().page());
+    EXPECT_EQ(one.first().survivors(), other.first().survivors());
+    EXPECT_EQ(one.cpu.sequence, other.cpu.sequence);
+    EXPECT_EQ(one.cpu.wake_owed, other.cpu.wake_owed);
+    EXPECT_EQ(one.cpu.inside, 0u);
+    EXPECT_EQ(memcmp(&one.cpu.statistics, &other.cpu.statistics, sizeof(one.cpu.statistics)), 0);
+    EXPECT_EQ(one.first().buffer.tail_ordinal, other.first().buffer.tail_ordinal);
+    EXPECT_EQ(one.first().buffer.frontier_ordinal, other.first().buffer.frontier_ordinal);
+    for (std::size_t i = 0; i < one.first().index.size(); i++) {
+        EXPECT_EQ(one.first().index[i].pos, other.first().index[i].pos);
+        EXPECT_EQ(one.first().index[i].ordinal, other.first().index[i].ordinal);
+    }
+}
+
+// Capacities at which batches lap themselves (E8) and at which they do not; types and payloads on
+// every side of the sizes at which a copy is done another way.
+TEST(BatchEntries, AreTheSameAsOneByOne) {
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; round++) {
+        const std::uint64_t capacity = 256ull << (round % 5);
+        World all({.capacity_bytes = capacity}), single({.capacity_bytes = capacity});
+        std::vector<std::string> strings;
+        std::vector<kmes_batch_entry> entries;
+        strings.reserve(80);
+        for (unsigned i = 0, count = 1 + random() % 40; i < count; i++) {
+            const bool is_bad = random() % 64 == 0;
+            strings.emplace_back(is_bad ? random() % 2 : 1 + random() % 40, 'a' + random() % 26);
+            if (is_bad && !strings.back().empty()) strings.back().back() = '\xFF';
+            strings.emplace_back(random() % (random() % 16 ? 90 : 190), '0' + random() % 10);
+            entries.push_back(entry_of(strings[strings.size() - 2], strings.back()));
+        }
+        std::uint32_t all_emitted = 77, single_emitted = 0;
+        kmes_batch all_batch, single_batch;
+        kmes_batch_begin(&all.cpu, &all_batch);
+        kmes_batch_begin(&single.cpu, &single_batch);
+        const int all_error =
+            kmes_batch_emit_entries(&all.cpu, &all_batch, &kRules, entries.data(),
+                                    static_cast<std::uint32_t>(entries.size()), &all_emitted);
+        const int single_error = emit_one_by_one(single, single_batch, entries, &single_emitted);
+        EXPECT_EQ(all_error, single_error);
+        EXPECT_EQ(all_emitted, single_emitted);
+        expect_same(all, single);
+        kmes_batch_end(&all.cpu, &all_batch);
+        kmes_batch_end(&single.cpu, &single_batch);
+        expect_same(all, single);
+        ASSERT_FALSE(HasFailure()) << "round " << round;
+    }
+}
+
+struct Refused {
+    const char* what;
+    kmes_batch_entry entry;
+    int error;
+};
+
+// Lengths of any value are checked before they are cut to the width of their field.
+TEST(BatchEntries, LengthsOfAnyValueAreRefused) {
+    const std::string type(1 << 17, 't'), payload(300, 'p');
+    const Refused all[] = {
+        {"no type", {type.data(), nullptr, 0, 0}, -EINVAL},
+        {"a type of 65536 bytes", {type.data(), nullptr, 65536, 0}, -EINVAL},
+        {"a type of 65537 bytes", {type.data(), nullptr, 65537, 0}, -EINVAL},
+        {"over MaxEventSize", {type.data(), payload.data(), 1, 171}, -ENOSPC},
+        {"a payload of 4 GiB and 1", {type.data(), payload.data(), 1, (1ull << 32) + 1}, -ENOSPC},
+        {"a payload of 2^64 - 1", {type.data(), payload.data(), 1, ~0ull}, -ENOSPC},
+        {"over half of the capacity", {type.data(), payload.data(), 1, 99}, -ENOSPC},
+    };
+    for (const Refused& refused : all) {
+        World world({});
+        kmes_batch batch;
+        const kmes_batch_entry good = entry_of("good", "one");
+        const kmes_batch_entry entries[] = {good, refused.entry, good};
+        std::uint32_t emitted = 0;
+        kmes_batch_begin(&world.cpu, &batch);
+        EXPECT_EQ(kmes_batch_emit_entries(&world.cpu, &batch, &kRules, entries, 3, &emitted),
+                  refused.error)
+            << refused.what;
+        kmes_batch_end(&world.cpu, &batch);
+        EXPECT_EQ(emitted, 1u) << refused.what;
+        EXPECT_EQ(world.cpu.sequence, 1u) << refused.what;
+        EXPECT_EQ(world.cpu.statistics.dropped, 0u) << refused.what;
+        EXPECT_EQ(world.first().shared_write_pos(), 29u + 4 + 3) << refused.what;
+    }
+}
+
+// Other emitters get in after KMES_BATCH_PIECE_BYTES.
+TEST(BatchEntries, LeaveTheCriticalSectionAfterAPiece) {
+    World world({.capacity_bytes = 1 << 20});
+    static int entered;
+    world.platform.enter = [](void*) {
+        entered++;
+        return true;
+    };
+    const std::string payload((32 << 10) - KMES_EVENT_MIN_BYTES, 'p');  // two are one piece
+    const std::vector<kmes_batch_entry> entries(8, entry_of("t", payload));
+    const kmes_batch_rules rules{.max_event_bytes = 1 << 20, .origin_class = 0};
+    kmes_batch batch;
+    std::uint32_t emitted = 0;
+    entered = 0;
+    kmes_batch_begin(&world.cpu, &batch);
+    EXPECT_EQ(kmes_batch_emit_entries(&world.cpu, &batch, &rules, entries.data(), 8, &emitted), 0);
+    EXPECT_EQ(emitted, 8u);
+    EXPECT_EQ(entered, 4);
+}
+
+// A handler that emits between two events of the batch is turned away, and its number is used
+// before the next event (E16).
+TEST(BatchEntries, NestedEmissionLeavesItsGap) {
+    World world({.capacity_bytes = 4096});
+    const std::vector<kmes_batch_entry> entries(3, entry_of("type", "payload"));
+    kmes_batch batch;
+    std::uint32_t emitted = 0;
+    bool is_done = false;
+    kmes_batch_begin(&world.cpu, &batch);
+    const ScopedHook hook([&](const kmes_order_access& access) {
+        if (access.label != KMES_ORDER_DATA || is_done || world.cpu.inside == 0) return;
+        is_done = true;
+        EXPECT_EQ(world.emit("nested", ""), -EBUSY);
+        EXPECT_EQ(kmes_batch_emit_entries(&world.cpu, &batch, &kRules, entries.data(), 1, &emitted),
+                  -EBUSY);
+    });
+    EXPECT_EQ(kmes_batch_emit_entries(&world.cpu, &batch, &kRules, entries.data(), 3, &emitted), 0);
+    kmes_batch_end(&world.cpu, &batch);
+    EXPECT_EQ(emitted, 3u);
+    EXPECT_EQ(world.cpu.sequence, 4u);
+    EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
+}
+
+}  // namespace
+}  // namespace kmes::tests
