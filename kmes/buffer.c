@@ -71,13 +71,8 @@ void kmes_index_mark_blocks(struct kmes_buffer* buffer, __u64 from_block, __u64 
 }
 
 bool kmes_index_search(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
-                       struct kmes_boundary tail, struct kmes_boundary* found) {
-    __u64 block_start = target >> buffer->block_shift << buffer->block_shift;
-
-    /* The entry of a block that starts at or before the tail may belong to a later lap by now. */
-    *found = block_start > tail.pos
-                 ? buffer->index[(target >> buffer->block_shift) & buffer->index_mask]
-                 : tail;
+                       struct kmes_boundary* found) {
+    *found = buffer->index[(target >> buffer->block_shift) & buffer->index_mask];
     while (found->pos < target) {
         if (!kmes_index_step(buffer, frontier, found)) return false;
     }

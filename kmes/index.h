@@ -15,10 +15,10 @@ KMES_EXTERN_C_BEGIN
 void kmes_index_mark_blocks(struct kmes_buffer* buffer, __u64 from_block, __u64 to_block,
                             struct kmes_boundary boundary);
 
-/* kmes_index_find from `tail` to a target in a later block. *found is written in any case. Defined
- * in buffer.c. */
+/* kmes_index_find for a target in a later block than the tail's. *found is written in any case.
+ * Defined in buffer.c. */
 bool kmes_index_search(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
-                       struct kmes_boundary tail, struct kmes_boundary* found);
+                       struct kmes_boundary* found);
 
 /* Notes that an event ends, and so the next begins, at `boundary`, where one began at `from`. At
  * most index_mask + 1 entries are written. */
@@ -51,15 +51,16 @@ static inline bool kmes_index_step(const struct kmes_buffer* buffer, __u64 front
 /*
  * Moves `at`, which is the tail, to the first boundary at or after `target`, which lies in [tail,
  * frontier]. False where a size on the way is impossible (E13: less than 30, or more than what is
- * written from there on). Nearly always the tail passes events of its own block, one by one; a
- * target in a later block is found through the index.
+ * written from there on). Nearly always the tail passes events of its own block, one by one. A
+ * target in a later block is found through the index; that of the tail's own block may belong to a
+ * later lap by now.
  */
 static inline bool kmes_index_find(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
                                    struct kmes_boundary* at) {
     if (KMES_UNLIKELY(target >> buffer->block_shift != at->pos >> buffer->block_shift)) {
         /* Not to `at` itself: a variable whose address is handed out is in no register. */
         struct kmes_boundary found;
-        bool is_sound = kmes_index_search(buffer, frontier, target, *at, &found);
+        bool is_sound = kmes_index_search(buffer, frontier, target, &found);
 
         *at = found;
         return is_sound;

@@ -62,10 +62,10 @@ static void wake_if_asked(struct kmes_cpu* cpu) {
 
 /* E8: tail_pos never reaches write_pos while part of a batch is unpublished. need_wake is looked at
  * when the batch ends. */
-static void publish_before_tail(struct kmes_cpu* cpu, __u64 new_tail) {
+static void publish_before_tail(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
-    if (buffer->frontier == buffer->published || new_tail < buffer->published) return;
+    if (buffer->frontier == buffer->published) return;
     kmes_publish(buffer);
     cpu->wake_owed = true;
 }
@@ -115,7 +115,7 @@ static inline void store_tail(struct kmes_buffer* buffer, __u64 tail) {
 void kmes_empty_corrupt(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
-    publish_before_tail(cpu, buffer->frontier);
+    publish_before_tail(cpu);
     cpu->statistics.corrupt++;
     cpu->statistics.overwritten += buffer->frontier_ordinal - buffer->tail_ordinal;
     buffer->tail = buffer->frontier;
@@ -126,12 +126,12 @@ void kmes_empty_corrupt(struct kmes_cpu* cpu) {
 /* make_room where the tail may pass unpublished events, or where a size in the ring is impossible
  * (E13). */
 static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct cursor cursor,
-                                                    bool is_corrupt, __u64 tail) {
+                                                    bool is_corrupt) {
     cursor_store(&cursor, cpu);
     if (is_corrupt)
         kmes_empty_corrupt(cpu);
     else
-        publish_before_tail(cpu, tail);
+        publish_before_tail(cpu);
     cursor_load(&cursor, cpu);
     return cursor;
 }
@@ -146,11 +146,11 @@ static inline void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
     if (KMES_UNLIKELY(!kmes_index_find(buffer, cursor->frontier.pos,
                                        cursor->frontier.pos + event_bytes - buffer->capacity,
                                        &tail))) {
-        *cursor = make_room_slowly(cpu, *cursor, true, 0);
+        *cursor = make_room_slowly(cpu, *cursor, true);
         return;
     }
     if (KMES_UNLIKELY(tail.pos >= buffer->published))
-        *cursor = make_room_slowly(cpu, *cursor, false, tail.pos);
+        *cursor = make_room_slowly(cpu, *cursor, false);
     cursor->tail = tail;
     store_tail(buffer, tail.pos);
 }
@@ -389,9 +389,8 @@ static int write_piece(struct kmes_cpu* cpu, const struct kmes_batch* batch,
         input.origin_class = rules->origin_class;
         input.header_extra_len = 0;
         error = write_event(cpu, buffer, &cursor, &input, batch->timestamp_ns, TOO_LARGE_IS_ERROR);
-        if (error || ++i == count) break;
-        error = check_entry(&entries[i], rules);
-    } while (!error && cursor.frontier.pos < piece_end);
+        if (!error && ++i < count) error = check_entry(&entries[i], rules);
+    } while (!error && i < count && cursor.frontier.pos < piece_end);
     cursor_store(&cursor, cpu);
     *written = i;
     return error;

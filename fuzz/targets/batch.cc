@@ -9,6 +9,7 @@
 #include "fuzz/fail.h"
 #include "fuzz/fuzzed_bytes.h"
 #include "fuzz/targets/batch_caller.h"
+#include "fuzz/targets/batch_entries.h"
 #include "fuzz/targets/batch_model.h"
 #include "fuzz/targets/batch_pinned.h"
 #include "kmes/call.h"
@@ -304,5 +305,6 @@ int kmes_fuzz_batch(const std::uint8_t* data, std::size_t size) {
     kmes::fuzz::FuzzedBytes bytes(data, size);
     kmes::fuzz::Play(&bytes).run();
     kmes::fuzz::play_pinned(data, size);
+    kmes::fuzz::play_entries(data, size);
     return 0;
 }

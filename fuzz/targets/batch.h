@@ -8,6 +8,9 @@
 // them a call, an in-kernel emission, a resize, or a call from inside an emission. Each fetch takes
 // one more byte: what happens while it is done (a fault, a change of what was fetched, a resize, an
 // emission, the end of the producer, a consumer that asks to be woken, time).
+//
+// The same bytes are played twice more: to the CPU of a thread (batch_pinned.h), and as a list of
+// entries in this address space (batch_entries.h).
 #ifndef KMES_FUZZ_TARGETS_BATCH_H_
 #define KMES_FUZZ_TARGETS_BATCH_H_
 

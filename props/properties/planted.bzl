@@ -53,8 +53,8 @@ PLANTED = [
     dict(
         name = "batch_passes_what_is_published",
         file = "producer.c",
-        text = "    else\n        publish_before_tail(cpu, tail);\n",
-        instead = "    else\n        (void)tail;\n",
+        text = "    else\n        publish_before_tail(cpu);\n",
+        instead = "",
         property = "publication",
         steps = 6,
     ),
@@ -78,7 +78,8 @@ PLANTED = [
         name = "write_pos_before_the_bytes",
         file = "producer.c",
         text = "    append(buffer, cursor, event_bytes);\n    return 0;",
-        instead = "    append(buffer, cursor, event_bytes);\n    cursor_store(cursor, cpu);\n    kmes_publish(buffer);\n    return 0;",
+        instead = "    append(buffer, cursor, event_bytes);\n" +
+                  "    cursor_store(cursor, cpu);\n    kmes_publish(buffer);\n    return 0;",
         property = "publication",
         steps = 2,
     ),
@@ -92,9 +93,9 @@ PLANTED = [
     ),
     dict(
         name = "walk_from_the_tail",
-        file = "buffer.c",
-        text = "*found = block_start > tail.pos\n",
-        instead = "*found = block_start > tail.pos && !target\n",
+        file = "index.h",
+        text = "at->pos >> buffer->block_shift)) {",
+        instead = "at->pos >> buffer->block_shift && !target)) {",
         property = "bounded-walk",
         steps = 12,
     ),
