@@ -10,9 +10,9 @@
 
 namespace kmes {
 
-// For critical sections of some hundred ns. Every function may be called in a signal handler: the
-// holder and the fact of holding are one word, so there is no moment at which the one is known
-// without the other.
+// For critical sections of some hundred ns, or of a piece of a batch. Every function may be called
+// in a signal handler: the holder and the fact of holding are one word, so there is no moment at
+// which the one is known without the other.
 class OwnerLock {
   public:
     OwnerLock() = default;

@@ -155,7 +155,8 @@ class Producer {
     int emit_in_kernel(unsigned cpu, std::string_view type, std::span<const std::byte> payload = {},
                        uint8_t origin = KMES_ORIGIN_KMES);
     // 1..256 entries, else -EINVAL. Stops at the first bad entry and returns its error (as emit);
-    // *emitted says how many are before it, which are published.
+    // *emitted says how many are before it, which are published. Other emitters of the CPU wait
+    // while up to KMES_BATCH_PIECE_BYTES of the batch are written.
     int emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
                    uint8_t origin = KMES_ORIGIN_USERSPACE);
     // Goes on after a bad entry; *emitted says how many were written. 0 unless the batch itself is
