@@ -59,7 +59,7 @@ def unit_texts(model):
     return units
 
 
-TOKEN = re.compile(r"/\* @(?P<label>\w+) (?P<file>\w+\.c)\b.*?\*/|/\*.*?\*/|\bgoto (?P<goto>\w+)"
+TOKEN = re.compile(r"/\* @(?P<label>\w+) (?P<file>\w+\.[ch])\b.*?\*/|/\*.*?\*/|\bgoto (?P<goto>\w+)"
                    r"|^(?P<place>\w+):(?!:)|\b(?P<word>do|od)\b|\b(?P<call>\w+)\(")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """labels_test.py [--table | RECORDER]: the models and the code are tied together by labels.
 
-Checks, for each line of a model that has a comment `@LABEL file.c`: the label is one of
-kmes/order.h; kmes/file.c uses it. For each inline or process that has a comment `path: NAME ...`:
+Checks, for each line of a model that has a comment `@LABEL file`: the label is one of
+kmes/order.h; that file of kmes/ uses it. For each inline or process that has `path: NAME ...`:
 the order of its labels is the order in which the core does the accesses, as RECORDER has recorded
 it on that path, and no labelled line of it is without an access. For each label of kmes/order.h: it
 is in a model, or docs/models.md says why not. And docs/models.md has the table that --table prints.
@@ -168,7 +168,8 @@ def faults_of_document():
     for label in excused:
         if label not in all_labels():
             faults.append("docs/models.md: %s is no label" % label)
-    rows = [line for line in document().splitlines() if re.match(r"\| [A-Z_]+ \| \w+\.c \|", line)]
+    row = re.compile(r"\| [A-Z_]+ \| \w+\.[ch] \|")
+    rows = [line for line in document().splitlines() if row.match(line)]
     if rows != labels.table()[2:]:
         faults.append("docs/models.md: its table is not what `labels_test.py --table` says")
     return faults

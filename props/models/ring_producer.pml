@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The writer in a ring that is full: 5.1.7 steps 6 to 8 (kmes/producer.c, and the walk of
- * kmes/buffer.c). Positions count units of the ring; an event has 1 to half of the ring of them,
+ * kmes/index.h). Positions count units of the ring; an event has 1 to half of the ring of them,
  * and each unit says whose it is. The first unit has the size, too.
  *
  *   EMPTIES                       the walk may meet an impossible size: all is dropped (E13).
@@ -38,7 +38,7 @@ inline make_room(size, new_tail) {
             new_tail = tail;
             do
             :: frontier + size - new_tail > CAPACITY ->
-                new_tail = new_tail + size_in_header[new_tail % CAPACITY] /* @WALK_SIZE buffer.c */
+                new_tail = new_tail + size_in_header[new_tail % CAPACITY] /* @WALK_SIZE index.h */
 #ifdef EMPTIES
             :: frontier + size - new_tail > CAPACITY -> new_tail = frontier; break
 #endif
