@@ -101,9 +101,12 @@ class OtherProducer {
         pid_t child = -1;
 
         if (serve_error(producer, address) != 0) _exit(1);
-        if (forks) child = fork();
-        if (forks && child == 0) {
-            for (;;) pause();
+        // The child reports itself: by then it has closed its copy of the listening socket.
+        if (forks) {
+            child = fork();
+            if (child < 0) _exit(1);
+            while (child > 0) pause();
+            child = getpid();
         }
         if (write(report_fd, &child, sizeof(child)) < 0) _exit(1);
         for (;;) pause();
