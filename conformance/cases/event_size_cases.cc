@@ -223,6 +223,52 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
     return stage.finish();
 }
 
+// Headers that need more than 12, 15 and 16 bits for their size: by the type, and by what a later
+// version adds.
+CaseOutcome large_headers(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.capacity_bytes = 4 << 20;
+    stage.set_up(setup);
+    stage.start();
+    struct Header {
+        std::uint64_t type_bytes;
+        std::uint64_t extra_bytes;
+    };
+    for (const Header& header :
+         {Header{4100, 0}, Header{1, 5000}, Header{32768, 0}, Header{40000, 9}, Header{1, 66000},
+          Header{65535, 0}, Header{65507, 3}, Header{65535, 40000}, Header{1, 1'200'000}}) {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            const std::uint64_t bytes =
+                kHeaderBytesBeforeType + header.type_bytes + header.extra_bytes + 100;
+            stage.rings().emit(cpu, stage.rings().make(bytes, std::string(header.type_bytes, 'x'),
+                                                       header.extra_bytes));
+        }
+        stage.wait_delivered();
+    }
+    return stage.finish();
+}
+
+// The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
+CaseOutcome five_mebibytes(Stage& stage) {
+    set_up_one_cpu(stage, 16 * kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, 5 * kMebibyte);
+    stage.wait_asleep();
+    stage.rings().emit(0, stage.rings().make(300'000, "wide-header", 200'000));
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+CaseOutcome one_event_of(Stage& stage, std::uint64_t mebibytes, std::uint64_t capacity_mebibytes) {
+    set_up_one_cpu(stage, capacity_mebibytes * kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, mebibytes * kMebibyte);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_event_size_cases(std::vector<Case>& cases) {
@@ -256,6 +302,30 @@ void add_event_size_cases(std::vector<Case>& cases) {
         "end: from one byte more than half of the ring to all of it. The consumer attaches "
         "afterwards; then once more while it is stopped.",
         kWhole, survivors_larger_than_half);
+}
+
+void add_large_header_cases(std::vector<Case>& cases) {
+    cases.push_back({"event-model/large-headers", Level::must, "event-model",
+                     "headers of up to 100 KiB",
+                     "Types of 4 to 64 KiB, and headers that are longer than their type by up to "
+                     "66,000 bytes.",
+                     "type_len has 16 bits, header_size 32; both have no other limit than the "
+                     "event's size.",
+                     large_headers});
+}
+
+void add_mebibyte_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("event-model/five-mebibytes", Level::must, "event-model",
+        "an event of 5 MiB, a header of 200,000 bytes",
+        "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",
+        "Both are delivered whole.", five_mebibytes);
+    add("event-model/nine-mebibytes", Level::must, "event-model", "an event of 9 MiB",
+        "A ring of 32 MiB with an event of 9 MiB: more than the stack of a thread, as a rule.",
+        "It is delivered whole.", [](Stage& stage) { return one_event_of(stage, 9, 32); });
+    add("event-model/eighteen-mebibytes", Level::must, "event-model", "an event of 18 MiB",
+        "A ring of 64 MiB with an event of 18 MiB: more than 2^24 bytes.", "It is delivered whole.",
+        [](Stage& stage) { return one_event_of(stage, 18, 64); });
 }
 
 }  // namespace kmes::conformance

@@ -40,13 +40,26 @@ void add_several_change_cases(std::vector<Case>& cases);
 void add_switch_cases(std::vector<Case>& cases);
 void add_later_attach_cases(std::vector<Case>& cases);
 void add_next_buffer_cases(std::vector<Case>& cases);
-void add_found_cases(std::vector<Case>& cases);
-void add_found_thread_cases(std::vector<Case>& cases);
+void add_burst_cases(std::vector<Case>& cases);
+void add_position_cases(std::vector<Case>& cases);
+void add_other_cpu_cases(std::vector<Case>& cases);
+void add_old_position_cases(std::vector<Case>& cases);
+void add_large_header_cases(std::vector<Case>& cases);
+void add_gap_over_swap_cases(std::vector<Case>& cases);
+void add_several_cpu_cases(std::vector<Case>& cases);
 void add_record_cases(std::vector<Case>& cases);
-void add_found_sleep_cases(std::vector<Case>& cases);
-void add_beside_end_cases(std::vector<Case>& cases);
+void add_spurious_wake_cases(std::vector<Case>& cases);
+void add_thousand_unread_cases(std::vector<Case>& cases);
+void add_end_event_cases(std::vector<Case>& cases);
+void add_many_cpu_cases(std::vector<Case>& cases);
+void add_three_hundred_cases(std::vector<Case>& cases);
+void add_mebibyte_cases(std::vector<Case>& cases);
+void add_full_next_buffer_cases(std::vector<Case>& cases);
+void add_zero_position_cases(std::vector<Case>& cases);
+void add_left_flag_cases(std::vector<Case>& cases);
+void add_ended_cpu_cases(std::vector<Case>& cases);
 void add_unusual_round_cases(std::vector<Case>& cases);
-void add_neighbour_cases(std::vector<Case>& cases);
+void add_independent_cpu_cases(std::vector<Case>& cases);
 void add_load_cases(std::vector<Case>& cases);
 void add_explore_cases(std::vector<Case>& cases);
 void add_resource_cases(std::vector<Case>& cases);
@@ -56,6 +69,11 @@ void add_shared_cases(std::vector<Case>& cases);
 void add_robust_cases(std::vector<Case>& cases);
 void add_robust_event_cases(std::vector<Case>& cases);
 void add_robust_page_cases(std::vector<Case>& cases);
+
+// The expectation of cases about sleep, and about new buffers.
+inline constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
+inline constexpr std::string_view kFollows =
+    "It follows to each new buffer, and sleeps on no old one.";
 
 // `count` events of `event_bytes` bytes on one CPU, or on every CPU.
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "conformance/cases/many_files.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -348,6 +349,36 @@ void add_number_cases(const AddCase& add) {
         timestamps_at_the_ends);
 }
 
+// -- Three hundred times ---------------------------------------------------------------------
+
+// By then counters of a byte have gone round, and tables that were large enough are full.
+constexpr int kThreeHundred = 300;
+
+CaseOutcome event_after_three_hundred_sleeps(Stage& stage) {
+    set_up_one_cpu(stage);
+    stage.start();
+    for (int i = 0; i < kThreeHundred && !stage.has_ended(0); ++i) {
+        stage.wait_asleep();
+        emit_some(stage, 0, 1, 40);
+    }
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+    return stage.finish();
+}
+
+CaseOutcome three_hundred_changes(Stage& stage) {
+    constexpr rlim_t kFilesOfABuffer = 4;
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    const ManyFiles files(kFilesOfABuffer * kThreeHundred);
+    for (int i = 0; i < kThreeHundred && !stage.has_ended(0); ++i) {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 40);
+        stage.wait_asleep();
+    }
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_resource_cases(std::vector<Case>& cases) {
@@ -380,6 +411,19 @@ void add_resource_cases(std::vector<Case>& cases) {
         "smaller ones, and another thread moves on to those.",
         "Each buffer goes with the capacity of its own attach: nothing is lost, nothing refused.",
         attaches_of_two_capacities);
+}
+
+void add_three_hundred_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps", Level::must, "5.1.8.2-2",
+        "an event at every step, after three hundred sleeps",
+        "300 events come on one CPU, one whenever its consumer sleeps; then one before each of its "
+        "accesses to the metadata page in turn.",
+        kDelivers, event_after_three_hundred_sleeps);
+    add("5.1.8.3/three-hundred-changes", Level::must, "5.1.8.3",
+        "three hundred new buffers on one CPU",
+        "The buffer of one CPU is replaced 300 times, with an event behind each.", kFollows,
+        three_hundred_changes);
 }
 
 }  // namespace kmes::conformance

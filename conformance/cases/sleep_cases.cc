@@ -216,6 +216,19 @@ CaseOutcome load_order(Stage&) {
         "tail_pos cannot go wrong on this machine");
 }
 
+// Who was there before was killed in its sleep.
+CaseOutcome flag_left_set(Stage& stage) {
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
+                                    "need_wake is 1: a consumer that was here before left it so");
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.wait_asleep();
+    emit_everywhere(stage, 1, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_sleep_cases(std::vector<Case>& cases) {
@@ -280,6 +293,14 @@ void add_sleep_cases(std::vector<Case>& cases) {
     add("E4/data-before-second-look", Level::erratum, "E4", "a fence before the second tail_pos",
         "The loads of the data are done after the second load of tail_pos.",
         "An acquire fence between the two keeps the order.", load_order);
+}
+
+void add_left_flag_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("5.1.6.3/flag-left-set", Level::must, "5.1.6.3", "need_wake is set from before",
+        "need_wake is 1 in every buffer when the testee attaches: another consumer was killed in "
+        "its sleep.",
+        "It takes no notice, and delivers everything.", flag_left_set);
 }
 
 }  // namespace kmes::conformance

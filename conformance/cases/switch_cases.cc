@@ -185,6 +185,58 @@ CaseOutcome refusal_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+// -- What survives in the next buffer --
+
+// The number that follows the last one of the old buffer was used by an event that was dropped.
+CaseOutcome gap_over_a_swap(Stage& stage) {
+    emit_everywhere(stage, 3, 200);
+    stage.start();
+    for (int round = 0; round < 3; ++round) {
+        stage.wait_asleep();
+        stage.freeze();
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            for (int dropped = 0; dropped <= round; ++dropped) stage.rings().drop(cpu);
+        }
+        stage.resize(stage.capacity_bytes());
+        emit_everywhere(stage, 2, 200);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// The next buffer holds a few of them; the others are in the old one alone (E10).
+CaseOutcome a_thousand_unread(Stage& stage) {
+    constexpr std::uint64_t kCapacity = 65536;
+    set_up_one_cpu(stage, kCapacity);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, 40);
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 1000, 40);
+    stage.resize(kCapacity / 8);
+    stage.thaw();
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// After the shrink one event is all that the new buffer holds, to the last byte.
+CaseOutcome fills_the_new_buffer(Stage& stage) {
+    const std::uint64_t small = stage.default_setup().capacity_bytes;
+    set_up_one_cpu(stage, 2 * small);
+    stage.start();
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 1, small);
+    stage.resize(small);
+    stage.thaw();
+    stage.wait_asleep();
+    emit_some(stage, 0, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
 }  // namespace
 
 void add_switch_cases(std::vector<Case>& cases) {
@@ -222,6 +274,29 @@ void add_switch_cases(std::vector<Case>& cases) {
         "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
         "replace the buffer by one that must be refused.",
         kOwedFirst, refusal_at_every_step);
+}
+
+void add_gap_over_swap_cases(std::vector<Case>& cases) {
+    cases.push_back({"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5",
+                     "the next number was used by a dropped event",
+                     "Events are dropped just before a resize: the sequence has a gap there.",
+                     "It goes on with the first number that is greater, not with the next one.",
+                     gap_over_a_swap});
+}
+
+void add_thousand_unread_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("E10/a-thousand-unread", Level::erratum, "E10",
+        "a thousand unread events in the old buffer",
+        "1000 events are unread when the buffer is replaced by one that holds few of them.",
+        "All are delivered, from the old buffer first.", a_thousand_unread);
+}
+
+void add_full_next_buffer_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
+        "An event survives a shrink to exactly its own size.", "It is delivered whole.",
+        fills_the_new_buffer);
 }
 
 }  // namespace kmes::conformance

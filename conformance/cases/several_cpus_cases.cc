@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// What threads of one consumer do to each other: one of them is held in the middle of an event, or
-// of a change of buffers, while another does the same for another CPU. A consumer of one thread
-// goes on after a short while, and nothing is shown.
+// Several CPUs (5.1.1, 5.1.8.3). A thread of the consumer is held in the middle of an event, or of
+// a change of buffers, while another thread does the same for another CPU. Something happens to one
+// CPU while the consumer reads another. A consumer with one thread continues after a short while,
+// and nothing is shown.
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "conformance/cases/access_step.h"
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
 
@@ -319,9 +322,53 @@ CaseOutcome one_is_two_behind(Stage& stage) {
     return stage.finish();
 }
 
+// -- An action on one CPU while the consumer reads another --
+
+CaseOutcome at_every_step_elsewhere(Stage& stage,
+                                    const std::function<void(std::uint32_t other)>& act) {
+    set_up_cpus(stage, 3);
+    stage.start();
+    stage.set_nudging(false);  // as in E3/swap-at-every-step
+    const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> pairs{{{0, 2}, {2, 0}, {1, 2}}};
+    for (const auto& [woken, other] : pairs) {
+        AccessStep step;
+        step.cpus = {0, 1, 2};
+        step.wake = [&stage, cpu = woken] { emit_some(stage, cpu, 1, 100); };
+        step.act = [&act, cpu = other](const GuardHit&) { act(cpu); };
+        act_at_every_step(stage, step);
+    }
+    return stage.finish();
+}
+
+CaseOutcome event_elsewhere(Stage& stage) {
+    return at_every_step_elsewhere(
+        stage, [&stage](std::uint32_t other) { emit_some(stage, other, 1, 70); });
+}
+
+CaseOutcome swap_elsewhere(Stage& stage) {
+    return at_every_step_elsewhere(stage, [&stage](std::uint32_t other) {
+        stage.rings().swap(other, SwapSpec{stage.capacity_bytes()});
+        emit_some(stage, other, 1, 70);
+    });
+}
+
+// All positions are the same, and stay so.
+CaseOutcome events_everywhere(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.start_positions.assign(setup.cpus, 0);
+    stage.set_up(setup);
+    stage.start();
+    AccessStep step;
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) step.cpus.push_back(cpu);
+    step.wake = [&stage] { emit_everywhere(stage, 1, 70); };
+    step.act = [&stage](const GuardHit&) { emit_everywhere(stage, 1, 70); };
+    act_at_every_step(stage, step);
+    return stage.finish();
+}
+
 }  // namespace
 
-void add_found_thread_cases(std::vector<Case>& cases) {
+void add_several_cpu_cases(std::vector<Case>& cases) {
     cases.push_back({"5.1.1/two-cpus-in-the-middle", Level::must, "5.1.1",
                      "two events of two CPUs at the same time",
                      "The thread that reads an event of CPU 0 is held at an access to it, while "
@@ -373,6 +420,30 @@ void add_found_thread_cases(std::vector<Case>& cases) {
                      "ones, and CPU 1 moves to its own.",
                      "Each CPU goes on where it was, with what holds for its own buffer.",
                      one_is_two_behind});
+}
+
+void add_other_cpu_cases(std::vector<Case>& cases) {
+    cases.push_back({"5.1.1/event-elsewhere-at-every-step", Level::erratum, "5.1.1",
+                     "an event on another CPU at every step",
+                     "An event of one CPU wakes the consumer; before each access to the metadata "
+                     "of any CPU in turn, an event of another CPU comes.",
+                     "Before it sleeps it looks again at every CPU that it sleeps for (E2).",
+                     event_elsewhere});
+    cases.push_back({"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
+                     "the same event on all CPUs at every step",
+                     "All CPUs have the same positions. An event on each wakes the consumer; "
+                     "before each access to the metadata of any CPU in turn, another one comes on "
+                     "each, all of the same size.",
+                     "Before it sleeps it compares the positions of each CPU with its own (E2).",
+                     events_everywhere});
+    cases.push_back(
+        {"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
+         "a resize of another CPU at every step",
+         "An event of one CPU wakes the consumer; before each access to the metadata of any CPU in "
+         "turn, the buffer of another CPU is replaced, and an event comes in the new one.",
+         "Before it sleeps it looks again at the generation of every CPU that it "
+         "sleeps for.",
+         swap_elsewhere});
 }
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Some CPUs have ended, and the others go on: an end event ends one CPU only (contract 4), for
-// good, and whoever has fewer of them left sleeps by the same rules.
+// The end event (contract 4). Its type alone ends a CPU, for good, and no other CPU. A consumer
+// with fewer CPUs left sleeps by the same rules.
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
@@ -35,9 +35,25 @@ CaseOutcome ended_through_changes(Stage& stage) {
     });
 }
 
+// Its type alone makes the end.
+CaseOutcome other_ends(Stage& stage) {
+    const std::string type(kEndEventType);
+    const std::uint64_t least = kHeaderBytesBeforeType + type.size();
+    stage.start();
+    stage.wait_asleep();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
+                                     : stage.rings().make(least + 16, type, 16);
+        end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
+        stage.rings().emit(cpu, std::move(end));
+    }
+    stage.wait_delivered();
+    return stage.finish();
+}
+
 }  // namespace
 
-void add_beside_end_cases(std::vector<Case>& cases) {
+void add_ended_cpu_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("contract-4/ended-through-changes", Level::must, "contract-4",
         "an ended CPU stays ended when buffers change",
@@ -53,6 +69,13 @@ void add_beside_end_cases(std::vector<Case>& cases) {
         "a resize at every step to sleep, when others have ended",
         "As in E3/swap-at-every-step, with two CPUs left of three, and with one.",
         "It does not sleep on the old buffer, however many CPUs are left.", swap_at_every_step);
+}
+
+void add_end_event_cases(std::vector<Case>& cases) {
+    const AddCase add = add_to(cases);
+    add("contract-4/other-ends", Level::must, "contract-4", "end events of other shapes",
+        "End events with a payload, with a longer header, and of other origins.",
+        "Each ends its CPU.", other_ends);
 }
 
 }  // namespace kmes::conformance

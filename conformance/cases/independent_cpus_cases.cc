@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One CPU beside another: a busy one, one that is refused, one that ends. Buffers are replaced each
-// by itself (5.1.8.4), and whoever serves several CPUs owes each of them what it would owe it
-// alone.
+// The CPUs are independent of each other (5.1.8.4, contract 2): one CPU is busy, is refused or
+// ends. A consumer of several CPUs owes each of them what it would owe a single one.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -246,7 +245,7 @@ CaseOutcome end_unread(Stage& stage) {
 
 }  // namespace
 
-void add_neighbour_cases(std::vector<Case>& cases) {
+void add_independent_cpu_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
         "an event beside a CPU that is busy",

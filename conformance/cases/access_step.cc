@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Stops a woken consumer at its accesses. Knows no case.
+#include "conformance/cases/access_step.h"
+
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// A thread that was stopped to set guards goes back to its wait by itself. Woken before it is
+// there, it would get EAGAIN, and not be told which word woke it.
+void let_it_block(Stage& stage) {
+    constexpr int kLooksAtMost = 20;
+    for (int look = 0; look < kLooksAtMost; ++look) {
+        stage.let_run(1);
+        if (stage.tracer().inspect().all_blocked) return;
+    }
+}
+
+}  // namespace
+
+bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
+    stage.wait_asleep();
+    std::uint64_t accesses = 0;
+    std::uint64_t left = kStepAccessesAtMost;
+    for (const std::uint32_t cpu : step.cpus) {
+        if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
+        stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
+                         "the present buffer to be mapped");
+        stage.guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {
+            if (left-- == 0) return Stage::AtGuard::release;  // it spins
+            if (++accesses == k) {
+                step.act(hit);
+                left = kStepAccessesAtMost;
+            }
+            return Stage::AtGuard::step;
+        });
+    }
+    let_it_block(stage);
+    step.wake();
+    stage.wait_asleep();
+    stage.release_guards();
+    return accesses >= k;
+}
+
+void act_at_every_step(Stage& stage, const AccessStep& step) {
+    WalkLimit limit(stage);
+    for (std::uint64_t k = 1; k < kStepAccessesAtMost && act_at_step(stage, step, k); ++k) {
+        if (limit.is_over()) return;
+    }
+}
+
+}  // namespace kmes::conformance

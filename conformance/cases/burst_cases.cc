@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// Several events at once (5.1.8.1): a burst that is overwritten whole or in part, and more events
+// than 16 bits can count (5.1.9).
+#include "conformance/cases/access_step.h"
+#include "conformance/cases/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+constexpr std::uint64_t kBurst = 8;
+constexpr std::uint64_t kBurstEventBytes = 700;
+
+// A ring that is full but for a burst, which comes while the testee stands before its first look.
+// `passed` bytes more than the room there is are written in `act`: so far does tail_pos move into
+// the burst.
+AccessStep burst(Stage& stage, std::uint64_t passed) {
+    AccessStep step;
+    step.cpus = {0};
+    step.wake = [&stage] { emit_some(stage, 0, kBurst, kBurstEventBytes); };
+    step.act = [&stage, passed](const GuardHit&) {
+        stage.rings().emit_bytes(0, capacity(stage, 0) - kBurst * kBurstEventBytes + passed);
+    };
+    return step;
+}
+
+CaseOutcome lapped_between_looks(Stage& stage) {
+    stage.start();
+    act_at_every_step(stage, burst(stage, kBurst * kBurstEventBytes));
+    return stage.finish();
+}
+
+CaseOutcome lapped_in_part_between_looks(Stage& stage) {
+    stage.start();
+    act_at_every_step(stage, burst(stage, 3 * kBurstEventBytes));
+    return stage.finish();
+}
+
+// The burst begins with a page, and is overwritten in part at an access to its data.
+CaseOutcome burst_torn_in_part(Stage& stage) {
+    stage.start();
+    stage.wait_asleep();
+    for (const std::uint64_t k : {1, 2, 9, 40, 120}) {
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep();
+        AccessStep step = burst(stage, 3 * kBurstEventBytes);
+        step.first_page = 1;
+        step.pages = 2;
+        act_at_step(stage, step, k);
+    }
+    return stage.finish();
+}
+
+// One event of four pages, and no more than that event is overwritten: tail_pos moves to its end.
+CaseOutcome torn_by_one(Stage& stage) {
+    constexpr std::uint64_t kEventBytes = 4 * kPageBytes - 64;
+    stage.start();
+    stage.wait_asleep();
+    for (const std::uint64_t first_page : {1, 2, 4}) {
+        fill_up_to(stage, 0, 0);
+        stage.wait_asleep();
+        AccessStep step;
+        step.cpus = {0};
+        step.first_page = first_page;
+        step.wake = [&stage] { emit_some(stage, 0, 1, kEventBytes); };
+        step.act = [&stage](const GuardHit&) { stage.rings().emit_bytes(0, capacity(stage, 0)); };
+        act_at_step(stage, step, 1);
+    }
+    return stage.finish();
+}
+
+// Far more events are lost at once than 16 bits can count.
+CaseOutcome gap_of_many(Stage& stage) {
+    set_up_one_cpu(stage);
+    emit_some(stage, 0, 3, 100);
+    stage.start();
+    for (const std::uint64_t lost : {300, 36'000, 66'000}) {
+        stage.wait_asleep();
+        stage.freeze();
+        emit_some(stage, 0, lost + capacity(stage, 0) / kLeastEventBytes, kLeastEventBytes);
+        stage.thaw();
+    }
+    // In the middle of a burst: the numbers on both sides of the gap go through it together.
+    AccessStep step = burst(stage, 0);
+    step.act = [&stage](const GuardHit&) {
+        emit_some(stage, 0, 66'000 + capacity(stage, 0) / kLeastEventBytes, kLeastEventBytes);
+    };
+    for (const std::uint64_t k : {3, 5, 9, 14}) act_at_step(stage, step, k);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// More events on one CPU than 16 bits can count, nearly all of them there at once.
+CaseOutcome seventy_thousand(Stage& stage) {
+    constexpr std::uint64_t kCapacity = std::uint64_t{4} << 20;
+    constexpr std::uint64_t kAtOnce = 66'000;
+    constexpr std::uint64_t kBytes = 48;
+    set_up_one_cpu(stage, kCapacity);
+    emit_some(stage, 0, kAtOnce, kBytes);
+    stage.start();
+    // The powers of two: what counts in 8, 12 or 16 bits comes back to 0.
+    for (const std::uint64_t events : {1, 255, 256, 1024, 4096, 65'536}) {
+        stage.wait_asleep();
+        stage.freeze();
+        emit_some(stage, 0, events, kBytes);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+void add_burst_cases(std::vector<Case>& cases) {
+    cases.push_back(
+        {"5.1.8.1-2/lapped-between-two-looks", Level::must, "5.1.8.1-2",
+         "lapped while it reads several events",
+         "Eight events come at once; the testee is stopped before each of its accesses to the "
+         "metadata page in turn, and the ring is lapped there, all eight included.",
+         "It goes on at tail_pos, with nothing of what it has read ahead or carried over.",
+         lapped_between_looks});
+    cases.push_back(
+        {"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
+         "some of several events are overwritten",
+         "Eight events come at once; the testee is stopped before each of its accesses to the "
+         "metadata page in turn, and the first three of them are overwritten there.",
+         "It goes on at tail_pos: the other five are delivered.", lapped_in_part_between_looks});
+    cases.push_back(
+        {"5.1.8.1-5/burst-torn-in-part", Level::must, "5.1.8.1-5",
+         "some of several events are torn",
+         "Eight events come at once; the testee is stopped at an access to their data, and the "
+         "first three are overwritten.",
+         "It sees in its look at tail_pos behind the copy that its first event was overwritten, "
+         "however much it copies at once.",
+         burst_torn_in_part});
+    cases.push_back({"5.1.8.1-5/torn-by-one-event", Level::must, "5.1.8.1-5",
+                     "no more than the event that it reads is overwritten",
+                     "The testee is stopped in the middle of an event of four pages, and exactly "
+                     "that event is overwritten: tail_pos is its end.",
+                     "It discards the event: read_pos < tail_pos.", torn_by_one});
+    cases.push_back({"5.1.9/gap-of-many-events", Level::must, "5.1.9",
+                     "a lap of very many small events",
+                     "300, 36,000 and 66,000 events of 30 bytes are overwritten at once, the last "
+                     "also while it reads a burst.",
+                     "It goes on at tail_pos; an L record counts what was lost.", gap_of_many});
+    cases.push_back({"5.1.8.1-6/seventy-thousand-events", Level::must, "5.1.8.1-6",
+                     "more events of one CPU than 16 bits can count",
+                     "66,000 small events are there when the testee attaches; 1, 255, 256, 1024, "
+                     "4096 and 65,536 come later, each number at once.",
+                     "Every event is delivered once, in order.", seventy_thousand});
+}
+
+}  // namespace kmes::conformance
