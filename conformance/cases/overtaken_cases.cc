@@ -18,9 +18,6 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPages = 4;
-constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
-
 // -- One unread event in a ring of old ones ---------------------------------------------------
 
 // Small events, of so many bytes together: what grows for a large event must not have grown before.
@@ -51,10 +48,7 @@ void overwrite_newest(Stage& stage, std::uint64_t event_bytes) {
 
 // By one that is published later, and of which so much is in the ring until then.
 void begin_over_newest(Stage& stage, std::uint64_t page, std::size_t type_bytes, Written written) {
-    stage.wait_asleep();
-    if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
-    fill_up_to(stage, 0, 0);
-    stage.wait_asleep(0);
+    if (!place_next_event(stage, 0)) return;
     overwrite_under_read(
         stage, page, 1,
         [&stage, type_bytes] {
@@ -69,7 +63,7 @@ void begin_over_newest(Stage& stage, std::uint64_t page, std::size_t type_bytes,
 CaseOutcome half_written(Stage& stage) {
     stage.start();
     for (const std::size_t type_bytes : {std::size_t{1}, kVictimBytes - kHeaderBytesBeforeType}) {
-        for (std::uint64_t page = 0; page < kPages; ++page)
+        for (std::uint64_t page = 0; page < kVictimPages; ++page)
             begin_over_newest(stage, page, type_bytes, Written::whole);
         for (const PartOver& part : kPartsOver)
             begin_over_newest(stage, part.page, type_bytes, part.written);
@@ -87,14 +81,11 @@ CaseOutcome wherever_it_lies(Stage& stage) {
     constexpr Victim kVictims[] = {{kVictimBytes, 1, true},
                                    {kVictimBytes, 3, true},
                                    {2 * kPageBytes, 0, true},
-                                   {kPages * kPageBytes, 1, false},
-                                   {kPages * kPageBytes, 3, false}};
+                                   {kVictimPages * kPageBytes, 1, false},
+                                   {kVictimPages * kPageBytes, 3, false}};
     stage.start();
     for (const Victim& victim : kVictims) {
-        stage.wait_asleep();
-        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
-        fill_up_to(stage, 0, victim.before_the_end);
-        stage.wait_asleep(0);
+        if (!place_next_event(stage, victim.before_the_end)) break;
         const std::uint64_t from = (capacity(stage, 0) - victim.before_the_end) / kPageBytes;
         const std::size_t type_bytes =
             victim.has_payload ? 1 : kVictimBytes - kHeaderBytesBeforeType;
@@ -407,10 +398,10 @@ CaseOutcome without_payload_lapped_behind_looks(Stage& stage) {
 }
 
 CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
-    constexpr std::uint64_t kPagesOfIt = 300;
+    constexpr std::uint64_t kVictimPagesOfIt = 300;
     set_up_one_cpu(stage, 4 << 20);
     stage.start();
-    lap_behind_looks(stage, large_event(stage, kPagesOfIt * kPageBytes - 64, true));
+    lap_behind_looks(stage, large_event(stage, kVictimPagesOfIt * kPageBytes - 64, true));
     return stage.finish();
 }
 

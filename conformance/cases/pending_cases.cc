@@ -13,9 +13,6 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kPages = 4;
-constexpr std::uint64_t kVictimBytes = kPages * kPageBytes - 64;
-
 // Events of `bytes` bytes together, none of which is large for the ring.
 std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
     const std::uint64_t most = capacity(stage, 0) / 16;
@@ -40,10 +37,7 @@ void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
 // The event at the begin of the region and `behind` bytes are unread, and nobody sees them come
 // apart. When the first of the event's pages from `page` on is read, it is overwritten.
 void tear(Stage& stage, std::uint64_t page, std::uint64_t behind, Written written) {
-    stage.wait_asleep();
-    if (stage.has_ended(0)) return;  // refused: the judge says whether rightly
-    fill_up_to(stage, 0, 0);
-    stage.wait_asleep(0);
+    if (!place_next_event(stage, 0)) return;
     overwrite_under_read(
         stage, page, 1,
         [&stage, behind] {
@@ -60,7 +54,7 @@ CaseOutcome torn_by_what_is_pending(Stage& stage) {
     constexpr std::uint64_t kSomeBytes = 1000;
     set_up_one_cpu(stage, kCapacity);
     stage.start();
-    for (const std::uint64_t page : {std::uint64_t{0}, kPages / 2, kPages - 1}) {
+    for (const std::uint64_t page : {std::uint64_t{0}, kVictimPages / 2, kVictimPages - 1}) {
         // The ring is full of unread events, or a half, a sixteenth or hardly more than the event
         // itself, a sixty-fourth, is unread: nobody is far behind there.
         tear(stage, page, kCapacity - kVictimBytes, Written::whole);

@@ -56,6 +56,14 @@ void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes)
     stage.set_up(setup);
 }
 
+bool place_next_event(Stage& stage, std::uint64_t offset) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return false;
+    fill_up_to(stage, 0, offset);
+    stage.wait_asleep(0);
+    return true;
+}
+
 void set_up_cpus(Stage& stage, std::uint32_t cpus) {
     set_up_cpus(stage, cpus, stage.default_setup().capacity_bytes);
 }

@@ -109,6 +109,11 @@ void leave_in_the_old_buffer(Stage& stage, std::uint64_t events);
 // The last one has at least the least size that an event can have.
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
+// Waits until the consumer of CPU 0 sleeps, with its next event `offset` bytes before the end of
+// the data region. Returns false if the consumer has refused the buffer (the judge says whether
+// that is right).
+bool place_next_event(Stage& stage, std::uint64_t offset);
+
 // The rings as the command line says, with so many CPUs, or with one only. Before anything else.
 void set_up_cpus(Stage& stage, std::uint32_t cpus);
 void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes);
@@ -176,9 +181,12 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
                           const std::function<void()>& emit,
                           const std::function<void()>& overwrite);
 
-// An event of four pages, less 64 bytes, that is overwritten under its read by one of the same size
-// which is not whole yet, as the reader can tell: it is stopped before a page of which bytes have
-// changed.
+// The event that is overwritten during the copy: a little less than four pages.
+inline constexpr std::uint64_t kVictimPages = 4;
+inline constexpr std::uint64_t kVictimBytes = kVictimPages * kPageBytes - 64;
+
+// A part of that event which is overwritten by an event of the same size that is not whole yet. The
+// reader can tell: it is stopped before a page of which bytes have changed.
 struct PartOver {
     std::uint64_t page = 0;  // of the event
     Written written = Written::whole;
