@@ -84,6 +84,8 @@ int Producer::emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size
                                     static_cast<__u32>(entries.size()), &count);
     kmes_batch_end(core, &batch);
     *emitted = count;
+    // The core checks the size of an entry before it finds that nobody is let in any more.
+    if (error == -ENOSPC && cpus_[cpu]->platform.is_closed()) return -ESHUTDOWN;
     return refused(*cpus_[cpu], error);
 }
 

@@ -515,6 +515,24 @@ TEST(ProducerTest, ServedBatchesStopAtTheFirstBadEntryAndAtTheEnd) {
     EXPECT_EQ(-ESHUTDOWN, producer.serve_emit(0, caller.memory(), caller.at(0), 1, nullptr, 0));
 }
 
+// What is wrong with an entry is told before the end where the type is it, and after it where it
+// is the size.
+TEST(ProducerTest, BatchesOfARetiredProducerAreRefusedWhateverTheirSizeIs) {
+    Producer producer(test_options());
+    const std::vector<std::byte> large(KMES_CONFIG_EVENT_DEFAULT_BYTES);
+    const BatchEntry small_one[] = {{"type", {}}}, large_one[] = {{"type", large}},
+                     nameless[] = {{"", {}}};
+    size_t emitted = 99;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    EXPECT_EQ(-ENOSPC, producer.emit_batch(0, large_one, &emitted));
+    producer.retire();
+    EXPECT_EQ(-ESHUTDOWN, producer.emit_batch(0, small_one, &emitted));
+    EXPECT_EQ(-ESHUTDOWN, producer.emit_batch(0, large_one, &emitted));
+    EXPECT_EQ(-EINVAL, producer.emit_batch(0, nameless, &emitted));
+    EXPECT_EQ(0u, emitted);
+}
+
 // -- Statistics and options -----------------------------------------------------------------------
 
 TEST(ProducerTest, StatisticsCountByCpuAndInSum) {
