@@ -60,9 +60,10 @@ static void wake_if_asked(struct kmes_cpu* cpu) {
     kmes_platform_queue_wake(cpu->platform, buffer);
 }
 
-/* E8: tail_pos never reaches write_pos while part of a batch is unpublished. need_wake is looked at
- * when the batch ends. */
-static void publish_before_tail(struct kmes_cpu* cpu) {
+/* Publishes what of a batch is not yet: at its end, and before the tail reaches it (E8: tail_pos
+ * never reaches write_pos while part of a batch is unpublished). need_wake is checked at the end of
+ * the batch. */
+static void publish_pending(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
     if (buffer->frontier == buffer->published) return;
@@ -115,7 +116,7 @@ static inline void store_tail(struct kmes_buffer* buffer, __u64 tail) {
 void kmes_empty_corrupt(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
-    publish_before_tail(cpu);
+    publish_pending(cpu);
     cpu->statistics.corrupt++;
     cpu->statistics.overwritten += buffer->frontier_ordinal - buffer->tail_ordinal;
     buffer->tail = buffer->frontier;
@@ -131,7 +132,7 @@ static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct
     if (is_corrupt)
         kmes_empty_corrupt(cpu);
     else
-        publish_before_tail(cpu);
+        publish_pending(cpu);
     cursor_load(&cursor, cpu);
     return cursor;
 }
@@ -419,10 +420,7 @@ void kmes_batch_end(struct kmes_cpu* cpu, const struct kmes_batch* batch) {
     (void)batch;
     if (!kmes_guard_enter(cpu))
         return; /* nested (E16): every event of this batch was turned away */
-    if (cpu->buffer->frontier != cpu->buffer->published) {
-        kmes_publish(cpu->buffer);
-        cpu->wake_owed = true;
-    }
+    publish_pending(cpu);
     if (cpu->wake_owed) wake_if_asked(cpu);
     kmes_guard_exit(cpu);
 }

@@ -85,15 +85,12 @@ class CounterClockOf {
     uint64_t anchor() {
         uint64_t counter = 0, ns = 0;
         const bool is_close = read_both(&counter, &ns);
-        const uint64_t earlier = real_ns_;
+        const uint64_t earlier = ns_.load(std::memory_order_relaxed);  // 0: there is no anchor
 
         if (last_ns_.load(std::memory_order_relaxed) >= ns + kCounterStepNs)
             last_ns_.store(ns, std::memory_order_relaxed);
-        if (!is_close || (has_anchor_ && ns > earlier && ns - earlier < kCounterLearnNs))
-            return not_back(ns);
-        if (has_anchor_) learn(counter - counter_.load(std::memory_order_relaxed), ns - earlier);
-        has_anchor_ = true;
-        real_ns_ = ns;
+        if (!is_close || (ns > earlier && ns - earlier < kCounterLearnNs)) return not_back(ns);
+        if (earlier) learn(counter - counter_.load(std::memory_order_relaxed), ns - earlier);
         ns_.store(ns, std::memory_order_relaxed);
         counter_.store(counter, std::memory_order_relaxed);
         return not_back(ns);
@@ -144,14 +141,12 @@ class CounterClockOf {
     // Even: the anchor is whole. Odd: one caller changes it.
     std::atomic<uint32_t> version_{0};
     std::atomic<uint64_t> counter_{0};  // the anchor, in ticks
-    std::atomic<uint64_t> ns_{0};       // and in ns since the Unix epoch
+    std::atomic<uint64_t> ns_{0};       // and by the system's clock; 0: there is none yet
     std::atomic<uint64_t> rate_{0};
     std::atomic<uint64_t> window_{0};  // ticks for which the anchor serves; 0: the rate is unknown
     std::atomic<uint64_t> last_ns_{0};
 
     // Of whoever has made the version odd.
-    bool has_anchor_ = false;
-    uint64_t real_ns_ = 0;  // the system's clock at the anchor
     uint64_t learnt_ = 0;
     uint64_t closest_ = UINT64_MAX / 4;  // ticks of the closest reading of both clocks
 };

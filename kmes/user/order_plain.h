@@ -5,7 +5,7 @@
  *
  * The data is copied as by memcpy while the other side may be writing the same bytes. Formally that
  * is a race; what makes it right is that nothing is believed before RECHECK_TAIL has passed, and
- * that a copy is a call of which the compiler keeps the order against the fences around it. The
+ * that the compiler moves no copy, in line or by a call, over the fences around it. The
  * ThreadSanitizer build (order_tsan.h) does the same copy with atomic accesses.
  */
 #ifndef KMES_USER_ORDER_PLAIN_H

@@ -51,28 +51,29 @@ bool CpuPlatform::enter(void* context) {
     return false;
 }
 
-// The buffer that a wake is owed to, or NULL. The mark goes first: a signal handler that owes a
-// wake from here on sets it again, and issues both.
-BufferMemory* CpuPlatform::take_owed() {
-    if (!__atomic_load_n(&platform_.is_wake_owed, __ATOMIC_RELAXED)) return nullptr;
-    __atomic_store_n(&platform_.is_wake_owed, 0, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return wake_.exchange(nullptr, std::memory_order_relaxed);
+// What a wake is owed to, or NULL; it stays pinned, and is the caller's from now on. `next` takes
+// its place.
+BufferMemory* CpuPlatform::exchange_owed(BufferMemory* next) {
+    void* owed = __atomic_exchange_n(&platform_.owed_wake, next, __ATOMIC_RELAXED);
+
+    return static_cast<BufferMemory*>(owed);
 }
 
 // kLocked alone. The wake is issued when the lock is released (its system call takes longer than an
 // emission). The pin keeps the buffer until then, whatever is swapped or dropped meanwhile (E16).
 void CpuPlatform::exit(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
-    BufferMemory* owed = self->take_owed();
+    BufferMemory* owed = nullptr;
 
+    if (__atomic_load_n(&self->platform_.owed_wake, __ATOMIC_RELAXED))
+        owed = self->exchange_owed(nullptr);
     if (!self->passes_) self->lock_.unlock();
     if (owed) wake(owed);
 }
 
 // kSingle alone.
 void CpuPlatform::issue_wakes(void* context) {
-    BufferMemory* owed = static_cast<CpuPlatform*>(context)->take_owed();
+    BufferMemory* owed = static_cast<CpuPlatform*>(context)->exchange_owed(nullptr);
 
     if (owed) wake(owed);
 }
@@ -82,10 +83,8 @@ void CpuPlatform::queue_wake(void* context, struct kmes_buffer* buffer) {
     BufferMemory* memory = BufferMemory::of(buffer);
 
     memory->pin();
-    BufferMemory* earlier = self->wake_.exchange(memory, std::memory_order_relaxed);
+    BufferMemory* earlier = self->exchange_owed(memory);
 
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    __atomic_store_n(&self->platform_.is_wake_owed, 1, __ATOMIC_RELAXED);
     if (earlier) wake(earlier);  // kSingle: a signal handler came before the exit of its thread
 }
 

@@ -5,7 +5,6 @@
 #ifndef KMES_USER_PLATFORM_H
 #define KMES_USER_PLATFORM_H
 
-#include <atomic>
 #include <cstdint>
 
 #include "kmes/platform.h"
@@ -68,16 +67,17 @@ class CpuPlatform {
     static bool enter(void* context);
     static void exit(void* context);
     static void issue_wakes(void* context);
-    BufferMemory* take_owed();
+    BufferMemory* exchange_owed(BufferMemory* next);
     static void queue_wake(void* context, struct kmes_buffer* buffer);
 
-    struct kmes_platform platform_ = {};  // is_closed is set inside, so an emitter cannot slip by
+    // is_closed is set inside the section, so an emitter cannot slip by. owed_wake is a
+    // BufferMemory, pinned.
+    struct kmes_platform platform_ = {};
     const EmitterMode mode_;
     const Clock clock_;
     CounterClock counter_clock_;
     OwnerLock lock_;
-    bool passes_ = false;                       // the holder is in with_others_out
-    std::atomic<BufferMemory*> wake_{nullptr};  // owed at the end of the section, pinned
+    bool passes_ = false;  // the holder is in with_others_out
 };
 
 }  // namespace kmes

@@ -20,9 +20,9 @@ struct kmes_platform {
     void (*exit)(void* context);  /* NULL: nothing to do, but for issue_wakes */
     void (*queue_wake)(void* context, struct kmes_buffer* buffer);
     int (*sleep)(void* context, __u32* word, __u32 expected, __u64 timeout_ns);
-    void (*issue_wakes)(void* context); /* without `exit`, where is_wake_owed at the end */
+    void (*issue_wakes)(void* context); /* without `exit`, where owed_wake at the end */
     unsigned is_closed;                 /* atomic: nobody enters any more */
-    unsigned is_wake_owed;              /* atomic */
+    void* owed_wake;                    /* atomic; of whoever fills the table; NULL: none is owed */
 };
 
 static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
@@ -37,7 +37,7 @@ static inline bool kmes_platform_enter(struct kmes_platform* platform) {
 static inline void kmes_platform_exit(struct kmes_platform* platform) {
     if (platform->exit)
         platform->exit(platform->context);
-    else if (__atomic_load_n(&platform->is_wake_owed, __ATOMIC_RELAXED))
+    else if (__atomic_load_n(&platform->owed_wake, __ATOMIC_RELAXED))
         platform->issue_wakes(platform->context);
 }
 

@@ -53,7 +53,7 @@ PLANTED = [
     dict(
         name = "batch_passes_what_is_published",
         file = "producer.c",
-        text = "    else\n        publish_before_tail(cpu);\n",
+        text = "    else\n        publish_pending(cpu);\n",
         instead = "",
         property = "publication",
         steps = 6,
