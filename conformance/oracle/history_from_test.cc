@@ -5,45 +5,18 @@
 #include "conformance/model/history_log.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
-#include <cstdlib>
 #include <set>
 #include <stdexcept>
 
 #include "conformance/oracle/history_draw.h"
+#include "conformance/oracle/property_support.h"
 #include "conformance/oracle/simulation.h"
 
 namespace kmes::conformance::simulation {
 namespace {
 
 constexpr int kRuns = 2000;
-constexpr int kLongestTape = 400;
-
-std::vector<std::uint32_t> any_tape() {
-    return *rc::gen::resize(kLongestTape, rc::gen::container<std::vector<std::uint32_t>>(
-                                              rc::gen::inRange(0u, 1u << 20)));
-}
-
-std::string describe(const std::vector<Finding>& findings) {
-    std::string text;
-    for (const Finding& finding : findings)
-        text += std::string(finding_name(finding.code)) + " " + finding.clause + ": " +
-                finding.message + " (line " + std::to_string(finding.line) + ")\n";
-    return text;
-}
-
-template <typename Property>
-bool holds(const std::string& name, Property property) {
-    rc::detail::TestParams parameters = rc::detail::configuration().testParams;
-    if (std::getenv("RC_PARAMS") == nullptr) parameters.maxSuccess = kRuns;
-    rc::detail::TestMetadata metadata;
-    metadata.id = metadata.description = name;
-    const auto result = rc::detail::checkTestable(property, metadata, parameters);
-    rc::detail::printResultMessage(result, std::cerr);
-    std::cerr << "\n";
-    return result.template is<rc::detail::SuccessResult>();
-}
 
 std::vector<Finding> judged(const History& history, const std::string& report) {
     RecordParser parser;
@@ -56,7 +29,7 @@ std::vector<Finding> judged(const History& history, const std::string& report) {
 
 TEST(HistoryLog, MakesTheSameHistoryAgain) {
     std::set<OperationKind> seen;
-    EXPECT_TRUE(holds("a history from its log is the same", [&seen] {
+    EXPECT_TRUE(holds("a history from its log is the same", kRuns, [&seen] {
         const History history = draw_history(Tape(any_tape()));
         for (const LoggedOperation& operation : history.log().operations)
             seen.insert(operation.kind);
@@ -71,7 +44,7 @@ TEST(HistoryLog, MakesTheSameHistoryAgain) {
 
 TEST(HistoryLog, GivesTheSameFindings) {
     int with_findings = 0;
-    EXPECT_TRUE(holds("the findings from the log are the same", [&with_findings] {
+    EXPECT_TRUE(holds("the findings from the log are the same", kRuns, [&with_findings] {
         const auto fault = static_cast<Fault>(*rc::gen::inRange(0, 10));
         World world(any_tape(), fault);
         world.run();

@@ -3,48 +3,19 @@
 // Random histories: a correct consumer is never blamed, a broken one is always found. The number of
 // runs of each property is 5,000, or what RC_PARAMS="max_success=..." says.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
-#include <cstdlib>
 #include <set>
 
+#include "conformance/oracle/property_support.h"
 #include "conformance/oracle/simulation.h"
 
 namespace kmes::conformance::simulation {
 namespace {
 
 constexpr int kRuns = 5000;
-constexpr int kLongestTape = 400;
-
-std::vector<std::uint32_t> any_tape() {
-    return *rc::gen::resize(kLongestTape, rc::gen::container<std::vector<std::uint32_t>>(
-                                              rc::gen::inRange(0u, 1u << 20)));
-}
-
-std::string describe(const std::vector<Finding>& findings) {
-    std::string text;
-    for (const Finding& finding : findings) {
-        text += std::string(finding_name(finding.code)) + " " + finding.clause + ": " +
-                finding.message + "\n";
-    }
-    return text;
-}
-
-template <typename Property>
-bool holds(const std::string& name, Property property) {
-    rc::detail::TestParams parameters = rc::detail::configuration().testParams;
-    if (std::getenv("RC_PARAMS") == nullptr) parameters.maxSuccess = kRuns;
-    rc::detail::TestMetadata metadata;
-    metadata.id = name;
-    metadata.description = name;
-    const auto result = rc::detail::checkTestable(property, metadata, parameters);
-    rc::detail::printResultMessage(result, std::cerr);
-    std::cerr << "\n";
-    return result.template is<rc::detail::SuccessResult>();
-}
 
 TEST(OracleProperty, NeverBlamesARightConsumer) {
-    EXPECT_TRUE(holds("a right consumer is never blamed", [] {
+    EXPECT_TRUE(holds("a right consumer is never blamed", kRuns, [] {
         World world(any_tape(), Fault::none);
         world.run();
         const std::vector<Finding> findings = world.findings();
@@ -55,7 +26,7 @@ TEST(OracleProperty, NeverBlamesARightConsumer) {
 
 void expect_found(Fault fault, const std::set<FindingCode>& codes) {
     int broken = 0;
-    EXPECT_TRUE(holds("a broken consumer is found", [&] {
+    EXPECT_TRUE(holds("a broken consumer is found", kRuns, [&] {
         World world(any_tape(), fault);
         world.run();
         const std::vector<Finding> findings = world.findings();

@@ -3,12 +3,12 @@
 // See batch_entries.h.
 #include "fuzz/targets/batch_entries.h"
 
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "fuzz/fail.h"
 #include "fuzz/targets/choices.h"
+#include "kmes/tests/one_by_one.h"
 #include "kmes/tests/world.h"
 
 namespace kmes::fuzz {
@@ -17,7 +17,6 @@ namespace {
 constexpr int kBatches = 4;
 constexpr std::size_t kMaxEntries = 24;
 constexpr std::uint64_t kLargeBytes = 40000;  // two of them are more than KMES_BATCH_PIECE_BYTES
-constexpr int kOpenAtOnce = 64;
 
 // What entries point into: letters, and bytes that are no UTF-8.
 const std::vector<char>& letters() {
@@ -35,8 +34,8 @@ class Play {
           single_({.capacity_bytes = capacity_}) {
         rules_.max_event_bytes = has_large_ ? 1 << 17 : 64 + choices_.below(256) * 8;
         rules_.origin_class = static_cast<__u8>(choices_.below(256));
-        // The producer ends after so many sections of the list: the rest of it is turned away.
-        all_.platform.enter = [](void*) { return sections_left_-- > 0; };
+        // A producer that has ended turns the entries away.
+        all_.platform.enter = single_.platform.enter = [](void*) { return !is_closed_; };
     }
 
     void run() {
@@ -52,45 +51,20 @@ class Play {
         kmes_batch all_batch, single_batch;
         __u32 emitted = 0xABCDEF;
 
-        sections_left_ = kOpenAtOnce;
         kmes_batch_begin(&all_.cpu, &all_batch);
         kmes_batch_begin(&single_.cpu, &single_batch);
-        sections_left_ = choices_.one_in(8) ? 0 : kOpenAtOnce;
-        const bool is_closed = sections_left_ == 0;
+        is_closed_ = choices_.one_in(8);
         const int got = kmes_batch_emit_entries(&all_.cpu, &all_batch, &rules_, entries.data(),
                                                 static_cast<__u32>(entries.size()), &emitted);
-        sections_left_ = kOpenAtOnce;
-
         __u32 right_emitted = 0;
-        const int right = one_by_one(single_batch, entries, is_closed, &right_emitted);
+        const int right =
+            tests::emit_one_by_one(&single_.cpu, single_batch, rules_, entries, &right_emitted);
 
+        is_closed_ = false;
         expect_equal(got, right, "the result of kmes_batch_emit_entries");
         expect_equal(emitted, right_emitted, "emitted");
         kmes_batch_end(&all_.cpu, &all_batch);
         kmes_batch_end(&single_.cpu, &single_batch);
-    }
-
-    int one_by_one(const kmes_batch& batch, const std::vector<kmes_batch_entry>& entries,
-                   bool is_closed, __u32* emitted) {
-        for (const kmes_batch_entry& entry : entries) {
-            kmes_event_input input{};
-
-            if (entry.type_len == 0 || entry.type_len > 65535) return -EINVAL;
-            if (!kmes_utf8_check(entry.type, entry.type_len)) return -EINVAL;
-            if (entry.payload_len > rules_.max_event_bytes) return -ENOSPC;
-            input.type = entry.type;
-            input.type_len = static_cast<__u16>(entry.type_len);
-            input.payload = entry.payload;
-            input.payload_len = static_cast<__u32>(entry.payload_len);
-            input.origin_class = rules_.origin_class;
-            if (kmes_event_bytes(&input) > rules_.max_event_bytes) return -ENOSPC;
-            if (is_closed) return -EBUSY;
-            const int error = kmes_batch_emit_call(&single_.cpu, &batch, &input);
-
-            if (error) return error;
-            ++*emitted;
-        }
-        return 0;
     }
 
     std::vector<kmes_batch_entry> pick_entries() {
@@ -146,7 +120,7 @@ class Play {
                "the statistics differ");
     }
 
-    static inline int sections_left_ = 0;
+    static inline bool is_closed_ = false;
 
     Choices choices_;
     const bool has_large_;

@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "kmes/tests/one_by_one.h"
 #include "kmes/tests/world.h"
 
 namespace kmes::tests {
@@ -19,25 +20,6 @@ constexpr kmes_batch_rules kRules{.max_event_bytes = 200, .origin_class = KMES_O
 
 kmes_batch_entry entry_of(const std::string& type, const std::string& payload) {
     return {type.data(), payload.data(), type.size(), payload.size()};
-}
-
-int emit_one_by_one(World& world, const kmes_batch& batch,
-                    const std::vector<kmes_batch_entry>& entries, std::uint32_t* emitted) {
-    *emitted = 0;
-    for (const kmes_batch_entry& entry : entries) {
-        kmes_event_input input{};
-        input.type = entry.type;
-        input.type_len = static_cast<std::uint16_t>(entry.type_len);
-        input.payload = entry.payload;
-        input.payload_len = static_cast<std::uint32_t>(entry.payload_len);
-        input.origin_class = kRules.origin_class;
-        if (entry.type_len == 0 || !kmes_utf8_is_valid(entry.type, entry.type_len)) return -EINVAL;
-        if (kmes_event_bytes(&input) > kRules.max_event_bytes) return -ENOSPC;
-        const int error = kmes_batch_emit_call(&world.cpu, &batch, &input);
-        if (error) return error;
-        ++*emitted;
-    }
-    return 0;
 }
 
 void expect_same(World& one, World& other) {
@@ -80,7 +62,8 @@ TEST(BatchEntries, AreTheSameAsOneByOne) {
         const int all_error =
             kmes_batch_emit_entries(&all.cpu, &all_batch, &kRules, entries.data(),
                                     static_cast<std::uint32_t>(entries.size()), &all_emitted);
-        const int single_error = emit_one_by_one(single, single_batch, entries, &single_emitted);
+        const int single_error =
+            emit_one_by_one(&single.cpu, single_batch, kRules, entries, &single_emitted);
         EXPECT_EQ(all_error, single_error);
         EXPECT_EQ(all_emitted, single_emitted);
         expect_same(all, single);
