@@ -47,8 +47,8 @@ CaseOutcome some_of_sixty_four(Stage& stage) {
 }
 
 // The consumer of CPU 33, among 36, is woken by its own events; what one thread for all CPUs looks
-// at between two sleeps is long, and has a tail that is easily cut off. Not more CPUs: an attach in
-// one that has a limit of 96 files takes an fd of each, twice.
+// at between two sleeps is long, and has a tail that is easily cut off. More CPUs do not fit: a
+// consumer with a limit of 96 files has two descriptors for each of them.
 constexpr std::uint32_t kOneOfMany = 33;
 
 CaseOutcome at_every_step_of_many(Stage& stage, const std::function<void()>& act) {

@@ -23,8 +23,8 @@ struct CaseList {
 // and empty ones say nothing. Every id must be one of `cases`.
 CaseList read_case_list(const std::string& path, const std::vector<Case>& cases);
 
-// What of the run is not as the list says, a line each: a case that was unsupported and does not
-// stand there, one that stands there and was not. A case that did not run is not listed.
+// Where the run differs from the list, a line each: an unsupported case that is not listed, and a
+// listed case that was not unsupported. A case that did not run is no difference.
 std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed);
 
 }  // namespace kmes::conformance

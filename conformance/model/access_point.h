@@ -26,8 +26,8 @@ struct AccessPoint {
                                      // first copy, plus 4096
     std::uint32_t size_bytes = 0;
     bool is_write = false;
-    std::uint64_t occurrence = 1;   // counted from 1 within the phase
-    std::uint32_t split_bytes = 0;  // act in the middle of this access, behind so many bytes of it
+    std::uint64_t occurrence = 1;        // counted from 1 within the phase
+    std::uint32_t split_bytes = 0;       // act within this access, after that many of its bytes
     PointKind kind = PointKind::access;  // a wait: offset_bytes 128, size_bytes 4; sleep: both 0
 
     auto operator<=>(const AccessPoint&) const = default;

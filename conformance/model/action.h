@@ -28,9 +28,9 @@ enum class Action {
     hold,      // this thread is held until the others have done all that they can, while events of
                // `parameter` bytes come (0: small ones)
     overtake,  // tail_pos moves exactly to the end of the event that is being read, or of the
-               // `parameter`-th one behind it
-    write_over,  // as overtake, for the event that is being read, by one that is published
-                 // `parameter` accesses later
+               // `parameter`-th event after it
+    write_over,  // overtake the event that is being read, and publish the new event `parameter`
+                 // accesses later
     yield,       // this thread is held until the others have made `parameter` accesses, or sleep
 };
 
