@@ -9,6 +9,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "kmes/tests/one_by_one.h"
 #include "kmes/tests/world.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr kmes_batch_rules kRules{.max_event_bytes = 200, .origin_class = KMES_ORIGIN_KMES};
 
-kmes_batch_entry entry_of(const std::string& type, const std::string& payload) {
+// The memory stays the caller's.
+kmes_batch_entry entry_of(std::string_view type, std::string_view payload) {
     return {type.data(), payload.data(), type.size(), payload.size()};
 }
 
