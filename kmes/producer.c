@@ -108,7 +108,7 @@ static inline void cursor_store(const struct cursor* cursor, struct kmes_cpu* cp
 
 /* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
  * a byte of the event that is written next finds the new tail when it looks again. */
-static inline void store_tail(struct kmes_buffer* buffer, __u64 tail) {
+static inline void move_tail(struct kmes_buffer* buffer, __u64 tail) {
     kmes_store_release_u64(buffer->shared.tail_pos, tail, KMES_ORDER_TAIL);
     kmes_fence_release(KMES_ORDER_TAIL_FENCE);
 }
@@ -121,7 +121,7 @@ void kmes_empty_corrupt(struct kmes_cpu* cpu) {
     cpu->statistics.overwritten += buffer->frontier_ordinal - buffer->tail_ordinal;
     buffer->tail = buffer->frontier;
     buffer->tail_ordinal = buffer->frontier_ordinal;
-    store_tail(buffer, buffer->tail);
+    move_tail(buffer, buffer->tail);
 }
 
 /* make_room where the tail may pass unpublished events, or where a size in the ring is impossible
@@ -153,7 +153,7 @@ static inline void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
     if (KMES_UNLIKELY(tail.pos >= buffer->published))
         *cursor = make_room_slowly(cpu, *cursor, false);
     cursor->tail = tail;
-    store_tail(buffer, tail.pos);
+    move_tail(buffer, tail.pos);
 }
 
 /* Zeros after the type: the header of a later version, staged (event.h). */
