@@ -62,11 +62,12 @@ class Burner {
     std::thread thread_;
 };
 
-// Of one thread, in seconds: processor time, and the time in which it could have used a processor,
-// and had none.
+// Of one thread. In seconds: processor time, and the time in which it could have used a processor,
+// and had none. How often it gave up its processor by its own wish.
 struct ThreadTime {
     double used = 0;
     double ready = 0;
+    std::uint64_t rests = 0;
 };
 
 // What happened in one or more stretches of time, in seconds.
@@ -92,6 +93,7 @@ struct Idle {
         for (const auto& [tid, time] : other.by_thread) {
             by_thread[tid].used += time.used;
             by_thread[tid].ready += time.ready;
+            by_thread[tid].rests += time.rests;
         }
         return *this;
     }
@@ -112,6 +114,14 @@ struct Idle {
             if (its_own > 0) sum += time.used / its_own;
         }
         return sum;
+    }
+    // A thread used a share of at least `least` of a processor, and never slept. That shows a
+    // spinner on a machine that is so busy that no two threads get the same share: load takes the
+    // processor from a thread, but does not keep it from sleeping.
+    bool has_restless_thread(double least) const {
+        return std::any_of(by_thread.begin(), by_thread.end(), [&](const auto& each) {
+            return each.second.rests == 0 && each.second.used > least * all;
+        });
     }
     // Of the time that was its own: what it waited for a processor, or for the tracer, is not in
     // it, so it says the same on any machine.
@@ -136,8 +146,9 @@ struct Idle {
 void look_at_threads(Stage& stage, Idle& idle) {
     for (const pid_t tid : stage.tracer().testee_threads()) {
         const ProcessorTime time = processor_time_of(tid);
-        idle.by_thread[tid] = {seconds_of(time.had), seconds_of(time.waited_for)};
         const auto status = tracing::read_status(tid);
+        idle.by_thread[tid] = {seconds_of(time.had), seconds_of(time.waited_for),
+                               status ? status->rests : 0};
         idle.ends_ready = idle.ends_ready || (status && status->state == 'R');
     }
 }
@@ -174,7 +185,8 @@ Idle watch_idle(Stage& stage) {
     for (const auto& [tid, time] : after.by_thread) {
         const auto found = before.by_thread.find(tid);
         const ThreadTime then = found == before.by_thread.end() ? ThreadTime{} : found->second;
-        idle.by_thread[tid] = {time.used - then.used, std::max(time.ready - then.ready, 0.0)};
+        idle.by_thread[tid] = {time.used - then.used, std::max(time.ready - then.ready, 0.0),
+                               time.rests - then.rests};
     }
     return idle;
 }
@@ -272,6 +284,9 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     constexpr double kWantsAll = 0.75;
     // Of the burner: one that rests in other calls than waits on ring words sleeps, too.
     constexpr double kLeastOfBurner = 0.1;
+    // Of a processor, in all samples: more than a compiler or a collector of an interpreter uses
+    // without a pause on a machine that gives it this little.
+    constexpr double kLeastRestless = 0.05;
     set_up_idle(stage, before == Before::ends ? 3 : before == Before::refusal ? 2 : 1);
     emit_everywhere(stage, 3, 100);
     if (before == Before::refusal)
@@ -293,6 +308,9 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     };
     const auto hardly_sleeps = [&all] {
         return all.used > kMost * (all.used + all.slept) && all.used > kLeastOfBurner * all.burnt;
+    };
+    const auto is_restless = [&] {
+        return samples >= kSamples && all.has_restless_thread(kLeastRestless);
     };
     // Where nothing is said by then, the machine is busy, and it takes longer.
     const auto is_over = [&] {
@@ -321,6 +339,11 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
             all.share_of_burner(), 100 * all.share_awake(), all.waits_ended, kMost, 100 * kMost,
             text_of_busiest(all));
         stage.blame("5.1.8.2", message);
+    } else if (quiet < kQuietSamples && is_restless()) {
+        stage.blame("5.1.8.2",
+                    fmt::format("with nothing to do it uses a processor without any sleep in {} "
+                                "samples of {} ms{}",
+                                samples, kStretchMs, text_of_busiest(all)));
     }
     return stage.finish();
 }

@@ -52,6 +52,7 @@ struct ThreadStatus {
     pid_t parent = 0;
     uint64_t caught_signals = 0;    // a bit for each, from 1 on
     uint64_t context_switches = 0;  // grows whenever the thread has run and given up the processor
+    uint64_t rests = 0;  // of those, the ones that were its own wish: it slept, or was stopped
 };
 std::optional<ThreadStatus> read_status(pid_t tid);
 
