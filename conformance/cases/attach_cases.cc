@@ -11,6 +11,10 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kByIndex =
+    "The consumer delivers every event under the index of its fd.";
+
 CaseOutcome attach_and_map(Stage& stage) {
     stage.start();
     stage.wait_mapped();
@@ -128,61 +132,65 @@ CaseOutcome high_fds(Stage& stage) {
 }  // namespace
 
 void add_attach_cases(std::vector<Case>& cases) {
-    cases.push_back({"5.1.5/attach-and-map", Level::must, "5.1.5", "attaches, maps, ends",
-                     "Serves kmes_attach and an mmap a CPU, then emits the end event on each.",
-                     "Each fd is mapped with one mmap of 4096 + 2 x capacity bytes, shared, from "
-                     "offset 0; the program ends with status 0.",
+    cases.push_back({"5.1.5/attach-and-map", Level::must, "5.1.5", "attach, mapping and end",
+                     "Serve kmes_attach and one mmap a CPU. Emit the end event on each CPU.",
+                     "The consumer maps each fd with one shared mmap of 4096 + 2 x capacity bytes "
+                     "from offset 0. It exits with status 0.",
                      attach_and_map});
-    cases.push_back({"5.1.5/files-longer-than-the-mapping", Level::must, "5.1.5",
-                     "files that are longer than the mapping",
-                     "The file behind each fd is a page longer than 4096 + 2 x capacity bytes; "
-                     "then, after a resize to a quarter of the capacity, some four times as long.",
-                     "The capacity is what kmes_attach says, not what the length of a file gives.",
-                     longer_files});
-    cases.push_back({"5.1.5/fds-from-300-on", Level::must, "5.1.5", "fds that are larger than 255",
-                     "The fds that kmes_attach gives are 300 and more, as where many files are "
-                     "open; then a resize.",
-                     "It maps them as any other.", high_fds});
-    cases.push_back({"5.1.1/one-cpu", Level::must, "5.1.1", "a machine of one CPU",
-                     "Serves one buffer, with events before and after the attach.",
-                     "Everything is delivered.", [](Stage& stage) { return life_on(stage, 1); }});
-    cases.push_back({"5.1.1/four-cpus", Level::must, "5.1.1", "a machine of four CPUs",
-                     "Serves four buffers, with events before and after the attach.",
-                     "Everything is delivered, each event under the index of its fd.",
+    cases.push_back(
+        {"5.1.5/files-longer-than-the-mapping", Level::must, "5.1.5",
+         "files longer than the mapping",
+         "Serve files that are one page longer than 4096 + 2 x capacity bytes. Resize to a quarter "
+         "of the capacity, with files of about four times the length of the mapping.",
+         "The consumer takes the capacity from kmes_attach, not from the length of a file.",
+         longer_files});
+    cases.push_back({"5.1.5/fds-from-300-on", Level::must, "5.1.5", "fds above 255",
+                     "Hand out fds of 300 and more, as in a process with many open files. Resize.",
+                     "The consumer maps these fds as any others.", high_fds});
+    cases.push_back({"5.1.1/one-cpu", Level::must, "5.1.1", "one CPU",
+                     "Serve one buffer, with events before and after the attach.",
+                     "The consumer delivers every event.",
+                     [](Stage& stage) { return life_on(stage, 1); }});
+    cases.push_back({"5.1.1/four-cpus", Level::must, "5.1.1", "four CPUs",
+                     "Serve four buffers, with events before and after the attach.", kByIndex,
                      [](Stage& stage) { return life_on(stage, 4); }});
-    cases.push_back({"5.1.1/sixteen-cpus", Level::must, "5.1.1", "a machine of sixteen CPUs",
-                     "Serves sixteen buffers, with events before and after the attach.",
-                     "Everything is delivered, each event under the index of its fd.",
+    cases.push_back({"5.1.1/sixteen-cpus", Level::must, "5.1.1", "sixteen CPUs",
+                     "Serve sixteen buffers, with events before and after the attach.", kByIndex,
                      [](Stage& stage) { return life_on(stage, 16); }});
     cases.push_back({"contract-1/more-cpus-than-slots", Level::must, "contract-1",
-                     "ERANGE: sixty-four CPUs",
-                     "Serves sixty-four buffers; a kmes_attach with fewer slots gets ERANGE, and "
-                     "the number that is needed in *count.",
-                     "It calls again with enough slots, and drains every CPU.",
+                     "ERANGE with sixty-four CPUs",
+                     "Serve sixty-four buffers. Answer a kmes_attach with fewer slots with ERANGE "
+                     "and the required number in *count.",
+                     "The consumer calls again with enough slots and drains every CPU.",
                      [](Stage& stage) { return life_on(stage, 64); }});
-    cases.push_back({"contract-1/eagain", Level::must, "contract-1", "EAGAIN at attach",
-                     "Answers the first three calls of kmes_attach with EAGAIN (the rings do not "
-                     "exist yet), the fourth with the buffers.",
-                     "It calls again until it succeeds, or ends with a non-zero status.", eagain});
     cases.push_back(
-        {"5.1.2/events-of-the-boot-phase", Level::must, "5.1.2", "what survived the boot buffers",
-         "Events are emitted into boot buffers and handed over to the rings before "
-         "the consumer attaches.",
-         "They are delivered, and those that follow go on with the sequence numbers.", boot_phase});
-    cases.push_back({"contract-4/cpu-by-cpu", Level::must, "contract-4",
-                     "the CPUs end one after the other",
-                     "The end event comes on one CPU, then events on the last CPU, and so on.",
-                     "The end event ends one CPU only; the program ends when all have ended.",
-                     ends_cpu_by_cpu});
-    cases.push_back({"contract-4/nothing-after-the-end", Level::must, "contract-4",
-                     "stops at the end event",
-                     "Five events follow the end event on CPU 0, published before it can look.",
-                     "Nothing that follows the end event is delivered.", nothing_after_the_end});
+        {"contract-1/eagain", Level::must, "contract-1", "EAGAIN at the first attach",
+         "Answer the first three calls of kmes_attach with EAGAIN (the rings do not exist yet), "
+         "and the fourth with the buffers.",
+         "The consumer calls again until the attach succeeds, or exits with a non-zero status.",
+         eagain});
+    cases.push_back({"5.1.2/events-of-the-boot-phase", Level::must, "5.1.2",
+                     "events of the boot phase",
+                     "Emit events into boot buffers and hand them over to the rings before the "
+                     "consumer attaches.",
+                     "The consumer delivers these events, then those that follow with the next "
+                     "sequence numbers.",
+                     boot_phase});
+    cases.push_back(
+        {"contract-4/cpu-by-cpu", Level::must, "contract-4", "end of one CPU after another",
+         "Emit the end event on one CPU, then events on the last CPU. Repeat with the next CPU.",
+         "The consumer ends only the CPU of the end event, and exits when all CPUs have ended.",
+         ends_cpu_by_cpu});
+    cases.push_back(
+        {"contract-4/nothing-after-the-end", Level::must, "contract-4",
+         "events after the end event",
+         "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
+         "The consumer delivers nothing after the end event.", nothing_after_the_end});
     cases.push_back({"contract-4/almost-the-end", Level::must, "contract-4",
-                     "types that look like the end",
-                     "Events whose type begins or ends like kmes.conformance.end, with one byte "
-                     "more or less or another one, or in capitals.",
-                     "They are ordinary events.", almost_the_end});
+                     "types similar to the end event's",
+                     "Emit events whose type differs from kmes.conformance.end by one byte more, "
+                     "one byte less, one other byte, or by its case.",
+                     "The consumer delivers these events as ordinary ones.", almost_the_end});
 }
 
 }  // namespace kmes::conformance

@@ -13,6 +13,10 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kOldFirst =
+    "The consumer delivers all of them, from the old buffer first, in however many parts.";
+
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kCapacity = 2 * kMebibyte;
 constexpr std::uint64_t kEvents = 1500;
@@ -361,57 +365,59 @@ CaseOutcome overtaken_and_shrunk(Stage& stage) {
 
 void add_parts(const AddCase& add) {
     add("5.1.8.1-2/overtaken-amid-a-backlog", Level::must, "5.1.8.1-2",
-        "overtaken between two parts of a large backlog",
-        "1500 events come at once in a ring of 2 MiB; before each of the testee's accesses to the "
-        "metadata page in turn, 600, 1100 or all of them are overwritten.",
-        "It goes on at tail_pos, with nothing of an event that it had in part.", overtaken_amid);
+        "a large backlog overwritten between two parts",
+        "Emit 1500 events at once into a ring of 2 MiB. Before each access to the metadata page in "
+        "turn, overwrite 600, 1100 or all of them.",
+        "The consumer continues at tail_pos and discards an event of which it has only a part.",
+        overtaken_amid);
     add("5.1.8.1-5/backlog-torn-on-the-way", Level::must, "5.1.8.1-5",
-        "a large backlog is overwritten at a later page",
-        "1500 events come at once in a ring of 2 MiB; when the testee comes to the 20th page of "
-        "them, or to a later one, all before it are overwritten, or all there are.",
-        "It looks at tail_pos behind each part that it copies, and goes on there.",
+        "a large backlog overwritten at a later page",
+        "Emit 1500 events at once into a ring of 2 MiB. When the consumer reaches the 20th page or "
+        "a later one, overwrite all events before that page, or all events.",
+        "The consumer loads tail_pos after each part that it copies, and continues there.",
         torn_on_the_way);
     add("5.1.8.1-5/very-large-event-torn", Level::must, "5.1.8.1-5",
-        "an event of 4 MiB is overwritten under its read",
-        "The testee is stopped in the middle of an event of 4 MiB; the ring of 8 MiB is lapped; it "
-        "goes on.",
-        "It sees in its second look at tail_pos that the event was overwritten, and discards it.",
+        "an event of 4 MiB overwritten during the copy",
+        "Stop the consumer in the middle of an event of 4 MiB. Lap the ring of 8 MiB.",
+        "The consumer sees in its second load of tail_pos that the event was overwritten, and "
+        "discards it.",
         very_large_event_torn);
     add("5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
-        "headers lie across every power of two",
-        "Backlogs in which the 4th, 27th, 28th or 29th byte of a header is the last of the first 4 "
-        "KiB, 8 KiB, and so on up to 1 MiB.",
-        "Copied in parts, a header is read when all of it is there.", headers_cut);
+        "headers across every power of two",
+        "Emit backlogs with a header across 4 KiB, 8 KiB, and so on up to 1 MiB. Its 4th, 27th, "
+        "28th or 29th byte is the last one before that border.",
+        "The consumer parses a header only when it has copied all of it.", headers_cut);
     add("5.1.8.1-4/sizes-cut-by-any-part", Level::must, "5.1.8.1-4",
-        "event sizes lie across every power of two",
-        "Backlogs in which the first byte of an event_size of 257 or 285 is the last of the first "
-        "4 KiB, 8 KiB, and so on up to 1 MiB, or the first two of one of 65,546.",
-        "Copied in parts, a size is read when all of it is there.", sizes_cut);
+        "event sizes across every power of two",
+        "Emit backlogs in which an event_size crosses a border at 4 KiB, 8 KiB, and so on up to 1 "
+        "MiB. Its first byte (257, 285) or its first two (65,546) are before the border.",
+        "The consumer uses a size only when it has copied all of it.", sizes_cut);
 }
 
 // Of the smallest events, in the default capacity: no consumer can be asked for more of them.
 void add_full(const AddCase& add) {
     add("5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
-        "attaches to as many events as there can be",
-        "A ring of 4 MiB is full of events of 30 bytes, 139,810, when the testee attaches.",
-        "Every event is delivered once, in order.", full_at_the_attach);
+        "a full ring of the smallest events before the attach",
+        "Fill a ring of 4 MiB with 139,810 events of 30 bytes before the consumer attaches.",
+        kEachOnce, full_at_the_attach);
     add("E10/full-of-the-smallest-unread", Level::erratum, "E10",
-        "as many unread events as there can be",
-        "139,810 events of 30 bytes are unread when the buffer of 4 MiB is replaced by one of 64 "
-        "KiB.",
-        "All are delivered, from the old buffer first, in however many parts.", full_and_unread);
+        "the largest possible number of unread events",
+        "Emit 139,810 events of 30 bytes. While they are unread, replace the buffer of 4 MiB by "
+        "one of 64 KiB.",
+        kOldFirst, full_and_unread);
     add("E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
-        "as many events as there can be before the look at generation",
-        "At the testee's first look at generation in a round, and at the second in another, "
-        "139,810 events of 30 bytes come, and the buffer of 4 MiB is replaced by one of 64 KiB.",
-        "write_pos of the old buffer is looked at again, and all are delivered from there, in "
-        "however many parts.",
+        "a full ring before the load of generation",
+        "At the first load of generation in an iteration, and at the second in another, emit "
+        "139,810 events of 30 bytes. Replace the buffer of 4 MiB by one of 64 KiB there.",
+        "The consumer loads write_pos of the old buffer again and delivers all events from there, "
+        "in however many parts.",
         full_as_it_looks);
     add("E21/full-of-the-smallest-survivors", Level::erratum, "E21",
-        "as many delivered events in the next buffer as there can be",
-        "139,810 events of 30 bytes have been delivered when the buffer of 4 MiB is replaced by "
-        "one of 8 MiB; one event follows them there.",
-        "It passes over all that it knows, however many there are, and delivers the new one.",
+        "a next buffer full of delivered events",
+        "Wait until 139,810 events of 30 bytes are delivered. Replace the buffer of 4 MiB by one "
+        "of 8 MiB and emit one event.",
+        "The consumer skips all events that it has delivered, however many there are, and delivers "
+        "the new one.",
         full_of_survivors);
 }
 
@@ -423,33 +429,37 @@ void add_backlog_cases(std::vector<Case>& cases) {
     add_full(add);
     add("E10/twenty-thousand-unread", Level::erratum, "E10",
         "twenty thousand unread events in the old buffer",
-        "20,000 events are unread, or half of them are, when the buffer is replaced by one that "
+        "Emit 20,000 events. While all or half of them are unread, replace the buffer by one that "
         "holds few of them.",
-        "All are delivered, from the old buffer first, in however many parts.", many_unread);
+        kOldFirst, many_unread);
     add("E10/five-mebibytes-unread", Level::erratum, "E10",
         "five mebibytes unread in the old buffer",
-        "52 events of 100 KB are unread when the buffer of 8 MiB is replaced by one of 64 KiB.",
-        "All are delivered, from the old buffer first, in however many parts.", megabytes_unread);
+        "Emit 52 events of 100 KB. While they are unread, replace the buffer of 8 MiB by one of 64 "
+        "KiB.",
+        kOldFirst, megabytes_unread);
     add("E10/next-buffer-overtaken-at-every-step", Level::erratum, "E10",
-        "the next buffer is overtaken before the old one is read",
-        "Before each access to the metadata page in turn, five events come, and the buffer is "
-        "replaced; before the first access to the next one's page, the third and so on, all that "
-        "is in it is overwritten.",
-        "They are delivered from the old buffer: what is in the next one may not last.",
+        "the next buffer overwritten before the old one is drained",
+        "Before each access to the metadata page in turn, emit five events and replace the buffer. "
+        "Before every other access to the next buffer's page, overwrite all of the next buffer.",
+        "The consumer delivers the events from the old buffer, because the next one may be "
+        "overwritten.",
         next_buffer_overtaken);
     add("5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",
         "twenty thousand events in both buffers",
-        "20,000 events survive two changes of the buffer; half of them were delivered before.",
-        "Each is delivered once, in however many parts it reads them.", many_survivors);
+        "Let 20,000 events survive two changes of the buffer, with half of them delivered before.",
+        "The consumer delivers each event once, in however many parts it reads them.",
+        many_survivors);
     add("5.1.8.3-5/seventy-thousand-survivors", Level::must, "5.1.8.3-5",
         "seventy thousand delivered events in the next buffer",
-        "70,000 events of 30 bytes have been delivered when the buffer is replaced; all survive.",
-        "None is delivered again, however many there are.", more_survivors);
+        "Wait until 70,000 events of 30 bytes are delivered. Replace the buffer so that all "
+        "survive.",
+        "The consumer delivers none of them again, however many there are.", more_survivors);
     add("E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
-        "overtaken, then replaced by a smaller buffer",
-        "Before each access to the metadata page in turn, the whole buffer is overwritten, and "
-        "replaced by one that holds a quarter of it.",
-        "It goes on at tail_pos of the old buffer, and then in the new one.", overtaken_and_shrunk);
+        "a lap, then a smaller buffer",
+        "Before each access to the metadata page in turn, lap the buffer and replace it by one "
+        "that holds a quarter of it.",
+        "The consumer continues at tail_pos of the old buffer, and then in the new one.",
+        overtaken_and_shrunk);
 }
 
 }  // namespace kmes::conformance

@@ -168,10 +168,10 @@ CaseOutcome every_next_capacity(Stage& stage, std::uint64_t says) {
 // What is not one malformed field of CPU 0 that must be refused.
 void add_other_cases(std::vector<Case>& cases) {
     cases.push_back(
-        {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes that are not zero",
-         "All reserved bytes of CPU 0's cache lines and the end of its page are set, but for "
-         "those that a 32-bit store to need_wake clears.",
-         "It reads the buffer as any other: they are no reason to refuse.", [](Stage& stage) {
+        {"5.1.6.1/reserved-bytes-set", Level::must, "5.1.6.1", "reserved bytes other than zero",
+         "Set all reserved bytes of CPU 0's metadata and the end of its page, except those that a "
+         "32-bit store to need_wake clears.",
+         "The consumer ignores reserved bytes and drains the buffer.", [](Stage& stage) {
              const BufferIndex buffer = stage.rings().history().present_buffer(0);
              stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
              stage.rings().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
@@ -180,26 +180,27 @@ void add_other_cases(std::vector<Case>& cases) {
              return malformed(stage, BufferFault::reserved_not_zero, 40,
                               std::vector<std::uint8_t>(24, 0xff), "reserved bytes");
          }});
-    cases.push_back({"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1",
-                     "data_offset other than 4096",
-                     "CPU 0's data_offset is 8192, the last CPU's 2^32 + 4096.",
-                     "It refuses these buffers, and drains the other CPUs.", other_data_offsets});
+    cases.push_back(
+        {"5.1.6.1/other-data-offset", Level::robust, "5.1.6.1", "data_offset other than 4096",
+         "Set CPU 0's data_offset to 8192, and the last CPU's to 2^32 + 4096.",
+         "The consumer refuses these buffers and drains the other CPUs.", other_data_offsets});
     cases.push_back({"5.1.6.1/faults-on-later-cpus", Level::must, "5.1.6.1",
-                     "malformed buffers behind sound ones",
-                     "Of six CPUs the first two are sound; the others have another magic, version "
-                     "2, half the capacity and, the last one, twice the capacity.",
-                     "It refuses each of the four, and drains the others.", malformed_further_on});
-    cases.push_back({"5.1.6.1/two-refused-of-forty", Level::must, "5.1.6.1",
-                     "refused CPUs among forty",
-                     "CPUs 0 and 33 of forty have version 2; events come on all others, before and "
-                     "after a resize.",
-                     "It drains every other CPU: 1 and 32, too.", refused_among_forty});
+                     "malformed buffers after sound ones",
+                     "Serve six CPUs, of which the first two are sound. Give the others a wrong "
+                     "magic, version 2, half the capacity, and twice the capacity.",
+                     "The consumer refuses each of the four and drains the others.",
+                     malformed_further_on});
+    cases.push_back(
+        {"5.1.6.1/two-refused-of-forty", Level::must, "5.1.6.1", "two refused CPUs of forty",
+         "Give CPUs 0 and 33 of forty version 2. Emit events on all others, before and after a "
+         "resize.",
+         "The consumer drains every other CPU, including 1 and 32.", refused_among_forty});
     cases.push_back(
         {"5.1.3/attach-says-no-power-of-two", Level::must, "5.1.3",
-         "kmes_attach with a capacity that is no power of two",
-         "kmes_attach and every buffer's metadata say the same capacity, which is no "
+         "kmes_attach with a capacity that is not a power of two",
+         "Report the same capacity in kmes_attach and in every buffer's metadata. It is not a "
          "power of two.",
-         "It refuses every buffer, or ends with a non-zero status; it delivers nothing.",
+         "The consumer refuses every buffer, or exits with a non-zero status. It delivers nothing.",
          [](Stage& stage) {
              const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
              return every_capacity(stage, says, says);
@@ -213,8 +214,8 @@ Add add_refused(std::vector<Case>& cases) {
     return [&cases](std::string_view id, std::string_view clause, std::string_view title,
                     std::string_view description, CaseFunction run) {
         cases.push_back({id, Level::must, clause, title, description,
-                         "It refuses that buffer with an R record, delivers nothing from it, and "
-                         "drains the other CPUs.",
+                         "The consumer refuses the buffer with an R record, delivers nothing from "
+                         "it, and drains the other CPUs.",
                          std::move(run)});
     };
 }
@@ -223,56 +224,58 @@ Add add_refused(std::vector<Case>& cases) {
 
 void add_buffer_cases(std::vector<Case>& cases) {
     const Add add = add_refused(cases);
-    add("5.1.6.1/bad-magic-first-byte", "5.1.6.1", "magic that begins wrongly",
-        "CPU 0's magic is \"XMESRING\".", [](Stage& stage) {
+    add("5.1.6.1/bad-magic-first-byte", "5.1.6.1", "magic with a wrong first byte",
+        "Set CPU 0's magic to \"XMESRING\".", [](Stage& stage) {
             return malformed(stage, BufferFault::magic, 0, {'X'}, "magic XMESRING");
         });
-    add("5.1.6.1/bad-magic-last-byte", "5.1.6.1", "magic that ends wrongly",
-        "CPU 0's magic is \"KMESRINH\": it is compared byte by byte, all eight.", [](Stage& stage) {
+    add("5.1.6.1/bad-magic-last-byte", "5.1.6.1", "magic with a wrong last byte",
+        "Set CPU 0's magic to \"KMESRINH\", so that only a comparison of all eight bytes finds it.",
+        [](Stage& stage) {
             return malformed(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
         });
-    add("5.1.6.1/unknown-version", "5.1.6.1", "a version that is not 1",
-        "CPU 0's format version is 2.", [](Stage& stage) {
+    add("5.1.6.1/unknown-version", "5.1.6.1", "version 2", "Set CPU 0's format version to 2.",
+        [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
                              "version 2");
         });
-    add("5.1.6.1/version-in-all-its-bytes", "5.1.6.1", "a version whose low bytes say 1",
-        "CPU 0's format version is 0x10001: it is compared whole.", [](Stage& stage) {
+    add("5.1.6.1/version-in-all-its-bytes", "5.1.6.1", "version with low bytes of 1",
+        "Set CPU 0's format version to 0x10001, so that only a comparison of all 32 bits finds it.",
+        [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0x10001),
                              "version 65537");
         });
     add("5.1.6.1/version-all-ones", "5.1.6.1", "version 4294967295",
-        "CPU 0's format version is 2^32 - 1: it has no sign.", [](Stage& stage) {
+        "Set CPU 0's format version to 2^32 - 1, which is not a negative number.",
+        [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0xffffffff),
                              "version 4294967295");
         });
-    add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "CPU 0's format version is 0.",
+    add("5.1.6.1/version-zero", "5.1.6.1", "version 0", "Set CPU 0's format version to 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0),
                              "version 0");
         });
-    add("5.1.3/capacity-no-power-of-two", "5.1.3", "a capacity that is no power of two",
-        "CPU 0's metadata says a capacity that is a power of two and 4096 bytes more.",
-        [](Stage& stage) {
+    add("5.1.3/capacity-no-power-of-two", "5.1.3", "capacity that is not a power of two",
+        "Set CPU 0's capacity to 4096 more than a power of two.", [](Stage& stage) {
             const std::uint64_t says = stage.default_setup().capacity_bytes + 4096;
             return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                              fmt::format("capacity {}", says));
         });
-    add("E14/capacity-larger-than-the-mapping", "E14", "a capacity that does not fit",
-        "CPU 0's metadata says twice the capacity that kmes_attach told and that is mapped.",
+    add("E14/capacity-larger-than-the-mapping", "E14", "capacity larger than the mapping",
+        "Set CPU 0's capacity to twice the value that kmes_attach returned and that is mapped.",
         [](Stage& stage) {
             const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
             return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                              fmt::format("capacity {}", says));
         });
-    add("E14/capacity-smaller-than-the-mapping", "E14", "a capacity that does not fit",
-        "CPU 0's metadata says half the capacity that kmes_attach told and that is mapped.",
+    add("E14/capacity-smaller-than-the-mapping", "E14", "capacity smaller than the mapping",
+        "Set CPU 0's capacity to half the value that kmes_attach returned and that is mapped.",
         [](Stage& stage) {
             const std::uint64_t says = stage.default_setup().capacity_bytes / 2;
             return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                              fmt::format("capacity {}", says));
         });
-    add("5.1.3/capacity-zero", "5.1.3", "capacity 0", "CPU 0's metadata says capacity 0.",
+    add("5.1.3/capacity-zero", "5.1.3", "capacity 0", "Set CPU 0's capacity to 0.",
         [](Stage& stage) {
             return malformed(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(0),
                              "capacity 0");
@@ -282,50 +285,50 @@ void add_buffer_cases(std::vector<Case>& cases) {
 
 void add_next_buffer_cases(std::vector<Case>& cases) {
     const Add add = add_refused(cases);
-    cases.push_back(
-        {"5.1.3/a-later-attach-says-no-power-of-two", Level::must, "5.1.3",
-         "a later kmes_attach with a capacity that is no power of two",
-         "All buffers are replaced by some of which kmes_attach and the metadata say the same "
-         "capacity, which is no power of two.",
-         "It refuses every buffer, or ends with a non-zero status; it delivers nothing of them.",
-         [](Stage& stage) {
-             return every_next_capacity(stage, stage.default_setup().capacity_bytes - 4096);
-         }});
-    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "a next buffer with another version",
-        "CPU 0's buffer is replaced by one whose format version is 2.", [](Stage& stage) {
+    cases.push_back({"5.1.3/a-later-attach-says-no-power-of-two", Level::must, "5.1.3",
+                     "a later kmes_attach with a capacity that is not a power of two",
+                     "Replace all buffers. Report the same capacity in kmes_attach and in their "
+                     "metadata. It is not a power of two.",
+                     "The consumer refuses every new buffer, or exits with a non-zero status. It "
+                     "delivers nothing from them.",
+                     [](Stage& stage) {
+                         return every_next_capacity(stage,
+                                                    stage.default_setup().capacity_bytes - 4096);
+                     }});
+    add("5.1.6.1/version-of-the-next-buffer", "5.1.6.1", "next buffer with version 2",
+        "Replace CPU 0's buffer by one with format version 2.", [](Stage& stage) {
             return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
                                   "version 2");
         });
-    add("5.1.6.1/version-after-sound-buffers", "5.1.6.1",
-        "another version behind five buffers that are sound",
-        "CPU 0's buffer is replaced five times by sound ones, and then by one whose format version "
-        "is 2.",
+    add("5.1.6.1/version-after-sound-buffers", "5.1.6.1", "version 2 after five sound buffers",
+        "Replace CPU 0's buffer five times by sound ones, then by one with format version 2.",
         [](Stage& stage) {
             return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(2),
                                   "version 2", 5);
         });
-    add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "a next buffer with another magic",
-        "CPU 0's buffer is replaced by one whose magic is \"KMESRINH\".", [](Stage& stage) {
+    add("5.1.6.1/magic-of-the-next-buffer", "5.1.6.1", "next buffer with a wrong magic",
+        "Replace CPU 0's buffer by one with magic \"KMESRINH\".", [](Stage& stage) {
             return malformed_next(stage, BufferFault::magic, 7, {'H'}, "magic KMESRINH");
         });
-    add("E14/capacity-of-the-next-buffer", "E14", "a next buffer with a capacity that does not fit",
-        "CPU 0's buffer is replaced by one whose metadata say twice the capacity that is mapped.",
+    add("E14/capacity-of-the-next-buffer", "E14",
+        "next buffer with a capacity larger than the mapping",
+        "Replace CPU 0's buffer by one whose metadata has twice the capacity that is mapped.",
         [](Stage& stage) {
             const std::uint64_t says = 2 * stage.default_setup().capacity_bytes;
             return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                                   fmt::format("capacity {}", says));
         });
     add("E14/smaller-capacity-of-the-next-buffer", "E14",
-        "a next buffer with a capacity that does not fit",
-        "CPU 0's buffer is replaced by one whose metadata say half the capacity that is mapped.",
+        "next buffer with a capacity smaller than the mapping",
+        "Replace CPU 0's buffer by one whose metadata has half the capacity that is mapped.",
         [](Stage& stage) {
             const std::uint64_t says = stage.default_setup().capacity_bytes / 2;
             return malformed_next(stage, BufferFault::capacity, 16, bytes_of<std::uint64_t>(says),
                                   fmt::format("capacity {}", says));
         });
     add("5.1.6.1/next-version-in-all-its-bytes", "5.1.6.1",
-        "a next buffer with a version whose low bytes say 1",
-        "CPU 0's buffer is replaced by one whose format version is 0x10001.", [](Stage& stage) {
+        "next buffer with a version with low bytes of 1",
+        "Replace CPU 0's buffer by one with format version 0x10001.", [](Stage& stage) {
             return malformed_next(stage, BufferFault::version, 8, bytes_of<std::uint32_t>(0x10001),
                                   "version 65537");
         });

@@ -115,40 +115,39 @@ CaseOutcome seventy_thousand(Stage& stage) {
 void add_burst_cases(std::vector<Case>& cases) {
     cases.push_back(
         {"5.1.8.1-2/lapped-between-two-looks", Level::must, "5.1.8.1-2",
-         "lapped while it reads several events",
-         "Eight events come at once; the testee is stopped before each of its accesses to the "
-         "metadata page in turn, and the ring is lapped there, all eight included.",
-         "It goes on at tail_pos, with nothing of what it has read ahead or carried over.",
+         "a lap during a read of several events",
+         "Emit eight events at once. Before each access to the metadata page in turn, lap the "
+         "ring, the eight events included.",
+         "The consumer continues at tail_pos and uses nothing that it read ahead or kept.",
          lapped_between_looks});
-    cases.push_back(
-        {"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
-         "some of several events are overwritten",
-         "Eight events come at once; the testee is stopped before each of its accesses to the "
-         "metadata page in turn, and the first three of them are overwritten there.",
-         "It goes on at tail_pos: the other five are delivered.", lapped_in_part_between_looks});
+    cases.push_back({"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
+                     "a part of several events overwritten",
+                     "Emit eight events at once. Before each access to the metadata page in turn, "
+                     "overwrite the first three of them.",
+                     "The consumer continues at tail_pos and delivers the other five.",
+                     lapped_in_part_between_looks});
     cases.push_back(
         {"5.1.8.1-5/burst-torn-in-part", Level::must, "5.1.8.1-5",
-         "some of several events are torn",
-         "Eight events come at once; the testee is stopped at an access to their data, and the "
-         "first three are overwritten.",
-         "It sees in its look at tail_pos behind the copy that its first event was overwritten, "
-         "however much it copies at once.",
+         "a part of several events overwritten during the copy",
+         "Emit eight events at once. At an access to their data, overwrite the first three.",
+         "The consumer sees in its load of tail_pos after the copy that the first event was "
+         "overwritten, however much it copies at once.",
          burst_torn_in_part});
     cases.push_back({"5.1.8.1-5/torn-by-one-event", Level::must, "5.1.8.1-5",
-                     "no more than the event that it reads is overwritten",
-                     "The testee is stopped in the middle of an event of four pages, and exactly "
-                     "that event is overwritten: tail_pos is its end.",
-                     "It discards the event: read_pos < tail_pos.", torn_by_one});
-    cases.push_back({"5.1.9/gap-of-many-events", Level::must, "5.1.9",
-                     "a lap of very many small events",
-                     "300, 36,000 and 66,000 events of 30 bytes are overwritten at once, the last "
-                     "also while it reads a burst.",
-                     "It goes on at tail_pos; an L record counts what was lost.", gap_of_many});
+                     "exactly the current event overwritten",
+                     "Stop the consumer in the middle of an event of four pages. Overwrite exactly "
+                     "that event, so that tail_pos is its end.",
+                     "The consumer discards the event, because read_pos < tail_pos.", torn_by_one});
+    cases.push_back(
+        {"5.1.9/gap-of-many-events", Level::must, "5.1.9", "a lap of very many small events",
+         "Overwrite 300, 36,000 and 66,000 events of 30 bytes at once. Overwrite 66,000 once more "
+         "while the consumer reads a burst.",
+         "The consumer continues at tail_pos. Its L records count the lost events.", gap_of_many});
     cases.push_back({"5.1.8.1-6/seventy-thousand-events", Level::must, "5.1.8.1-6",
                      "more events of one CPU than 16 bits can count",
-                     "66,000 small events are there when the testee attaches; 1, 255, 256, 1024, "
-                     "4096 and 65,536 come later, each number at once.",
-                     "Every event is delivered once, in order.", seventy_thousand});
+                     "Emit 66,000 small events before the attach. Later emit 1, 255, 256, 1024, "
+                     "4096 and 65,536 events at once.",
+                     kEachOnce, seventy_thousand});
 }
 
 }  // namespace kmes::conformance

@@ -121,41 +121,43 @@ CaseOutcome batch_larger_than_room(Stage& stage) {
 }  // namespace
 
 void add_drain_cases(std::vector<Case>& cases) {
-    cases.push_back({"5.1.8.1-6/drain", Level::must, "5.1.8.1-6", "drains in order",
-                     "Events before the attach, then rounds of 1 to 10 events of growing sizes on "
-                     "every CPU.",
-                     "Every event is delivered once, in order.", drain});
-    cases.push_back({"E11/begins-at-tail-pos", Level::must, "E11", "begins at tail_pos",
-                     "The buffers have wrapped before the consumer attaches: the oldest event lies "
-                     "somewhere in the middle.",
-                     "It begins at tail_pos and delivers everything from there.", begins_at_tail});
-    cases.push_back({"5.1.8.1-1/full-ring", Level::must, "5.1.8.1-1", "a ring that is full",
-                     "Exactly capacity bytes lie between tail_pos and write_pos.",
-                     "All of it is delivered: full is not empty.", full_ring});
-    cases.push_back({"5.1.8/one-busy-cpu", Level::must, "5.1.8", "one CPU is busy, the others idle",
-                     "Only the last CPU emits.", "Its events are delivered while the others sleep.",
+    cases.push_back({"5.1.8.1-6/drain", Level::must, "5.1.8.1-6", "drain in order",
+                     "Emit events before the attach. Then emit 1 to 10 events of growing sizes on "
+                     "every CPU, ten times.",
+                     kEachOnce, drain});
+    cases.push_back({"E11/begins-at-tail-pos", Level::must, "E11", "a start at tail_pos",
+                     "Let the buffers wrap before the consumer attaches, so that the oldest event "
+                     "is in the middle of the data region.",
+                     "The consumer begins at tail_pos and delivers everything from there.",
+                     begins_at_tail});
+    cases.push_back({"5.1.8.1-1/full-ring", Level::must, "5.1.8.1-1", "a full ring",
+                     "Emit exactly capacity bytes between tail_pos and write_pos.",
+                     "The consumer delivers every event of a full ring, which is not an empty one.",
+                     full_ring});
+    cases.push_back({"5.1.8/one-busy-cpu", Level::must, "5.1.8", "one busy CPU among idle ones",
+                     "Emit events on the last CPU only.",
+                     "The consumer delivers these events while the other CPUs are idle.",
                      one_cpu_busy});
-    cases.push_back({"5.1.9/gap-of-dropped-events", Level::must, "5.1.9",
-                     "gaps from dropped events",
-                     "Events over 50 % of the capacity are dropped: their sequence numbers are "
-                     "used (5.1.7 step 5).",
-                     "What follows a gap is delivered; an L record, where there is one, counts the "
-                     "missing numbers exactly.",
-                     dropped});
     cases.push_back(
-        {"5.1.9/gap-before-the-first", Level::must, "5.1.9", "the first number is not 1",
-         "The first two sequence numbers of each CPU were dropped before anything "
-         "could be read.",
-         "No loss is counted before the first event that is delivered.", gap_before_the_first});
+        {"5.1.9/gap-of-dropped-events", Level::must, "5.1.9", "gaps from dropped events",
+         "Drop events of over 50 % of the capacity. Each uses a sequence number (5.1.7 step 5).",
+         "The consumer delivers the events after a gap. An L record, where there is one, has the "
+         "exact count of missing numbers.",
+         dropped});
+    cases.push_back({"5.1.9/gap-before-the-first", Level::must, "5.1.9",
+                     "a gap before the first event",
+                     "Drop the first two events of each CPU before the consumer attaches.",
+                     "The consumer counts no loss before the first event that it delivers.",
+                     gap_before_the_first});
     cases.push_back({"5.1.7/batches", Level::must, "5.1.7", "batches",
-                     "Batches of 1 to 256 events, published at once, one with a dropped event "
-                     "inside; the consumer sleeps before each.",
-                     "One wake is enough: everything is delivered.", batches});
+                     "Publish batches of 1 to 256 events at once, one of them with a dropped "
+                     "event, each while the consumer sleeps.",
+                     "The consumer delivers every event of a batch after one wake.", batches});
     cases.push_back({"E8/batch-larger-than-the-room", Level::erratum, "E8",
-                     "a batch of more than the buffer",
-                     "A batch of more than twice the capacity: the producer publishes in between, "
-                     "because tail_pos may not reach write_pos.",
-                     "What is not overwritten is delivered; nothing is delivered torn or early.",
+                     "a batch larger than the buffer",
+                     "Emit a batch of more than twice the capacity. The producer publishes parts "
+                     "of it, because tail_pos may not reach write_pos.",
+                     "The consumer delivers what is not overwritten, and nothing torn or early.",
                      batch_larger_than_room});
 }
 

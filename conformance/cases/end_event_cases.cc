@@ -56,26 +56,28 @@ CaseOutcome other_ends(Stage& stage) {
 void add_ended_cpu_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("contract-4/ended-through-changes", Level::must, "contract-4",
-        "an ended CPU stays ended when buffers change",
-        "One of three CPUs after the other has its end event; behind each, all buffers "
-        "are replaced three times, and events come on every CPU.",
-        "Nothing more is consumed of a CPU that has ended, and it exits when all have.",
+        "an ended CPU during changes of buffers",
+        "Emit the end event on two of three CPUs, one after the other. After each, replace all "
+        "buffers three times and emit events on every CPU.",
+        "The consumer reads nothing more of a CPU that has ended, and exits when all have.",
         ended_through_changes);
     add("E2/event-at-every-step-beside-ended-cpus", Level::erratum, "E2",
-        "an event at every step to sleep, when others have ended",
-        "As in E2/event-at-every-step, with two CPUs left of three, and with one.",
-        "No event is slept on, however many CPUs are left.", event_at_every_step);
+        "an event at every step before a sleep, with ended CPUs",
+        "Play E2/event-at-every-step with two CPUs left of three, and with one.",
+        "The consumer never sleeps on an unread event, however many CPUs are left.",
+        event_at_every_step);
     add("E3/swap-at-every-step-beside-ended-cpus", Level::erratum, "E3",
-        "a resize at every step to sleep, when others have ended",
-        "As in E3/swap-at-every-step, with two CPUs left of three, and with one.",
-        "It does not sleep on the old buffer, however many CPUs are left.", swap_at_every_step);
+        "a resize at every step before a sleep, with ended CPUs",
+        "Play E3/swap-at-every-step with two CPUs left of three, and with one.",
+        "The consumer never sleeps on the old buffer, however many CPUs are left.",
+        swap_at_every_step);
 }
 
 void add_end_event_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("contract-4/other-ends", Level::must, "contract-4", "end events of other shapes",
-        "End events with a payload, with a longer header, and of other origins.",
-        "Each ends its CPU.", other_ends);
+        "Emit end events with a payload, with a longer header, and with other origins.",
+        "The consumer ends the CPU of each of them.", other_ends);
 }
 
 }  // namespace kmes::conformance

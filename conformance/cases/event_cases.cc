@@ -280,55 +280,57 @@ void add_event_cases(std::vector<Case>& cases) {
     const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
                               std::string_view description, CaseFunction run) {
         cases.push_back({id, Level::must, clause, title, description,
-                         "Every event is delivered once, in order, with its own bytes.",
+                         "The consumer delivers every event once, in order, with its own bytes.",
                          std::move(run)});
     };
-    add("event-model/every-small-size", "event-model", "sizes from 30 to 300 bytes",
-        "One event of every size from 30 to 300 bytes.", small_sizes);
+    add("event-model/every-small-size", "event-model", "every size from 30 to 300 bytes",
+        "Emit one event of every size from 30 to 300 bytes.", small_sizes);
     add("5.1.7-5/sizes-up-to-half", "5.1.7-5", "sizes up to 50 % of the capacity",
-        "Events and payloads around every power of two, and up to exactly half of the capacity.",
+        "Emit events and payloads around every power of two, and up to exactly half of the "
+        "capacity.",
         edge_sizes);
-    add("5.1.4/wrap-at-every-byte", "5.1.4", "wraps at every byte of an event",
-        "An event of 61 bytes is cut by the end of the ring at each of its bytes in turn.",
+    add("5.1.4/wrap-at-every-byte", "5.1.4", "a wrap at every byte of an event",
+        "Emit an event of 61 bytes across the end of the ring, once for each of its bytes.",
         wrap_everywhere);
-    add("5.1.4/wrap-at-an-event-boundary", "5.1.4", "wraps between events, and across half a ring",
-        "Events that end exactly at the end of the ring, and one of half the capacity across it.",
+    add("5.1.4/wrap-at-an-event-boundary", "5.1.4", "a wrap between events, and across half a ring",
+        "Emit events that end exactly at the end of the ring, and one of half the capacity across "
+        "it.",
         wrap_exactly);
     add("event-model/types", "event-model", "types of any length",
-        "Types of 1 to thousands of bytes, of UTF-8 sequences of two to four bytes, with a zero "
-        "byte inside.",
+        "Emit events with types of 1 to thousands of bytes, with UTF-8 sequences of two to four "
+        "bytes, and with a zero byte.",
         types);
     add("event-model/many-types", "event-model", "thousands of types at once",
-        "3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, twice.",
+        "Emit 3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, "
+        "twice.",
         many_types);
     add("event-model/types-alike", "event-model", "types that differ in one byte, or collide",
-        "Types of 5 to 4000 bytes that differ in one byte, at each place; and pairs that have the "
-        "same FNV-1, FNV-1a, CRC-32, djb2 and other hashes of 32 bits.",
+        "Emit types of 5 to 4000 bytes that differ in one byte, at each place. Emit pairs of types "
+        "with the same FNV-1, FNV-1a, CRC-32, djb2 or other 32-bit hash.",
         types_alike);
     add("event-model/empty-payload", "event-model", "payloads of zero bytes",
-        "Events without a payload, between others.", empty_payloads);
+        "Emit events without a payload between others.", empty_payloads);
     add("event-model/longer-header", "event-model", "headers longer than 29 + type_len",
-        "Events whose header_size is 1 to 1000 bytes more than the minimum, as a later version may "
-        "have it: the payload begins at header_size. Events of one type have several lengths.",
+        "Emit events whose header_size is 1 to 1000 bytes more than the minimum, as in a later "
+        "version. Give events of one type several header lengths.",
         longer_headers);
-    add("event-model/origins", "event-model", "all origin classes",
-        "Events of origin classes 0 to 255; 4 and more are reserved, and may come.", origins);
+    add("event-model/origins", "event-model", "every origin class",
+        "Emit events of origin classes 0 to 255, of which 4 and more are reserved.", origins);
     add("event-model/clock-jumps", "event-model", "timestamps that jump",
-        "CLOCK_REALTIME jumps back and forth between events.", clock_jumps);
+        "Set CLOCK_REALTIME back and forth between events.", clock_jumps);
     add("event-model/payload-bytes", "event-model", "payloads of any bytes",
-        "Every byte value, a payload that is itself an event, a payload of newlines.",
-        payload_bytes);
-    add("5.1.6.2/positions-beyond-32-bits", "5.1.6.2", "positions beyond 2^32",
-        "write_pos and tail_pos cross 2^32.",
+        "Emit payloads of every byte value, of a whole event, and of newlines.", payload_bytes);
+    add("5.1.6.2/positions-beyond-32-bits", "5.1.6.2", "positions around 2^32",
+        "Let write_pos and tail_pos pass 2^32.",
         [](Stage& stage) { return positions_around(stage, 1ull << 32, 300); });
-    add("5.1.6.2/positions-beyond-31-bits", "5.1.6.2", "positions beyond 2^31",
-        "write_pos and tail_pos cross 2^31.",
+    add("5.1.6.2/positions-beyond-31-bits", "5.1.6.2", "positions around 2^31",
+        "Let write_pos and tail_pos pass 2^31.",
         [](Stage& stage) { return positions_around(stage, 1ull << 31, 300); });
-    add("5.1.6.2/positions-beyond-63-bits", "5.1.6.2", "positions beyond 2^63",
-        "write_pos and tail_pos cross 2^63.",
+    add("5.1.6.2/positions-beyond-63-bits", "5.1.6.2", "positions around 2^63",
+        "Let write_pos and tail_pos pass 2^63.",
         [](Stage& stage) { return positions_around(stage, 1ull << 63, 300); });
     add("5.1.6.2/positions-near-the-top", "5.1.6.2", "positions just below 2^64",
-        "write_pos and tail_pos stay just below 2^64.", [](Stage& stage) {
+        "Keep write_pos and tail_pos just below 2^64.", [](Stage& stage) {
             return positions_around(stage, 0, 8 * stage.default_setup().capacity_bytes);
         });
 }

@@ -182,13 +182,13 @@ CaseOutcome large_sizes(Stage& stage) {
     stage.resize(64 << 10);
     stage.wait_asleep();
     if (largest < kLargestEvent)
-        stage.played_in_part(fmt::format(
-            "for events of more than {} MiB there is too little memory", largest / kMebibyte));
+        stage.played_in_part(
+            fmt::format("not enough memory for events of more than {} MiB", largest / kMebibyte));
     else if (const std::uint64_t least = events.least_left_out(); least != 0)
-        stage.played_in_part(fmt::format(
-            "events of {} MiB and more had large headers and small payloads, since the consumer "
-            "takes long for each byte of a payload",
-            least / kMebibyte));
+        stage.played_in_part(
+            fmt::format("events of {} MiB and more had large headers and small payloads, because "
+                        "the consumer takes long for each byte of a payload",
+                        least / kMebibyte));
     return stage.finish();
 }
 
@@ -272,45 +272,47 @@ CaseOutcome one_event_of(Stage& stage, std::uint64_t mebibytes, std::uint64_t ca
 }  // namespace
 
 void add_event_size_cases(std::vector<Case>& cases) {
-    constexpr std::string_view kWhole = "The consumer delivers each event whole.";
     const AddCase add = add_to(cases);
     add("event-model/sizes-around-powers-of-two", Level::must, "event-model",
         "event sizes around every power of two",
-        "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, a CPU for each "
-        "size: across the end of the data region, and within it.",
-        kWhole, payload_sizes);
+        "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, one CPU for each "
+        "size. Emit them across the end of the data region and within it.",
+        kDeliversWhole, payload_sizes);
     add("event-model/payloads-around-powers-of-two", Level::must, "event-model",
         "payload lengths around every power of two",
-        "The same with payloads of 0 bytes to 512 KiB.", kWhole, payload_lengths);
+        "Emit events as in event-model/sizes-around-powers-of-two, with payloads of 0 bytes to 512 "
+        "KiB.",
+        kDeliversWhole, payload_lengths);
     add("event-model/headers-around-powers-of-two", Level::must, "event-model",
         "header sizes around every power of two",
-        "The same with headers of 30 bytes to 512 KiB and a payload of 20 bytes.", kWhole,
-        header_sizes);
+        "Emit events as in event-model/sizes-around-powers-of-two, with headers of 30 bytes to 512 "
+        "KiB and payloads of 20 bytes.",
+        kDeliversWhole, header_sizes);
     add("event-model/types-around-powers-of-two", Level::must, "event-model",
         "type lengths around every power of two",
-        "The same with types of 1 to 65,535 bytes; the end of the region is inside the type.",
-        kWhole, type_lengths);
+        "Emit events as in event-model/sizes-around-powers-of-two, with types of 1 to 65,535 "
+        "bytes. The end of the data region is inside the type.",
+        kDeliversWhole, type_lengths);
     add("event-model/sizes-up-to-128-mebibytes", Level::must, "event-model",
         "event sizes up to half of the largest ring",
         "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of "
-        "twice "
-        "its size. Emit the smaller ones, and the largest, within the region, too.",
-        kWhole, large_sizes);
+        "twice its size. Emit the smaller ones, and the largest, within the region too.",
+        kDeliversWhole, large_sizes);
     add("E7/survivors-larger-than-half", Level::erratum, "E7",
-        "survivors of a shrink that are larger than half of the ring",
-        "Shrink the rings of five CPUs to their half, where one event survives in each, across the "
-        "end: from one byte more than half of the ring to all of it. The consumer attaches "
-        "afterwards; then once more while it is stopped.",
-        kWhole, survivors_larger_than_half);
+        "survivors of a shrink larger than half of the ring",
+        "Shrink the rings of five CPUs to half. In each, one event of between half of the new ring "
+        "and all of it survives across the end. Shrink before the attach, and again while the "
+        "consumer is stopped.",
+        kDeliversWhole, survivors_larger_than_half);
 }
 
 void add_large_header_cases(std::vector<Case>& cases) {
     cases.push_back({"event-model/large-headers", Level::must, "event-model",
-                     "headers of up to 100 KiB",
-                     "Types of 4 to 64 KiB, and headers that are longer than their type by up to "
-                     "66,000 bytes.",
-                     "type_len has 16 bits, header_size 32; both have no other limit than the "
-                     "event's size.",
+                     "headers of up to 1.2 MB",
+                     "Emit types of 4 to 64 KiB, and headers that are longer than their type by up "
+                     "to 1,200,000 bytes.",
+                     "The consumer reads type_len as 16 bits and header_size as 32, with no limit "
+                     "other than the event's size.",
                      large_headers});
 }
 
@@ -318,14 +320,15 @@ void add_mebibyte_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("event-model/five-mebibytes", Level::must, "event-model",
         "an event of 5 MiB, a header of 200,000 bytes",
-        "A ring of 16 MiB with an event of 5 MiB, and one with a header of more than 2^17 bytes.",
-        "Both are delivered whole.", five_mebibytes);
+        "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
+        "MiB.",
+        kDeliversWhole, five_mebibytes);
     add("event-model/nine-mebibytes", Level::must, "event-model", "an event of 9 MiB",
-        "A ring of 32 MiB with an event of 9 MiB: more than the stack of a thread, as a rule.",
-        "It is delivered whole.", [](Stage& stage) { return one_event_of(stage, 9, 32); });
+        "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
+        kDeliversWhole, [](Stage& stage) { return one_event_of(stage, 9, 32); });
     add("event-model/eighteen-mebibytes", Level::must, "event-model", "an event of 18 MiB",
-        "A ring of 64 MiB with an event of 18 MiB: more than 2^24 bytes.", "It is delivered whole.",
-        [](Stage& stage) { return one_event_of(stage, 18, 64); });
+        "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
+        kDeliversWhole, [](Stage& stage) { return one_event_of(stage, 18, 64); });
 }
 
 }  // namespace kmes::conformance

@@ -25,87 +25,91 @@ void add(std::vector<Case>& cases, Case what, std::string_view scenario_name, do
 }
 
 constexpr std::string_view kExpectation =
-    "Whatever comes between two of its accesses, it delivers what survives, once and whole, and "
-    "sleeps through nothing.";
+    "The consumer delivers every event that survives, once and whole, and never sleeps on one, "
+    "whatever happens between two of its accesses.";
 
 // What is drawn at random, and has no end of its own.
 void add_drawn_cases(std::vector<Case>& cases) {
     add(cases,
         {"5.1.8/explored-turns", Level::erratum, "5.1.8", "turns by priority (PCT)",
-         "Two CPUs. The producer's deeds and the threads of the testee have priorities at random; "
-         "the highest that can go on does, and at a few accesses the one that has just gone falls "
-         "behind all others.",
+         "Serve two CPUs. Give the producer's actions and the consumer's threads random "
+         "priorities, and run the runnable one with the highest. At a few accesses, give the "
+         "current one the lowest priority.",
          kExpectation, nullptr},
         "turns", 0.06);
     add(cases,
-        {"5.1.8/explored-mixed", Level::erratum, "5.1.8", "interleavings of several moves",
-         "Events, a lap, a resize, an event, with several actions of the producer between.",
+        {"5.1.8/explored-mixed", Level::erratum, "5.1.8", "interleavings of several actions",
+         "Emit events, lap, resize and emit an event, with several actions of the producer in "
+         "between.",
          kExpectation, nullptr},
         "mixed", 0.06);
-    cases.push_back(
-        {"5.1.8/soak", Level::erratum, "5.1.8", "random everything",
-         "CPUs, capacities, positions, sizes, what the producer does, when, and between "
-         "which accesses: all at random, from one seed, for as long as --soak says.",
-         kExpectation, [](Stage& stage) { return soak(stage.the_case(), stage.settings()); },
-         Demand::soak});
+    cases.push_back({"5.1.8/soak", Level::erratum, "5.1.8", "random plays",
+                     "Choose CPUs, capacities, positions, sizes, actions and the accesses between "
+                     "which they occur at random from one seed, for as long as --soak says.",
+                     kExpectation,
+                     [](Stage& stage) { return soak(stage.the_case(), stage.settings()); },
+                     Demand::soak});
 }
 
 }  // namespace
 
 void add_explore_cases(std::vector<Case>& cases) {
     add(cases,
-        {"5.1.8.1/explored-drain", Level::erratum, "5.1.8.1", "every interleaving: drain",
-         "It attaches to a ring with three events, drains it and sleeps. Before each of its "
-         "accesses the producer acts.",
+        {"5.1.8.1/explored-drain", Level::erratum, "5.1.8.1", "every interleaving of a drain",
+         "Let the consumer attach to a ring with three events, drain it and sleep. Let the "
+         "producer act before each access of the consumer.",
          kExpectation, nullptr},
         "drain", 0.12);
     add(cases,
-        {"5.1.8.2/explored-sleep", Level::erratum, "5.1.8.2", "every interleaving: sleep and wake",
-         "It sleeps, is woken by an event, sleeps, and is woken by another. Before each of its "
-         "accesses the producer acts.",
+        {"5.1.8.2/explored-sleep", Level::erratum, "5.1.8.2",
+         "every interleaving of sleep and wake",
+         "Let the consumer sleep, wake it with an event, and repeat that once. Let the producer "
+         "act before each access of the consumer.",
          kExpectation, nullptr},
         "wake", 0.15);
     add(cases,
-        {"5.1.8.3/explored-resize", Level::erratum, "5.1.8.3", "every interleaving: resize",
-         "Its buffer is swapped with two events unread in it. Before each of its accesses the "
-         "producer acts.",
+        {"5.1.8.3/explored-resize", Level::erratum, "5.1.8.3", "every interleaving of a resize",
+         "Replace the buffer with two unread events in it. Let the producer act before each access "
+         "of the consumer.",
          kExpectation, nullptr},
         "resize", 0.15);
     add(cases,
-        {"E20/explored-full-ring", Level::erratum, "E20", "every interleaving: a full ring",
-         "It attaches to a ring full of large events. Before each of its accesses the producer "
-         "acts.",
+        {"E20/explored-full-ring", Level::erratum, "E20", "every interleaving with a full ring",
+         "Let the consumer attach to a ring full of large events. Let the producer act before each "
+         "access of the consumer.",
          kExpectation, nullptr},
         "full-ring", 0.06);
     add(cases,
-        {"5.1.8.1-5/explored-tear", Level::erratum, "5.1.8.1-5", "torn at every word",
-         "It drains three events of which one wraps. Before each 8-byte word that it reads of "
-         "them, the buffer is overwritten; where the header was, sizes of every kind stand then.",
-         "It never delivers a torn event, and uses no size that it has not checked.", nullptr},
+        {"5.1.8.1-5/explored-tear", Level::erratum, "5.1.8.1-5", "an overwrite at every word",
+         "Emit three events, of which one wraps. Overwrite the buffer before each 8-byte word that "
+         "the consumer reads of them, with sizes of every kind in the place of the header.",
+         "The consumer never delivers a torn event, and uses no size that it has not checked.",
+         nullptr},
         "tear", 0.1);
     add(cases,
         {"E20/explored-large-survivor", Level::erratum, "E20",
-         "every interleaving: more than half of the buffer",
-         "An event takes 5/8 of a buffer that was shrunk. Before each of its accesses the "
-         "producer acts.",
+         "every interleaving with an event of more than half the buffer",
+         "Shrink a buffer so that one event takes 5/8 of it. Let the producer act before each "
+         "access of the consumer.",
          kExpectation, nullptr},
         "large-survivor", 0.05);
     add(cases,
-        {"5.1.1/explored-two-cpus", Level::erratum, "5.1.1", "every interleaving: two CPUs",
-         "Two CPUs with events, and a resize of both. Before each of its accesses a producer "
-         "acts, or the thread is held while the others go on.",
+        {"5.1.1/explored-two-cpus", Level::erratum, "5.1.1", "every interleaving of two CPUs",
+         "Emit events on two CPUs and resize both. Before each access of the consumer, let a "
+         "producer act, or hold the thread while the others continue.",
          kExpectation, nullptr},
         "two-cpus", 0.1);
     add(cases,
-        {"5.1.8.1-2/explored-burst", Level::erratum, "5.1.8.1-2", "every interleaving: a burst",
-         "Six events come at once into a ring full of old ones. Before each of its accesses the "
-         "producer acts, and the tail moves up to the event that it reads, or over it.",
+        {"5.1.8.1-2/explored-burst", Level::erratum, "5.1.8.1-2", "every interleaving of a burst",
+         "Emit six events at once into a ring full of old ones. Before each access of the "
+         "consumer, let the producer act, or move the tail up to or beyond the event that the "
+         "consumer reads.",
          kExpectation, nullptr},
         "burst", 0.1);
     add(cases,
         {"5.1.1/explored-two-large", Level::erratum, "5.1.1", "threads held in large events",
-         "Two CPUs with events of more than a page. A thread is held at each of its accesses "
-         "while the others deliver events as large.",
+         "Emit events of more than a page on two CPUs. Hold a thread at each of its accesses while "
+         "the others deliver events as large.",
          kExpectation, nullptr},
         "two-large", 0.05);
     add_drawn_cases(cases);

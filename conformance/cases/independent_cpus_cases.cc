@@ -18,6 +18,10 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kWhileBusy =
+    "The consumer delivers CPU 1's event while CPU 0 is busy, not when CPU 0 rests.";
+
 // -- Beside a busy CPU -----------------------------------------------------------------------
 
 constexpr std::uint32_t kBusy = 0;
@@ -248,31 +252,31 @@ CaseOutcome end_unread(Stage& stage) {
 void add_independent_cpu_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
-        "an event beside a CPU that is busy",
-        "CPU 0 has an event whenever its consumer is about to wait for one; then CPU 1 has one.",
-        "CPU 1's event is delivered while that goes on, and not when CPU 0 rests.",
-        [](Stage& stage) { return beside_a_busy_cpu(stage, Change::none); });
+        "an event while another CPU is busy",
+        "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
+        "CPU 1.",
+        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, Change::none); });
     add("5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
-        "a new buffer beside a CPU that is busy",
-        "CPU 0 has an event whenever its consumer is about to wait for one, and one for each look "
-        "at CPU 1; then CPU 1's buffer is replaced, and an event comes in the new one.",
-        "CPU 1's event is delivered while that goes on, and not when CPU 0 rests.",
-        [](Stage& stage) { return beside_a_busy_cpu(stage, Change::swap); });
+        "a new buffer while another CPU is busy",
+        "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
+        "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
+        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, Change::swap); });
     add("contract-2/waits-when-idle-for-long", Level::must, "contract-2",
-        "waits no longer for one CPU when nothing comes for long",
-        "Three CPUs, and nothing comes for two seconds. Of a testee with one thread, each wait is "
-        "looked at that leaves out a CPU.",
-        "None takes longer than 100 ms.", waits_when_idle_for_long);
+        "waits for one CPU when nothing happens for long",
+        "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "
+        "wait that omits a CPU.",
+        "The consumer's waits that omit a CPU take at most 100 ms.", waits_when_idle_for_long);
     add("E3/all-swapped-and-one-refused", Level::erratum, "E3",
-        "all buffers are replaced, one of them by one that is refused",
-        "The buffers of three sleeping CPUs are replaced together; CPU 1's next has version 2. The "
-        "others have an event in their new buffers then.",
-        "It refuses CPU 1, and sleeps on the new buffers of the others.", one_next_refused);
+        "new buffers everywhere, one of them malformed",
+        "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
+        "emit an event in each of the other new buffers.",
+        "The consumer refuses CPU 1 and sleeps on the new buffers of the others.",
+        one_next_refused);
     add("E3/all-swapped-and-one-ends", Level::erratum, "E3",
-        "all buffers are replaced, and one CPU's end is unread",
-        "CPU 1 has 3000 events and its end event, all unread, when the buffers of three sleeping "
-        "CPUs are replaced together. The others have an event in their new buffers then.",
-        "It sleeps on the new buffers of the others.", end_unread);
+        "new buffers everywhere, one CPU with an unread end event",
+        "Emit 3000 events and the end event on CPU 1. While they are unread, replace the buffers "
+        "of three sleeping CPUs together, and emit an event in the other new buffers.",
+        "The consumer sleeps on the new buffers of the others.", end_unread);
 }
 
 }  // namespace kmes::conformance

@@ -16,6 +16,11 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kSurvivors =
+    "The consumer delivers every event that is not overwritten.";
+constexpr std::string_view kDiscards = "The consumer discards the event.";
+
 // Overwrites at least `events` events while the testee stands still.
 CaseOutcome lapped(Stage& stage, std::uint64_t event_bytes, std::uint64_t turns) {
     emit_everywhere(stage, 5, 300);
@@ -389,56 +394,55 @@ CaseOutcome jump_to_write_pos(Stage& stage) {
 // Overtaken between two looks at the metadata (E20), and what a shrink leaves behind.
 void add_step_cases(std::vector<Case>& cases) {
     cases.push_back({"E20/lapped-at-every-step", Level::erratum, "E20",
-                     "lapped between any two looks at the metadata",
-                     "The testee is stopped before each of its accesses to the metadata page in "
-                     "turn, and the ring is lapped there.",
-                     "After every move of its read position it looks at write_pos again.",
+                     "a lap between any two accesses to the metadata",
+                     "Lap the ring before each access to the metadata page in turn.",
+                     "The consumer loads write_pos again after each change of its read position.",
                      lap_at_every_access});
     cases.push_back({"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
-                     "lapped a little between any two looks",
-                     "The testee is stopped before each of its accesses to the metadata page in "
-                     "turn; ten events of an eighth of the capacity come there.",
-                     "What is not overwritten is delivered.", lap_in_part_at_every_access});
+                     "a partial lap between any two accesses to the metadata",
+                     "Emit ten events of an eighth of the capacity before each access to the "
+                     "metadata page in turn.",
+                     kSurvivors, lap_in_part_at_every_access});
     cases.push_back(
         {"E20/tail-reaches-write-pos", Level::erratum, "E20",
-         "the tail at write_pos, with an event on its way",
-         "After a shrink an event of 5/8 of the capacity is all there is. While the consumer "
-         "stands before it, an event of half the capacity makes room for itself: tail_pos is "
-         "write_pos until it is published, five accesses later. Until then nothing of it is in "
-         "the ring, or its header, or half of its payload too, or all of it.",
-         "The buffer is empty in between: nothing is delivered early, in part, or twice.",
+         "tail_pos at write_pos during an unpublished event",
+         "Shrink, so that one event of 5/8 of the capacity is left. Before each access in turn, "
+         "reserve half the capacity, so that tail_pos is write_pos. Write nothing of the event, "
+         "its header, half of it or all of it, and publish it five accesses later.",
+         "The consumer takes the buffer for empty until write_pos moves. It delivers nothing "
+         "early, in part, or twice.",
          tail_at_write_pos});
     cases.push_back({"E7/event-larger-than-half", Level::erratum, "E7",
                      "an event of more than half the capacity",
-                     "After a shrink the only event takes 5/8 of the new capacity.",
-                     "It is delivered: the bound is what is published, not half the capacity.",
+                     "Shrink, so that the only event takes 5/8 of the new capacity.",
+                     "The consumer delivers the event, because the bound is what is published and "
+                     "not half the capacity.",
                      larger_than_half});
-    cases.push_back(
-        {"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
-         "a large survivor is passed between any two looks",
-         "After a shrink, two events of half the capacity come between any two looks at "
-         "the metadata.",
-         "What is not overwritten is delivered.", jump_to_write_pos});
+    cases.push_back({"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
+                     "a large survivor overwritten between any two accesses",
+                     "Shrink. Emit two events of half the capacity before each access to the "
+                     "metadata page in turn.",
+                     kSurvivors, jump_to_write_pos});
 }
 
 // More than 32 bits of a number of events can tell.
 void add_number_cases(std::vector<Case>& cases) {
     cases.push_back(
         {"5.1.9/gap-of-2-to-the-31-events", Level::must, "5.1.9",
-         "overtaken by more events than 31 and 32 bits can count",
-         "One CPU's consumer is overtaken by 2^31 + 5 events, later by 2^32 + 5: as it sleeps, and "
+         "a lap of more events than 31 and 32 bits can count",
+         "Overtake the consumer by 2^31 + 5 events, later by 2^32 + 5. Do so in its sleep and "
          "before each of its first ten accesses to the metadata page.",
-         "It goes on at tail_pos; an L record counts what was lost, as the difference of two "
-         "numbers of 64 bits.",
+         "The consumer continues at tail_pos. Its L records count the lost events as the "
+         "difference of two 64-bit numbers.",
          [](Stage& stage) { return outrun_by_events(stage, false); }});
-    cases.push_back(
-        {"5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap", Level::must, "5.1.8.3-5",
-         "the new buffer's events are more than 2^31 ahead",
-         "As in 5.1.9/gap-of-2-to-the-31-events, and the buffer is replaced before the consumer "
-         "has looked: each event that survives is 2^31 and more numbers ahead of the last one that "
-         "it has delivered.",
-         "What is newer is told by comparing numbers of 64 bits; all that survives is delivered.",
-         [](Stage& stage) { return outrun_by_events(stage, true); }});
+    cases.push_back({"5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap", Level::must, "5.1.8.3-5",
+                     "events in the new buffer more than 2^31 ahead",
+                     "Play 5.1.9/gap-of-2-to-the-31-events, and replace the buffer before the "
+                     "consumer checks it. Each surviving event is more than 2^31 sequence numbers "
+                     "after the last delivered one.",
+                     "The consumer compares sequence numbers as 64-bit numbers and delivers every "
+                     "event that survives.",
+                     [](Stage& stage) { return outrun_by_events(stage, true); }});
 }
 
 // More than 32 bits of a distance can tell, and of a number.
@@ -448,26 +452,25 @@ void add_distance_cases(std::vector<Case>& cases) {
     constexpr std::uint64_t kMore = std::uint64_t{2} << 20;
     const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
                               std::string_view description, CaseFunction run) {
-        cases.push_back({id, Level::must, clause, title, description,
-                         "It compares positions as numbers of 64 bits, and goes on at tail_pos.",
-                         std::move(run)});
+        cases.push_back(
+            {id, Level::must, clause, title, description,
+             "The consumer compares positions as 64-bit numbers and continues at tail_pos.",
+             std::move(run)});
     };
-    add("5.1.6.2/overtaken-by-2-gibibytes", "5.1.6.2", "overtaken by more than 2^31 bytes",
-        "One CPU's consumer is overtaken by 2 GiB and 2 MiB: as it sleeps, and before each of its "
-        "first ten accesses to the metadata page.",
-        [](Stage& stage) { return outrun(stage, k31 + kMore); });
-    add("5.1.6.2/overtaken-by-4-gibibytes", "5.1.6.2", "overtaken by 2^32 bytes",
-        "One CPU's consumer is overtaken by 4 GiB: as it sleeps, and before each of its first ten "
+    add("5.1.6.2/overtaken-by-2-gibibytes", "5.1.6.2", "a lap of more than 2^31 bytes",
+        "Overtake the consumer by 2 GiB and 2 MiB, in its sleep and before each of its first ten "
         "accesses to the metadata page.",
+        [](Stage& stage) { return outrun(stage, k31 + kMore); });
+    add("5.1.6.2/overtaken-by-4-gibibytes", "5.1.6.2", "a lap of 2^32 bytes",
+        "Overtake the consumer by 4 GiB, in its sleep and before each of its first ten accesses to "
+        "the metadata page.",
         [](Stage& stage) { return outrun(stage, k32); });
-    add("5.1.8.1-5/torn-by-2-gibibytes", "5.1.8.1-5", "overtaken by 2^31 bytes under its read",
-        "The testee is stopped in an event of 16 pages; it is overtaken by 2 GiB and 2 MiB, and by "
-        "a "
-        "little more; it goes on.",
+    add("5.1.8.1-5/torn-by-2-gibibytes", "5.1.8.1-5", "a lap of 2^31 bytes during the copy",
+        "Stop the consumer in an event of 16 pages. Overtake it by 2 GiB and 2 MiB, and by a "
+        "little more.",
         [](Stage& stage) { return outrun_under_read(stage, k31 + kMore); });
-    add("5.1.8.1-5/torn-by-4-gibibytes", "5.1.8.1-5", "overtaken by 2^32 bytes under its read",
-        "The testee is stopped in an event of 16 pages; it is overtaken by 4 GiB, and by a little "
-        "more; it goes on.",
+    add("5.1.8.1-5/torn-by-4-gibibytes", "5.1.8.1-5", "a lap of 2^32 bytes during the copy",
+        "Stop the consumer in an event of 16 pages. Overtake it by 4 GiB, and by a little more.",
         [](Stage& stage) { return outrun_under_read(stage, k32); });
     add_number_cases(cases);
 }
@@ -475,72 +478,68 @@ void add_distance_cases(std::vector<Case>& cases) {
 }  // namespace
 
 void add_lap_cases(std::vector<Case>& cases) {
-    cases.push_back(
-        {"5.1.8.1-2/lapped-moves-to-tail", Level::must, "5.1.8.1-2", "lapped: goes on at tail_pos",
-         "The whole buffer is overwritten while the testee stands still, three times.",
-         "It goes on at tail_pos and delivers everything from there; an L record counts "
-         "what was lost.",
-         [](Stage& stage) { return lapped(stage, 3000, 1); }});
-    cases.push_back(
-        {"5.1.8.1-2/lapped-many-times", Level::must, "5.1.8.1-2", "lapped several times at once",
-         "The whole buffer is overwritten five times over while the testee stands "
-         "still.",
-         "It goes on at tail_pos.", [](Stage& stage) { return lapped(stage, 7000, 5); }});
-    cases.push_back(
-        {"5.1.8.1-2/lapped-by-small-events", Level::must, "5.1.8.1-2",
-         "lapped by events of other sizes",
-         "The buffer is overwritten by events of about 500 bytes: the old read position "
-         "lies in the middle of one.",
-         "It goes on at tail_pos.", [](Stage& stage) { return lapped(stage, 500, 1); }});
+    cases.push_back({"5.1.8.1-2/lapped-moves-to-tail", Level::must, "5.1.8.1-2", "a lap",
+                     "Overwrite the whole buffer while the consumer is stopped, three times.",
+                     "The consumer continues at tail_pos and delivers everything from there. Its L "
+                     "records count the lost events.",
+                     [](Stage& stage) { return lapped(stage, 3000, 1); }});
+    cases.push_back({"5.1.8.1-2/lapped-many-times", Level::must, "5.1.8.1-2",
+                     "several laps at once",
+                     "Overwrite the whole buffer five times while the consumer is stopped.",
+                     kContinuesAtTail, [](Stage& stage) { return lapped(stage, 7000, 5); }});
+    cases.push_back({"5.1.8.1-2/lapped-by-small-events", Level::must, "5.1.8.1-2",
+                     "a lap by events of other sizes",
+                     "Overwrite the buffer with events of about 500 bytes, so that the old read "
+                     "position is in the middle of one.",
+                     kContinuesAtTail, [](Stage& stage) { return lapped(stage, 500, 1); }});
     cases.push_back({"5.1.8.1-2/lapped-by-one-event", Level::must, "5.1.8.1-2",
-                     "lapped by a single event",
-                     "Nine events of an eighth of the capacity are emitted while the testee stands "
-                     "still: the first is overwritten.",
-                     "Eight are delivered, one is lost.", lapped_by_one});
+                     "a lap by one event",
+                     "Emit nine events of an eighth of the capacity while the consumer is stopped. "
+                     "The last overwrites the first.",
+                     "The consumer delivers eight events and loses one.", lapped_by_one});
     cases.push_back({"5.1.8.1-5/torn-in-the-middle", Level::must, "5.1.8.1-5",
-                     "overwritten while it is read",
-                     "The testee is stopped at its first access to the second page of an event of "
-                     "four pages; the ring is lapped; it goes on.",
-                     "It sees in its second look at tail_pos that the event was overwritten, and "
-                     "discards it.",
+                     "an overwrite in the middle of the copy",
+                     "Stop the consumer at its first access to the second page of an event of four "
+                     "pages. Lap the ring.",
+                     "The consumer sees in its second load of tail_pos that the event was "
+                     "overwritten, and discards it.",
                      [](Stage& stage) { return tear(stage, 1, '\x5a'); }});
     cases.push_back({"5.1.8.1-5/torn-at-the-end", Level::must, "5.1.8.1-5",
-                     "overwritten when it is nearly read",
-                     "The testee is stopped at its first access to the last page of an event of "
-                     "four pages; the ring is lapped; it goes on.",
-                     "It discards the event.",
-                     [](Stage& stage) { return tear(stage, 3, '\xa5'); }});
+                     "an overwrite at the end of the copy",
+                     "Stop the consumer at its first access to the last page of an event of four "
+                     "pages. Lap the ring.",
+                     kDiscards, [](Stage& stage) { return tear(stage, 3, '\xa5'); }});
     cases.push_back({"5.1.8.1-5/lapped-at-every-look", Level::must, "5.1.8.1-5",
-                     "overwritten before each look at an event",
-                     "The testee is stopped before each of its looks at the data of a small event "
-                     "in turn, and the ring is lapped there.",
-                     "Nothing of an event is read behind the last look at tail_pos.",
-                     lap_at_every_look});
+                     "an overwrite before each access to an event",
+                     "Lap the ring before each access to the data of a small event in turn.",
+                     kReadsNothingLater, lap_at_every_look});
     cases.push_back({"5.1.8.1-5/end-lapped-at-every-look", Level::must, "5.1.8.1-5",
-                     "overwritten before each look at an end event",
-                     "End events, each on a CPU of its own: the testee is stopped before one of "
-                     "its last eleven looks at the data, and the ring is lapped there.",
-                     "It ends that CPU, or sees that the event was overwritten: nothing of it is "
-                     "read behind the last look at tail_pos.",
+                     "an overwrite before each access to an end event",
+                     "Emit an end event on each of several CPUs. Lap the ring before one of the "
+                     "last eleven accesses to its data, another one on each CPU.",
+                     "The consumer ends the CPU, or sees that the event was overwritten. It reads "
+                     "nothing of an event after its last load of tail_pos.",
                      lap_the_end_at_every_look});
     cases.push_back({"E7/torn-header-of-large-sizes", Level::erratum, "E7",
-                     "the header is torn to huge sizes",
-                     "The testee is stopped before it reads the header; the ring is lapped so that "
+                     "a header overwritten by huge sizes",
+                     "Stop the consumer before it reads the header. Lap the ring, so that "
                      "event_size, header_size and type_len read as all ones.",
-                     "It checks the sizes before it uses them, and sees by tail_pos that they were "
-                     "torn.",
+                     "The consumer checks the sizes before it uses them, and sees in tail_pos that "
+                     "they were overwritten.",
                      [](Stage& stage) { return tear(stage, 0, '\xff'); }});
-    cases.push_back({"E7/torn-header-of-zeros", Level::erratum, "E7", "the header is torn to zeros",
-                     "The testee is stopped before it reads the header; the ring is lapped so that "
+    cases.push_back({"E7/torn-header-of-zeros", Level::erratum, "E7",
+                     "a header overwritten by zeros",
+                     "Stop the consumer before it reads the header. Lap the ring, so that "
                      "event_size, header_size and type_len read as 0.",
-                     "It neither loops nor delivers an empty event.",
+                     "The consumer neither loops nor delivers an empty event.",
                      [](Stage& stage) { return tear(stage, 0, '\0'); }});
     cases.push_back({"E7/torn-header-of-mixed-sizes", Level::erratum, "E7",
-                     "the header is torn to sizes that contradict each other",
-                     "The testee is stopped before it reads the header; the ring is lapped so that "
-                     "one size could be right and another cannot: an event of 4 GiB with a short "
-                     "header, a header longer than the event, a type longer than both.",
-                     "It checks every size before it uses any.", tear_to_mixed_sizes});
+                     "a header overwritten by sizes that contradict each other",
+                     "Stop the consumer before it reads the header. Lap the ring by headers that "
+                     "contradict themselves: a size of 4 GiB with a short header, a header longer "
+                     "than the event, a type longer than both.",
+                     "The consumer checks every size before it uses any of them.",
+                     tear_to_mixed_sizes});
     add_step_cases(cases);
     add_distance_cases(cases);
 }

@@ -232,11 +232,11 @@ CaseOutcome fails_at_every_step(Stage& stage) {
 
 void add_later_attach_cases(std::vector<Case>& cases) {
     constexpr std::string_view kGoesOn =
-        "The consumer delivers all that is in the old buffer. It tries again, 100 ms after the "
-        "failure at the latest, and rests in between; or it ends with a non-zero status.";
+        "The consumer delivers everything in the old buffer. It tries again after 100 ms at most, "
+        "and rests between two attempts, or it exits with a non-zero status.";
     constexpr std::string_view kWhat =
-        "Replace the buffer. The kmes_attach that follows fails, once and six times in a row, with "
-        "24 events unread in the old buffer and with none; then the attach after that.";
+        "Replace the buffer. Fail the next kmes_attach, once and six times in a row, with 24 "
+        "unread events in the old buffer and with none. Then fail the attach after that.";
     const AddCase add = add_to(cases);
     const auto add_error = [&](std::string_view id, std::string_view title, int error) {
         add(id, Level::must, kClause, title, kWhat, kGoesOn,
@@ -248,20 +248,19 @@ void add_later_attach_cases(std::vector<Case>& cases) {
     add_error("contract-1/later-attach-enfile", "ENFILE at a later attach", ENFILE);
     add_error("contract-1/later-attach-eperm", "EPERM at a later attach", EPERM);
     add("contract-1/later-attach-with-nothing-unread", Level::must, kClause,
-        "a later attach that fails, with nothing unread",
-        "Replace the buffer while all is delivered. The kmes_attach that follows fails twice, with "
+        "a failed later attach with nothing unread",
+        "Replace the buffer after every event is delivered. Fail the next kmes_attach twice, with "
         "each error in turn.",
         kGoesOn, fails_with_nothing_unread);
     add("contract-1/later-attach-beside-others", Level::must, kClause,
-        "a later attach for one CPU of four that fails",
-        "Replace the buffer of one CPU of four. The kmes_attach that follows fails, with each "
-        "error "
-        "in turn. Events come on the other CPUs.",
+        "a failed later attach for one CPU of four",
+        "Replace the buffer of one CPU of four. Fail the next kmes_attach, with each error in "
+        "turn. Emit events on the other CPUs.",
         kGoesOn, fails_beside_others);
     add("contract-1/later-attach-at-every-step", Level::must, kClause,
-        "a change at every step, and an attach that fails",
-        "Before each access of the consumer in turn, emit three events and replace the buffer. The "
-        "kmes_attach that follows fails once.",
+        "a change at every step, and a failed attach",
+        "Before each access of the consumer in turn, emit three events and replace the buffer. "
+        "Fail the next kmes_attach once.",
         kGoesOn, fails_at_every_step);
 }
 

@@ -17,6 +17,13 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kNoGrowth =
+    "The consumer gives back what belongs to old buffers, so no count grows in every interval.";
+constexpr std::string_view kNoGrowthWithMemory =
+    "The consumer gives back what belongs to old buffers, so no count grows in every interval, and "
+    "memory not by three mebibytes in each.";
+
 struct Holdings {
     std::uint64_t fds = 0;
     std::map<std::string, std::uint64_t> files;  // how many fds by what they are open on
@@ -221,46 +228,42 @@ CaseOutcome many_torn_reads(Stage& stage) {
 void add_leak_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.3-6/two-hundred-resizes", Level::should, "5.1.8.3-6",
-        "two hundred resizes leave nothing behind",
-        "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "
+        "resources after two hundred resizes",
+        "Count the consumer's files, mappings and private memory after 50, 100, 150 and 200 "
         "resizes.",
-        "None of them grows from each look to the next, of memory by more than three mebibytes.",
-        [](Stage& stage) { return many_resizes(stage, 50, Between::events); });
+        kNoGrowthWithMemory, [](Stage& stage) { return many_resizes(stage, 50, Between::events); });
     add("5.1.8.3-6/two-hundred-empty-resizes", Level::should, "5.1.8.3-6",
-        "200 changes of buffers in which nothing is",
-        "Files, mappings and private memory of the testee are counted after 50, 100, 150 and 200 "
-        "resizes.",
-        "None of them grows from each look to the next, of memory by more than three mebibytes.",
+        "resources after 200 changes of empty buffers",
+        "Count the consumer's files, mappings and private memory after 50, 100, 150 and 200 "
+        "resizes without events.",
+        kNoGrowthWithMemory,
         [](Stage& stage) { return many_resizes(stage, 50, Between::nothing); });
     add("5.1.8.3-6/eighty-resizes-on-the-way", Level::should, "5.1.8.3-6",
-        "80 buffers that are replaced before they are mapped",
-        "Behind the first attach after each of 80 resizes, the buffers are replaced once more. "
-        "Files, mappings and private memory of the testee are counted after 20, 40, 60 and 80.",
-        "None of them grows from each look to the next.",
-        [](Stage& stage) { return many_resizes(stage, 20, Between::swaps); });
+        "resources after 80 buffers replaced before they are mapped",
+        "Resize 80 times, and replace the buffers once more after the first attach that follows. "
+        "Count the consumer's files, mappings and private memory after 20, 40, 60 and 80 resizes.",
+        kNoGrowth, [](Stage& stage) { return many_resizes(stage, 20, Between::swaps); });
     add("5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", Level::should, "5.1.8.3-6",
-        "80 changes of buffers beside a CPU that has ended",
-        "One of three CPUs has had its end event; each attach gives its buffer all the same. Files "
-        "and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
-        "None of them grows from each look to the next.",
-        [](Stage& stage) { return many_resizes(stage, 20, Between::ends); });
+        "resources after 80 changes, with an ended CPU",
+        "Emit the end event on one of three CPUs. Each attach returns its buffer all the same. "
+        "Count the consumer's files and mappings after 20, 40, 60 and 80 resizes.",
+        kNoGrowth, [](Stage& stage) { return many_resizes(stage, 20, Between::ends); });
     add("5.1.8.3-6/eighty-changes-of-one-cpu", Level::should, "5.1.8.3-6",
-        "80 changes of one CPU's buffer",
-        "The buffer of one of four CPUs is replaced; each attach gives the others' again. Files "
-        "and mappings of the testee are counted after 20, 40, 60 and 80 changes.",
-        "None of them grows from each look to the next.",
-        [](Stage& stage) { return many_resizes(stage, 20, Between::one_cpu); });
+        "resources after 80 changes of one CPU",
+        "Replace the buffer of one of four CPUs. Each attach returns the other buffers again. "
+        "Count the consumer's files and mappings after 20, 40, 60 and 80 changes.",
+        kNoGrowth, [](Stage& stage) { return many_resizes(stage, 20, Between::one_cpu); });
     add("5.1.8.3-6/eighty-resizes-beside-a-refused-cpu", Level::should, "5.1.8.3-6",
-        "80 changes of buffers beside a CPU that is refused",
-        "One of three CPUs has version 2 at first; each attach gives its next buffer all the same. "
-        "Files and mappings of the testee are counted after 20, 40, 60 and 80 resizes.",
-        "None of them grows from each look to the next.",
-        [](Stage& stage) { return many_resizes(stage, 20, Between::refused); });
+        "resources after 80 changes, with a refused CPU",
+        "Give one of three CPUs version 2 at first. Each attach returns its next buffer all the "
+        "same. Count the consumer's files and mappings after 20, 40, 60 and 80 resizes.",
+        kNoGrowth, [](Stage& stage) { return many_resizes(stage, 20, Between::refused); });
     add("5.1.8.1-5/torn-reads-leave-nothing", Level::should, "5.1.8.1-5",
-        "150 torn reads leave no memory behind",
-        "Events of 150,000 bytes are overwritten while they are read. Private memory of the testee "
-        "is counted after 30, 60, 90, 120 and 150 of them.",
-        "It does not grow from each look to the next by more than three mebibytes.",
+        "memory after 150 torn reads",
+        "Overwrite events of 150,000 bytes during the copy. Count the consumer's private memory "
+        "after 30, 60, 90, 120 and 150 of them.",
+        "The consumer's memory grows by less than three mebibytes in at least one interval between "
+        "two counts.",
         many_torn_reads);
 }
 

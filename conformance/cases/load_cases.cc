@@ -42,16 +42,18 @@ CaseOutcome load(Stage& stage, bool with_resizes) {
 }  // namespace
 
 void add_load_cases(std::vector<Case>& cases) {
-    cases.push_back({"5.1.9/under-load", Level::must, "5.1.9", "events while it reads",
-                     "Bursts of events of random sizes on random CPUs, while the consumer runs.",
-                     "What is not overwritten is delivered once, in order, with exact counts of "
-                     "what is lost.",
-                     [](Stage& stage) { return load(stage, false); }});
-    cases.push_back({"5.1.8.4/resizes-under-load", Level::must, "5.1.8.4", "resizes while it reads",
-                     "Bursts of events of random sizes on random CPUs, and a resize of every "
-                     "buffer now and then, while the consumer runs.",
-                     "No event is lost or delivered twice in a change of buffers.",
-                     [](Stage& stage) { return load(stage, true); }});
+    cases.push_back(
+        {"5.1.9/under-load", Level::must, "5.1.9", "events under load",
+         "Emit bursts of events of random sizes on random CPUs while the consumer runs.",
+         "The consumer delivers what is not overwritten once, in order, with exact counts of the "
+         "lost events.",
+         [](Stage& stage) { return load(stage, false); }});
+    cases.push_back(
+        {"5.1.8.4/resizes-under-load", Level::must, "5.1.8.4", "resizes under load",
+         "Emit bursts of events of random sizes on random CPUs while the consumer runs. Resize "
+         "every buffer now and then.",
+         "The consumer neither loses an event in a change of buffers nor delivers one twice.",
+         [](Stage& stage) { return load(stage, true); }});
 }
 
 }  // namespace kmes::conformance

@@ -94,26 +94,27 @@ CaseOutcome change_of_twenty(Stage& stage) {
 void add_many_cpu_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.2-2/event-at-every-step-on-the-last-cpu", Level::must, "5.1.8.2-2",
-        "an event at every step, on the last CPU",
-        "An event comes on the last CPU before each access to its metadata page in turn.",
-        kDelivers, event_on_the_last_cpu);
+        "an event at every step on the last CPU",
+        "Emit an event on the last CPU before each access to its metadata page in turn.", kDelivers,
+        event_on_the_last_cpu);
     add("E3/swap-at-every-step-on-the-last-cpu", Level::erratum, "E3",
-        "a swap at every step, on the last CPU",
-        "The buffers are replaced before each access to the last CPU's metadata page in turn.",
-        kFollows, swap_on_the_last_cpu);
+        "a swap at every step on the last CPU",
+        "Replace the buffers before each access to the last CPU's metadata page in turn.", kFollows,
+        swap_on_the_last_cpu);
     add("5.1.1/some-of-sixty-four", Level::must, "5.1.1", "events on some of 64 sleeping CPUs",
-        "64 CPUs, all asleep; single events on some of them, then one on each at the same time.",
-        "Each is delivered when it comes.", some_of_sixty_four);
+        "Let 64 CPUs sleep. Emit single events on some of them, then one on each at the same time.",
+        "The consumer delivers each event when it is published.", some_of_sixty_four);
     add("5.1.8.2-2/event-at-every-step-of-thirty-six", Level::must, "5.1.8.2-2",
-        "an event at every step, on one of 36 CPUs",
-        "An event comes on CPU 33 before each access to its metadata page in turn.", kDelivers,
+        "an event at every step on one of 36 CPUs",
+        "Emit an event on CPU 33 before each access to its metadata page in turn.", kDelivers,
         event_of_many);
     add("E3/swap-at-every-step-of-thirty-six", Level::erratum, "E3",
-        "a swap at every step, on one of 36 CPUs",
-        "The buffer of CPU 33 is replaced before each access to its metadata page in turn.",
-        kFollows, swap_of_many);
+        "a swap at every step on one of 36 CPUs",
+        "Replace the buffer of CPU 33 before each access to its metadata page in turn.", kFollows,
+        swap_of_many);
     add("5.1.8.3/change-of-twenty", Level::must, "5.1.8.3", "new buffers on 20 sleeping CPUs",
-        "All buffers of 20 CPUs are replaced while all sleep; then single events on some of them.",
+        "Replace all buffers of 20 CPUs while all of them sleep. Then emit single events on some "
+        "of them.",
         kFollows, change_of_twenty);
 }
 

@@ -102,11 +102,13 @@ CaseOutcome torn_one_by_one(Stage& stage) {
 
 void add_one_by_one_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
-    add("5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5", "each event torn, and none besides",
-        "The ring is full of unread events, with gaps in their sequence numbers. When the testee "
-        "has begun to read one, tail_pos moves past that one, and no further: forty times in a "
-        "row; then only at those that are second behind a gap.",
-        "It discards what was torn, goes on at tail_pos, and delivers every other event.",
+    add("5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5",
+        "an overwrite of exactly the event that is read",
+        "Fill the ring with unread events with gaps in their sequence numbers. Each time that the "
+        "consumer begins to read an event, move tail_pos to its end, forty times in a row. Then do "
+        "so only at the second event after a gap.",
+        "The consumer discards the torn event, continues at tail_pos, and delivers every other "
+        "event.",
         torn_one_by_one);
 }
 

@@ -502,52 +502,51 @@ CaseOutcome torn_again(Stage& stage) {
 
 void add_by_size_and_number(const AddCase& add) {
     add("5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
-        "an event of up to two MiB is overwritten while it is read",
-        "Events of 80 KiB to 2 MiB in a ring of 4 MiB; the testee is stopped at its first access "
-        "to "
-        "the first page of one, to a page in the middle, to the last, and at its last access to "
-        "that, and one of the same size is written over it.",
-        "However large an event is, it looks at tail_pos when it has read all of it, and discards "
-        "it.",
+        "an event of up to two MiB overwritten during the copy",
+        "Emit events of 80 KiB to 2 MiB into a ring of 4 MiB. Overwrite one with another of the "
+        "same size at the first access to its first, middle or last page, or at the last access to "
+        "the last.",
+        "The consumer loads tail_pos after the whole copy, however large the event is, and "
+        "discards it.",
         large_event_torn);
     add("5.1.8.1-5/torn-at-the-last-access", Level::must, "5.1.8.1-5",
-        "an event of a power of two is overwritten before the last access to it",
-        "Events of 64 bytes to 64 KiB, each a power of two; the testee is stopped at its last "
-        "access to the last page of one, and one of the same size is written over it.",
-        "It looks at tail_pos when it has read all of an event, and discards it.",
+        "an event of a power of two overwritten before the last access",
+        "Emit events of 64 bytes to 64 KiB, each a power of two. At the last access to the last "
+        "page of one, overwrite it with another of the same size.",
+        "The consumer loads tail_pos after the whole copy and discards the event.",
         torn_at_last_access);
     add("5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
-        "a large event is overwritten behind each look at tail_pos",
-        "Events of 1.2 MiB; when the testee has looked at tail_pos for the first time, the second, "
-        "and so on, the ring is lapped.",
-        "Nothing of an event is read behind the last look at tail_pos.",
-        large_event_lapped_behind_looks);
+        "a lap after each load of tail_pos, with a large event",
+        "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
+        "and so on.",
+        kReadsNothingLater, large_event_lapped_behind_looks);
     add("5.1.8.1-5/long-type-lapped-behind-every-look", Level::must, "5.1.8.1-5",
-        "a long type lapped behind every look",
-        "When the testee has looked at tail_pos for the first time, the second, and so on, of an "
-        "event whose type has 300 bytes, then 5,000, then 60,000, the ring is lapped.",
-        "Nothing of an event is read behind the last look at tail_pos, its type as little as the "
-        "rest.",
+        "a lap after each load of tail_pos, with a long type",
+        "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first "
+        "load of tail_pos, after the second, and so on.",
+        "The consumer reads nothing of an event after its last load of tail_pos, the type "
+        "included.",
         long_type_lapped_behind_looks);
     add("5.1.8.1-5/without-payload-lapped-behind-every-look", Level::must, "5.1.8.1-5",
-        "an event without a payload lapped behind every look",
-        "When the testee has looked at tail_pos for the first time, the second, and so on, of an "
-        "event that has no payload, the ring is lapped: by large events, and another time so that "
-        "an event like it stands in its place.",
-        "Nothing of an event is read behind the last look at tail_pos, its header as little as the "
-        "rest.",
+        "a lap after each load of tail_pos, without a payload",
+        "Emit an event without a payload. After each load of tail_pos in turn, lap the ring by "
+        "large events, or so that a similar event is in the same place.",
+        "The consumer reads nothing of an event after its last load of tail_pos, the header "
+        "included.",
         without_payload_lapped_behind_looks);
     add("5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
-        "overtaken eleven hundred times in a row",
-        "The ring is full of unread events. All of them are overwritten when the testee has looked "
-        "at tail_pos and comes to read, three times, then when it has read and comes to look, "
-        "eleven hundred times in all.",
-        "It goes on at tail_pos each time, however often that is, and delivers what is left.",
+        "eleven hundred overwrites in a row",
+        "Fill the ring with unread events. Overwrite all of them when the consumer has loaded "
+        "tail_pos and is about to read, three times. Then do so when it has read and is about to "
+        "load tail_pos. Repeat up to eleven hundred times.",
+        "The consumer continues at tail_pos each time, however often that is, and delivers what is "
+        "left.",
         overtaken_again);
-    add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "torn twelve times in a row",
-        "The ring is full of unread events of 20,000 bytes. All are overwritten when the testee "
-        "has read a part of one, and again at the next that it reads.",
-        "It discards each of them, however often that is, and delivers what is left.", torn_again);
+    add("5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "twelve torn reads in a row",
+        "Fill the ring with unread events of 20,000 bytes. Overwrite all of them when the consumer "
+        "has read a part of one, and again at the next one that it reads.",
+        "The consumer discards each torn event, however often that is, and delivers what is left.",
+        torn_again);
 }
 
 }  // namespace
@@ -555,53 +554,53 @@ void add_by_size_and_number(const AddCase& add) {
 void add_overtaken_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
-        "overwritten by an event that is not published yet",
-        "The testee is stopped at its first access to each page of an event of four pages in turn, "
-        "with a payload and without one; the rest of the ring is filled, then tail_pos moves to "
-        "the end of the event, and another one is written over it, which is not published until "
-        "the testee sleeps.",
-        "It sees at tail_pos, not at write_pos, that the event was overwritten, and discards it.",
+        "an overwrite by an unpublished event",
+        "Stop the consumer at its first access to each page of an event of four pages in turn, "
+        "with a payload and without one. Fill the rest of the ring, then write another event over "
+        "that one. Publish it only when the consumer sleeps.",
+        "The consumer sees in tail_pos, not in write_pos, that the event was overwritten, and "
+        "discards it.",
         half_written);
     add("5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",
-        "overwritten at the region's end, and without a payload",
-        "An event that ends with the data region, one that wraps, and one without a payload are "
-        "overwritten while they are read.",
-        "It looks at tail_pos behind every event, and discards it.", wherever_it_lies);
+        "an overwrite at the end of the region, and without a payload",
+        "Overwrite an event that ends with the data region, one that wraps, and one without a "
+        "payload during the copy.",
+        "The consumer loads tail_pos after the copy of every event and discards it.",
+        wherever_it_lies);
     add("5.1.8.1-5/torn-where-positions-pass-a-border", Level::must, "5.1.8.1-5",
-        "overwritten across 2^31, 2^32 and 2^63",
-        "An event that lies across such a position is overwritten while it is read: tail_pos moves "
-        "from below the border to beyond it.",
-        "It compares its position with tail_pos as numbers of 64 bits, and discards the event.",
+        "an overwrite across 2^31, 2^32 and 2^63",
+        "Overwrite an event that contains such a position during the copy, so that tail_pos moves "
+        "from below it to above it.",
+        "The consumer compares its position with tail_pos as 64-bit numbers and discards the "
+        "event.",
         across_borders);
     add("E7/torn-to-a-plausible-header", Level::erratum, "E7",
-        "the header is torn to one that could be right",
-        "The whole ring is unread. When the testee reads the first header, the first event is "
-        "overwritten: the bytes there are those of its header, with an event_size that takes in "
-        "some of the events behind it, or all.",
-        "Nothing of a torn header is used for the decision whether it was torn, or for where to go "
-        "on: it goes on at tail_pos.",
+        "a header overwritten by a plausible one",
+        "Leave the whole ring unread. When the consumer reads the first header, overwrite it by "
+        "itself with a larger event_size, which includes some or all of the later events.",
+        "The consumer uses nothing of a torn header to find out whether it was torn, or where to "
+        "continue. It continues at tail_pos.",
         plausible_header);
     add("E7/torn-to-an-old-number", Level::erratum, "E7",
-        "the header is torn to one with a number of before",
-        "The whole ring is unread. When the testee reads the first header, the first event is "
-        "overwritten: the bytes there are those of its header, with the sequence number of the "
-        "event that was delivered last, or of one before, or 0.",
-        "Only what has passed the second look at tail_pos is taken for corrupt, or for known: it "
-        "goes on at tail_pos.",
+        "a header overwritten by one with an old sequence number",
+        "Leave the whole ring unread. When the consumer reads the first header, overwrite it by "
+        "its own bytes with the sequence number of a delivered event, or 0.",
+        "The consumer checks sequence numbers only after the second load of tail_pos, and "
+        "continues at tail_pos.",
         old_number);
     add("E21/torn-to-a-plausible-header-while-it-scans", Level::erratum, "E21",
-        "a header is torn while it finds its place in the next buffer",
-        "All that is in the ring was delivered, and survives a change of the buffer. When the "
-        "testee comes to the first event there, that one is overwritten: the bytes there are those "
-        "of its header, with an event_size that takes in some of the events behind it.",
-        "It looks at tail_pos behind every event, those that it knows among them, before it goes "
-        "on by its size.",
+        "a header overwritten during the scan of the next buffer",
+        "Replace the buffer so that all its events, which are delivered, survive. When the "
+        "consumer reads the first one there, overwrite it by its own header with an event_size "
+        "that includes some of the later events.",
+        "The consumer loads tail_pos after every event, delivered ones included, before it "
+        "advances by the event's size.",
         plausible_header_in_a_scan);
     add("5.1.8.1-5/backlog-torn-in-part", Level::must, "5.1.8.1-5",
-        "a part of a large backlog is overwritten",
-        "1500 events are unread in a ring of 2 MiB; when the testee reads the first of them, or "
-        "the first of a later page, the first 5 to 700 are overwritten.",
-        "It goes on at tail_pos: the others are delivered.", backlog_torn);
+        "a part of a large backlog overwritten",
+        "Emit 1500 events into a ring of 2 MiB. When the consumer reads the first of them, or the "
+        "first of a later page, overwrite the first 5 to 700.",
+        "The consumer continues at tail_pos and delivers the others.", backlog_torn);
     add_by_size_and_number(add);
 }
 

@@ -75,14 +75,12 @@ CaseOutcome torn_by_what_is_pending(Stage& stage) {
 void add_pending_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.1-5/torn-by-a-pending-batch", Level::must, "5.1.8.1-5",
-        "overwritten while write_pos stands still",
-        "The testee is stopped in its copy of an event of four pages: the ring is full, and an "
-        "event is written over that one; or a half, a sixteenth or a sixtieth of the ring is "
-        "unread, and a batch of nearly all the rest comes. tail_pos moves over the event; what has "
-        "come is published when the testee sleeps. Until then it is in the ring whole, or its "
-        "header and half of its payload are, or its header alone.",
-        "It looks at tail_pos behind its copy even if write_pos is what it was, and however "
-        "little is unread, and discards the event.",
+        "an overwrite before write_pos moves",
+        "Stop the consumer in its copy of an event of four pages. Write an event, or a batch of "
+        "nearly the rest of the ring, over it, and move tail_pos over it. Leave the new event "
+        "whole, half or only its header written, and publish it when the consumer sleeps.",
+        "The consumer loads tail_pos after its copy and discards the event, even if write_pos is "
+        "unchanged and however little is unread.",
         torn_by_what_is_pending);
 }
 

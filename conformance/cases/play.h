@@ -70,10 +70,18 @@ void add_robust_cases(std::vector<Case>& cases);
 void add_robust_event_cases(std::vector<Case>& cases);
 void add_robust_page_cases(std::vector<Case>& cases);
 
-// The expectation of cases about sleep, and about new buffers.
-inline constexpr std::string_view kDelivers = "It delivers every event, and sleeps on none.";
+// Expectations of cases in several files.
+inline constexpr std::string_view kDelivers =
+    "The consumer delivers every event and never sleeps on an unread one.";
 inline constexpr std::string_view kFollows =
-    "It follows to each new buffer, and sleeps on no old one.";
+    "The consumer moves to each new buffer and never sleeps on an old one.";
+inline constexpr std::string_view kEachOnce = "The consumer delivers every event once, in order.";
+inline constexpr std::string_view kDeliversWhole = "The consumer delivers each event whole.";
+inline constexpr std::string_view kReadsNothingLater =
+    "The consumer reads nothing of an event after its last load of tail_pos.";
+inline constexpr std::string_view kContinuesAtTail = "The consumer continues at tail_pos.";
+inline constexpr std::string_view kFindsPlace =
+    "The consumer begins at tail_pos and finds its place by sequence number.";
 
 // `count` events of `event_bytes` bytes on one CPU, or on every CPU.
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);

@@ -149,57 +149,53 @@ void add_position_cases(std::vector<Case>& cases) {
     const auto add = [&cases](std::string_view id, std::string_view title,
                               std::string_view description, std::uint64_t border, bool in_laps) {
         cases.push_back({id, Level::must, "5.1.6.2", title, description,
-                         "It loads each position as one number of 64 bits, and compares them so.",
+                         "The consumer loads each position as one 64-bit number and compares "
+                         "positions as such.",
                          [=](Stage& stage) { return positions_pass(stage, border, in_laps); }});
     };
-    add("5.1.6.2/positions-pass-31-bits-at-every-step", "write_pos passes 2^31 at every step",
-        "The testee is stopped before each of its accesses to the metadata page in turn, and an "
-        "event takes write_pos over 2^31 there.",
+    add("5.1.6.2/positions-pass-31-bits-at-every-step", "write_pos across 2^31 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^31 with an event.",
         k31, false);
-    add("5.1.6.2/positions-pass-32-bits-at-every-step", "write_pos passes 2^32 at every step",
-        "The testee is stopped before each of its accesses to the metadata page in turn, and an "
-        "event takes write_pos over 2^32 there.",
+    add("5.1.6.2/positions-pass-32-bits-at-every-step", "write_pos across 2^32 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^32 with an event.",
         k32, false);
-    add("5.1.6.2/positions-pass-63-bits-at-every-step", "write_pos passes 2^63 at every step",
-        "The testee is stopped before each of its accesses to the metadata page in turn, and an "
-        "event takes write_pos over 2^63 there.",
+    add("5.1.6.2/positions-pass-63-bits-at-every-step", "write_pos across 2^63 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^63 with an event.",
         k63, false);
-    add("5.1.6.2/laps-pass-32-bits-at-every-step", "tail_pos passes 2^32 at every step",
-        "The testee is stopped before each of its accesses to the metadata page in turn, and a lap "
-        "takes tail_pos over 2^32 there.",
-        k32, true);
+    add("5.1.6.2/laps-pass-32-bits-at-every-step", "tail_pos across 2^32 at every step",
+        "Before each access to the metadata page in turn, move tail_pos over 2^32 with a lap.", k32,
+        true);
 }
 
 void add_old_position_cases(std::vector<Case>& cases) {
     cases.push_back({"E11/positions-fit-by-chance", Level::erratum, "E11",
-                     "the old position exists in the new buffer",
-                     "Resizes that shift the positions by 50 to 900 bytes, to either side: the "
-                     "old read position lies between the new tail_pos and write_pos.",
-                     "It begins at tail_pos and finds its place by sequence number.",
-                     positions_fit});
-    cases.push_back({"E11/image-at-the-old-position", Level::erratum, "E11",
-                     "what could be the next event stands at the old position",
-                     "Positions are shifted at three resizes, so that the old read position lies "
-                     "in the payload of the next event; what stands there has the form of an event "
-                     "with the next sequence number.",
-                     "It begins at tail_pos and finds its place event by event.",
-                     image_at_the_old_position});
+                     "an old position that is valid in the new buffer",
+                     "Shift the positions by 50 to 900 bytes either way at a resize. The old read "
+                     "position is between the new tail_pos and write_pos.",
+                     kFindsPlace, positions_fit});
+    cases.push_back(
+        {"E11/image-at-the-old-position", Level::erratum, "E11",
+         "the image of an event at the old position",
+         "Shift the positions at three resizes, so that the old read position is in the payload of "
+         "the next event. Put the image of an event with the next sequence number there.",
+         "The consumer begins at tail_pos and finds its place event by event.",
+         image_at_the_old_position});
     cases.push_back(
         {"E11/event-at-the-old-position", Level::erratum, "E11",
-         "another event begins at the position of an old one",
-         "Five events, and one that is half of the buffer; at a resize that one alone is "
-         "copied, and positions are shifted back, so that the next event begins where "
-         "the fifth one did.",
-         "It reads each of them: a position says nothing of another buffer's event.",
+         "another event at the position of an old one",
+         "Emit five events and one of half the buffer. Copy only that one at a resize, and shift "
+         "positions back, so that the next event begins where the fifth one began.",
+         "The consumer reads each event, because a position in one buffer says nothing about "
+         "another buffer.",
          event_at_the_old_position});
 }
 
 void add_zero_position_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E11/empty-and-begins-at-zero", Level::erratum, "E11",
-        "an empty buffer is replaced by one that begins at 0",
-        "The old buffer begins at a large position and has no event; the new one begins at 0.",
-        "It begins at tail_pos of the new buffer.", empty_and_at_zero);
+        "an empty buffer replaced by one that begins at 0",
+        "Begin the old buffer at a large position, without events, and the new one at 0.",
+        "The consumer begins at tail_pos of the new buffer.", empty_and_at_zero);
 }
 
 }  // namespace kmes::conformance

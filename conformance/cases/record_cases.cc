@@ -19,6 +19,12 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kWritesBeforeExit =
+    "The consumer exits only after it has written the records of everything that it has read.";
+constexpr std::string_view kChecksAgain =
+    "The consumer checks for events and sets need_wake again.";
+
 constexpr std::uint32_t kCpus = 2;
 
 // Blames a thread that has looked at CPU 0's write_pos and enters a long wait, with the flag set
@@ -364,56 +370,55 @@ CaseOutcome waits_that_end_early(Stage& stage, int error) {
 
 // What the contract says of records, where threads hand them over.
 void add_record_cases(std::vector<Case>& cases) {
-    cases.push_back({"contract-3/whole-lines", Level::must, "contract-3",
-                     "a write holds whole lines",
-                     "Each CPU's buffer is half full of events with types of 20 to 40,000 bytes; "
-                     "looks at each write to the report.",
-                     "Where several threads write, each write ends with a newline.", whole_lines});
+    cases.push_back(
+        {"contract-3/whole-lines", Level::must, "contract-3", "whole lines in each write",
+         "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each "
+         "write to the report.",
+         "The consumer ends each write with a newline, if several of its threads write.",
+         whole_lines});
     cases.push_back({"contract-3/records-before-it-sleeps", Level::must, "contract-3",
-                     "all records are written before it sleeps",
-                     "Bursts of forty events; a thread that writes records and does not look at "
-                     "write_pos itself is held before one of its writes; looks at the report when "
-                     "the thread that has seen them enters a futex wait.",
-                     "All of them stand in the report by then.", records_before_it_sleeps});
+                     "all records before a sleep",
+                     "Emit bursts of forty events. Hold a thread that writes records, and does not "
+                     "load write_pos itself, before one of its writes. Check the report when the "
+                     "thread that loaded write_pos enters a futex wait.",
+                     "The consumer has written the record of each of them by then.",
+                     records_before_it_sleeps});
     cases.push_back({"contract-3/records-pile-up", Level::must, "contract-3",
-                     "many events wait to be written",
-                     "A thread that writes records and does not look at the ring itself is held "
-                     "before one of its writes, while 256, 257, 300 and 5000 events come.",
-                     "Every event is delivered once, however many of them its threads hand over.",
+                     "many events that wait for their records",
+                     "Hold a thread that writes records, and does not read the ring itself, before "
+                     "one of its writes. Emit 256, 257, 300 and 5000 events meanwhile.",
+                     "The consumer delivers every event once, however many its threads hand over.",
                      records_pile_up});
     cases.push_back({"contract-4/exits-with-all-records", Level::must, "contract-4",
-                     "no thread's records are lost at the end",
-                     "The end event comes on CPU 0, and the thread that writes its record is held "
-                     "before it does; the end events of the others come meanwhile.",
-                     "The program goes on until all that it has read is written.",
+                     "records of all threads at the end",
+                     "Emit the end event on CPU 0, and hold the thread that writes its record "
+                     "before it does. Emit the end event of the other CPUs meanwhile.",
+                     kWritesBeforeExit,
                      [](Stage& stage) { return exits_with_all_records(stage, 3, 0); }});
     cases.push_back({"contract-4/exits-behind-its-last-record", Level::must, "contract-4",
-                     "the last record is not lost at the end",
-                     "The end event comes on the last of three CPUs, and the thread that writes "
-                     "its record is held before it does.",
-                     "The program goes on until all that it has read is written.",
+                     "the last record at the end",
+                     "Emit the end event on the last of three CPUs, and hold the thread that "
+                     "writes its record before it does.",
+                     kWritesBeforeExit,
                      [](Stage& stage) { return exits_with_all_records(stage, 3, 2); }});
     cases.push_back({"contract-3/a-change-is-told-before-it-sleeps", Level::must, "contract-3",
-                     "a change of buffers is told before it sleeps",
-                     "The buffer is replaced, and nothing comes; looks at the report when the "
-                     "testee sleeps in the next one, and none of its threads runs.",
-                     "The G record stands in the report by then.", change_is_told});
+                     "G record before a sleep",
+                     "Replace the buffer and emit nothing. Check the report when the consumer "
+                     "sleeps in the next buffer and none of its threads runs.",
+                     "The consumer has written the G record by then.", change_is_told});
     cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
-                     "a long time limit is no second look",
-                     "An event comes at each access to the metadata page in turn, as in "
-                     "E2/event-at-every-step; looks at how long the thread then goes to sleep for.",
-                     "It does not go to sleep for more than 100 ms while an event is there.",
+                     "a long time limit in place of a second check",
+                     "Emit an event at each access to the metadata page in turn, as in "
+                     "E2/event-at-every-step. Check the time limit of the sleep that follows.",
+                     "The consumer never sleeps for more than 100 ms while an event is unread.",
                      no_limit_instead_of_a_look});
-    cases.push_back({"5.1.8.2-5/waits-that-time-out", Level::must, "5.1.8.2-5",
-                     "futex_wait returns ETIMEDOUT",
-                     "Wakes without an event are told to the testee as the end of its time limit, "
-                     "where it has one.",
-                     "It looks again, and asks again to be woken.",
-                     [](Stage& stage) { return waits_that_end_early(stage, ETIMEDOUT); }});
+    cases.push_back(
+        {"5.1.8.2-5/waits-that-time-out", Level::must, "5.1.8.2-5", "ETIMEDOUT from futex_wait",
+         "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
+         kChecksAgain, [](Stage& stage) { return waits_that_end_early(stage, ETIMEDOUT); }});
     cases.push_back({"5.1.8.2-5/interrupted-without-an-event", Level::must, "5.1.8.2-5",
-                     "futex_wait returns EINTR, and nothing has come",
-                     "Wakes without an event are told to the testee as EINTR.",
-                     "It looks again, and asks again to be woken.",
+                     "EINTR from futex_wait, without an event",
+                     "Wake the consumer without an event, with EINTR.", kChecksAgain,
                      [](Stage& stage) { return waits_that_end_early(stage, EINTR); }});
 }
 

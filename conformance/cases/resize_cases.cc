@@ -11,6 +11,14 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kFollowsCapacity =
+    "The consumer attaches again, reads the new capacity, loses nothing and delivers nothing "
+    "twice.";
+constexpr std::string_view kLoadsWritePosAgain =
+    "The consumer loads write_pos of the old buffer again after generation has changed, and loses "
+    "nothing.";
+
 // Events before, a resize, events after; everything fits everywhere.
 CaseOutcome resized(Stage& stage, std::uint64_t first, std::uint64_t second, PositionRule rule,
                     std::uint64_t position) {
@@ -418,121 +426,125 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
 
 // Several changes of buffers before, or without, an event.
 void add_swap_cases(const AddCase& add) {
-    add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes before it can look",
-        "Two resizes, with events before, between and after, while the testee stands still.",
-        "Any change of generation is a change; nothing that survives is lost.",
+    add("E15/two-swaps-at-once", Level::erratum, "E15", "two resizes at once",
+        "Resize twice while the consumer is stopped, with events before, between and after.",
+        "The consumer takes any change of generation as a change, and loses nothing that survives.",
         [](Stage& stage) { return two_at_once(stage, true); });
-    add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes and no event",
-        "Two resizes, without events, while the testee stands still.",
-        "It ends up in the newest buffer.", [](Stage& stage) { return two_at_once(stage, false); });
-    add("E15/generation-jumps", Level::erratum, "E15", "generation moves by 4 to 65,536 at once",
-        "A resize while the testee stands still, and nudges of the retired buffer until its "
-        "generation is 4, 16, 256 and 65,536 more than the testee has read.",
-        "Any change of generation is a change.", generation_jumps);
+    add("E15/two-swaps-without-events", Level::erratum, "E15", "two resizes without an event",
+        "Resize twice while the consumer is stopped, without events.",
+        "The consumer ends up in the newest buffer.",
+        [](Stage& stage) { return two_at_once(stage, false); });
+    add("E15/generation-jumps", Level::erratum, "E15", "generation higher by 4 to 65,536",
+        "Resize while the consumer is stopped. Nudge the retired buffer until its generation is 4, "
+        "16, 256 and 65,536 higher than the consumer's value.",
+        "The consumer takes any change of generation as a change.", generation_jumps);
     add("E21/swaps-without-events-between", Level::erratum, "E21",
-        "several resizes with nothing new between", "Four resizes, one after the other, no events.",
-        "The last sequence number is one of the CPU, over all buffers: nothing is delivered again.",
+        "several resizes without an event",
+        "Resize four times, one after the other, without events.",
+        "The consumer keeps the last sequence number of the CPU over all buffers, and delivers "
+        "nothing again.",
         swaps_without_events);
     add("E21/event-behind-swaps-without-events", Level::erratum, "E21",
-        "an event in the buffer behind one without any",
-        "Six resizes, some with events in the new buffer before the testee looks at it, some "
-        "without.",
-        "It begins at tail_pos of each new buffer: nothing is lost, nothing comes again.",
+        "an event after resizes without one",
+        "Resize six times, some of them with events in the new buffer before the consumer reads "
+        "it, some without.",
+        "The consumer begins at tail_pos of each new buffer, loses nothing and delivers nothing "
+        "again.",
         event_behind_swaps);
     add("E21/nothing-survives", Level::erratum, "E21", "a smaller buffer into which nothing fits",
-        "What is newest is too large for the next buffer, so that this one is empty; then sequence "
-        "numbers are used without an event, and events come. Three times.",
-        "The last sequence number is one of the CPU: an L record, where there is one, counts what "
-        "is missing since the buffer before.",
+        "Make the newest event too large for the next buffer, so that the next one is empty. Then "
+        "use sequence numbers without an event, and emit events. Repeat three times.",
+        "The consumer keeps the last sequence number of the CPU. An L record, where there is one, "
+        "counts what is missing since the old buffer.",
         nothing_survives);
     add("E21/torn-while-it-finds-its-place", Level::erratum, "E21",
-        "overwritten while it looks for what is new",
-        "The new buffer holds what was delivered from the old one; when the testee first looks at "
-        "that, all of it is overwritten, with headers to zeros, to ones and to sizes of 485 MiB.",
-        "It looks for its place by the ordinary loop, with all its checks.", torn_while_it_scans);
+        "an overwrite during the search for new events",
+        "Replace the buffer by one with delivered events only. When the consumer first reads them, "
+        "overwrite all of them by headers of zeros, of ones and of sizes of 485 MiB.",
+        "The consumer searches for its place by the ordinary loop, with all checks.",
+        torn_while_it_scans);
     add("E21/lapped-in-part-while-it-finds-its-place", Level::erratum, "E21",
-        "lapped in part while it looks for what is new",
-        "The new buffer is full of what was delivered from the old one. At the testee's first "
-        "access to its metadata page, the second, and so on, an event comes, over the oldest few.",
-        "It goes on at tail_pos, and still passes over what it knows: nothing is delivered again.",
+        "a partial lap during the search for new events",
+        "Fill the new buffer with delivered events. At each of the first accesses to its metadata "
+        "page in turn, emit an event over the oldest few.",
+        "The consumer continues at tail_pos, still skips the events that it knows, and delivers "
+        "nothing again.",
         [](Stage& stage) { return lapped_in_part_while_it_scans(stage, kOneOverAFew, 24); });
     add("E21/new-over-the-first-that-it-scans", Level::erratum, "E21",
-        "a new event in the place of the first that it looks at",
-        "The new buffer is full of events of 64 bytes that were delivered from the old one. At the "
-        "testee's first access to it, the second, and so on, one of 64 bytes comes, exactly over "
-        "the oldest.",
-        "What it reads there is new, and is overwritten: it goes on at tail_pos, and still passes "
-        "over what it knows.",
+        "a new event in the place of the first old one",
+        "Fill the new buffer with delivered events of 64 bytes. At each of the first accesses to "
+        "it in turn, emit one of 64 bytes exactly over the oldest.",
+        "The consumer discards the overwritten event, continues at tail_pos, and still skips the "
+        "events that it knows.",
         [](Stage& stage) { return lapped_in_part_while_it_scans(stage, kOneOverOne, 60); });
     add("5.1.8.3-5/clock-set-back-over-a-swap", Level::must, "5.1.8.3-5",
-        "the clock is set back, and a batch comes, over a swap",
-        "Resizes, each with a batch of four events in the new buffer; before the second and third "
-        "the clock is set back by an hour.",
-        "What is new is told by the sequence number, not by the time.", clock_over_a_swap);
-    add("E21/lapped-over-a-swap", Level::erratum, "E21", "the new buffer is lapped at once",
-        "A resize, and the new buffer is overwritten as a whole before the testee moves.",
-        "What survives in either buffer is delivered, once, in order.", lapped_over_a_swap);
+        "a clock set back, and a batch, during a resize",
+        "Resize, each time with a batch of four events in the new buffer. Set the clock back by an "
+        "hour before the second and the third resize.",
+        "The consumer finds new events by their sequence number, not by their time.",
+        clock_over_a_swap);
+    add("E21/lapped-over-a-swap", Level::erratum, "E21", "a lap of the new buffer",
+        "Resize, and lap the new buffer before the consumer continues.",
+        "The consumer delivers what survives in either buffer once, in order.", lapped_over_a_swap);
 }
 
 }  // namespace
 
 void add_first_resize_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
-    add("5.1.8.3/grow", Level::must, "5.1.8.3", "the buffers grow",
-        "A resize to four times the capacity, with events before and after.",
-        "It attaches again, reads the new capacity, and goes on without a loss or a double.", grow);
-    add("5.1.8.3/shrink", Level::must, "5.1.8.3", "the buffers shrink",
-        "A resize to a quarter of the capacity, with events before and after.",
-        "It attaches again, reads the new capacity, and goes on without a loss or a double.",
+    add("5.1.8.3/grow", Level::must, "5.1.8.3", "larger buffers",
+        "Resize to four times the capacity, with events before and after.", kFollowsCapacity, grow);
+    add("5.1.8.3/shrink", Level::must, "5.1.8.3", "smaller buffers",
+        "Resize to a quarter of the capacity, with events before and after.", kFollowsCapacity,
         shrink);
-    add("5.1.8.3-5/nothing-twice", Level::must, "5.1.8.3-5", "what was copied is not new",
-        "A resize when all events have been delivered; the new buffer holds copies of them.",
-        "None is delivered again.", nothing_twice);
+    add("5.1.8.3-5/nothing-twice", Level::must, "5.1.8.3-5",
+        "a new buffer with delivered events only",
+        "Resize after every event is delivered. The new buffer holds copies of them.",
+        "The consumer delivers none of them again.", nothing_twice);
 }
 
 void add_resize_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E10/end-at-every-step", Level::erratum, "E10", "an end event, then another buffer",
-        "Before an access to the metadata page, another on each CPU, the end event comes, and the "
-        "buffer is replaced.",
-        "It delivers the end event of the old buffer, or of the new one, and ends that CPU.",
+        "Before an access to the metadata page, another one on each CPU, emit the end event and "
+        "replace the buffer.",
+        "The consumer delivers the end event from the old buffer or from the new one, and ends the "
+        "CPU.",
         end_at_every_step);
-    add("E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer is drained first",
-        "The old buffer holds three times what fits into the new one, unread, when it is swapped.",
-        "It drains the old buffer to its frozen write_pos before it switches: nothing is lost.",
+    add("E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer before the new one",
+        "Replace a buffer with unread events of three times what fits into the new one.",
+        "The consumer drains the old buffer to its frozen write_pos before it switches, and loses "
+        "nothing.",
         unread_in_the_old);
-    add("E11/positions-begin-at-zero", Level::erratum, "E11", "the new buffer begins at 0",
-        "A resize after which the oldest event that survives is at position 0.",
-        "It begins at tail_pos and finds its place by sequence number.", positions_at_zero);
-    add("E11/positions-are-shifted", Level::erratum, "E11", "the new buffer begins elsewhere",
-        "A resize after which every position is 12345678901 higher.",
-        "It begins at tail_pos and finds its place by sequence number.", positions_shifted);
+    add("E11/positions-begin-at-zero", Level::erratum, "E11", "a new buffer that begins at 0",
+        "Resize, so that the oldest event that survives is at position 0.", kFindsPlace,
+        positions_at_zero);
+    add("E11/positions-are-shifted", Level::erratum, "E11", "a new buffer with other positions",
+        "Resize, so that every position is 12345678901 higher.", kFindsPlace, positions_shifted);
     add_swap_cases(add);
-    add("E19/swap-behind-the-mmap", Level::erratum, "E19", "retired before it was read",
-        "Every buffer is resized just after one was mapped and before its generation can have been "
-        "read; who sleeps on the dead buffer is nudged.",
-        "It attaches again and finds the living buffer, at once or at the nudge.",
+    add("E19/swap-behind-the-mmap", Level::erratum, "E19",
+        "a buffer retired before its generation is read",
+        "Resize every buffer just after one is mapped and before its generation can have been "
+        "read. Nudge a consumer that sleeps on the retired buffer.",
+        "The consumer attaches again and finds the current buffer, at once or at the nudge.",
         swap_behind_the_mmap);
-    add("E19/nudged", Level::erratum, "E19", "retired buffers are nudged",
-        "The generation of a retired buffer is incremented one to three times more.",
-        "It moves to the new buffer once, and delivers nothing twice.", nudged);
+    add("E19/nudged", Level::erratum, "E19", "nudges of retired buffers",
+        "Increment the generation of a retired buffer one to three times more.",
+        "The consumer moves to the new buffer once and delivers nothing twice.", nudged);
     add("E24/swap-at-every-step", Level::erratum, "E24", "a resize at every step of a drain",
-        "The consumer of CPU 0 is stopped before each of its accesses to the metadata page; an "
-        "event, a resize that shifts all positions, and a lap of the new buffer come there.",
-        "write_pos of the old buffer is looked at again after generation has changed: nothing is "
-        "lost.",
-        swap_at_every_access_while_draining);
+        "Before each access to CPU 0's metadata page in turn, emit an event, resize with shifted "
+        "positions, and lap the new buffer.",
+        kLoadsWritePosAgain, swap_at_every_access_while_draining);
     add("E24/swap-at-every-step-of-an-empty-round", Level::erratum, "E24",
-        "a resize at every step of a round without events",
-        "The sleeping consumer of CPU 0 is woken without an event, and stopped before each of its "
-        "accesses to the metadata page; five events, a resize that shifts all positions, and a lap "
-        "of the new buffer come there.",
-        "write_pos of the old buffer is looked at again after generation has changed, though "
-        "nothing was there before.",
-        swap_at_every_access_of_an_empty_round);
+        "a resize at every step of an iteration without events",
+        "Wake the consumer of CPU 0 without an event. Before each access to the metadata page in "
+        "turn, emit five events, resize with shifted positions, and lap the new buffer.",
+        kLoadsWritePosAgain, swap_at_every_access_of_an_empty_round);
     add("5.1.8.3-6/closes-what-it-leaves", Level::should, "5.1.8.3-6",
-        "closes and unmaps old buffers", "Twenty resizes, one after the other, with an event each.",
-        "Old fds are closed and old mappings unmapped.", closes_what_it_leaves);
+        "files and mappings of old buffers",
+        "Resize twenty times, one after the other, with an event each.",
+        "The consumer closes the fds and unmaps the mappings of old buffers.",
+        closes_what_it_leaves);
 }
 
 }  // namespace kmes::conformance

@@ -16,6 +16,10 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kComparesCounter =
+    "The consumer compares futex_counter for equality only, so it never sleeps on an unread event.";
+
 // -- Sizes -----------------------------------------------------------------------------------
 
 // The files are sparse: only what is written takes memory. A consumer that keeps a copy of its own
@@ -25,10 +29,8 @@ CaseOutcome largest_capacity(Stage& stage) {
     constexpr std::uint64_t kNeeded = 2ull << 30;
     const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");
     if (available < kNeeded)
-        stop_unsupported(
-            fmt::format("{} MiB of memory are free; {} are wanted for buffers of "
-                        "256 MiB",
-                        available >> 20, kNeeded >> 20));
+        stop_unsupported(fmt::format("{} MiB of memory are free; buffers of 256 MiB need {}",
+                                     available >> 20, kNeeded >> 20));
     RingsSetup setup = stage.default_setup();
     setup.cpus = 1;
     setup.capacity_bytes = kCapacity;
@@ -320,33 +322,33 @@ CaseOutcome timestamps_at_the_ends(Stage& stage) {
 }
 
 void add_number_cases(const AddCase& add) {
-    constexpr std::string_view kAll = "Every event is delivered once, in order, with its numbers.";
-    add("5.1.6.3/counter-wraps", Level::must, "5.1.6.3", "futex_counter wraps at 2^32",
-        "futex_counter begins three below 2^32; eight events, each to a sleeping consumer.",
-        "It compares the counter for equality only: no event is slept on.",
-        [](Stage& stage) { return counter_from(stage, 0xfffffffd); });
-    add("5.1.6.3/counter-beyond-31-bits", Level::must, "5.1.6.3", "futex_counter crosses 2^31",
-        "futex_counter begins three below 2^31; eight events, each to a sleeping consumer.",
-        "The word has no sign: no event is slept on.",
-        [](Stage& stage) { return counter_from(stage, 0x7ffffffd); });
+    constexpr std::string_view kAll =
+        "The consumer delivers every event once, in order, with its sequence number and timestamp.";
+    add("5.1.6.3/counter-wraps", Level::must, "5.1.6.3", "futex_counter across 2^32",
+        "Set futex_counter to three below 2^32. Emit eight events, each to a sleeping consumer.",
+        kComparesCounter, [](Stage& stage) { return counter_from(stage, 0xfffffffd); });
+    add("5.1.6.3/counter-beyond-31-bits", Level::must, "5.1.6.3", "futex_counter across 2^31",
+        "Set futex_counter to three below 2^31. Emit eight events, each to a sleeping consumer.",
+        kComparesCounter, [](Stage& stage) { return counter_from(stage, 0x7ffffffd); });
     add("event-model/sequences-beyond-32-bits", Level::must, "event-model",
         "sequence numbers beyond 2^32",
-        "The sequence numbers cross 2^32, with a drop and a resize behind.", kAll,
+        "Let the sequence numbers cross 2^32. Drop an event and resize afterwards.", kAll,
         [](Stage& stage) { return sequences_from(stage, (1ull << 32) - 3); });
     add("event-model/sequences-beyond-63-bits", Level::must, "event-model",
         "sequence numbers beyond 2^63",
-        "The sequence numbers cross 2^63, with a drop and a resize behind.", kAll,
+        "Let the sequence numbers cross 2^63. Drop an event and resize afterwards.", kAll,
         [](Stage& stage) { return sequences_from(stage, (1ull << 63) - 3); });
     add("5.1.6.1/generations-beyond-32-bits", Level::must, "5.1.6.1", "generation beyond 2^32",
-        "The first buffers' generation is two below 2^32; three resizes.", kAll,
+        "Set the generation of the first buffers to two below 2^32. Resize three times.", kAll,
         generations_beyond_32_bits);
     add("5.1.9/long-runs-of-drops", Level::must, "5.1.9", "hundreds of dropped events in a row",
-        "255, 256 and 300 events in a row are dropped; nothing of that wakes the consumer.",
-        "What follows is delivered; an L record, where there is one, has the exact number.",
+        "Drop 255, 256 and 300 events in a row, without a wake.",
+        "The consumer delivers what follows. An L record, where there is one, has the exact "
+        "number.",
         long_runs_of_drops);
     add("event-model/timestamps-at-the-ends", Level::must, "event-model",
-        "timestamps of 0 and 2^64 - 1", "Events whose timestamp is 0, 1, 2^63 and 2^64 - 1.", kAll,
-        timestamps_at_the_ends);
+        "timestamps of 0 and 2^64 - 1", "Emit events with timestamps of 0, 1, 2^63 and 2^64 - 1.",
+        kAll, timestamps_at_the_ends);
 }
 
 // -- Three hundred times ---------------------------------------------------------------------
@@ -385,44 +387,44 @@ void add_resource_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add_number_cases(add);
     add("5.1.3/largest-capacity", Level::must, "5.1.3", "buffers of 256 MiB",
-        "The largest capacity that can be configured, with events around the end of the ring; then "
-        "a resize to the usual one.",
-        "Everything is delivered.", largest_capacity);
-    add("5.1.9/paused-for-ten-laps", Level::must, "5.1.9", "stands still for ten laps",
-        "The testee is stopped in the middle of its drain while the ring is overwritten ten times.",
-        "It goes on at tail_pos.", paused_for_ten_laps);
-    add("5.1.2/attach-in-the-boot-phase", Level::must, "5.1.2", "attaches before the hand-over",
-        "The testee starts in the boot phase and gets EAGAIN until the last CPU has been handed "
-        "over; events come before, between and after.",
-        "It tries again until it succeeds and delivers what survived, or ends with a non-zero "
-        "status.",
+        "Use the largest capacity that can be configured, with events around the end of the ring. "
+        "Then resize to the usual one.",
+        "The consumer delivers every event.", largest_capacity);
+    add("5.1.9/paused-for-ten-laps", Level::must, "5.1.9", "a pause of ten laps",
+        "Stop the consumer in the middle of its drain. Overwrite the ring ten times.",
+        kContinuesAtTail, paused_for_ten_laps);
+    add("5.1.2/attach-in-the-boot-phase", Level::must, "5.1.2", "an attach before the hand-over",
+        "Start the consumer in the boot phase. Answer kmes_attach with EAGAIN until the last CPU "
+        "is handed over. Emit events before, between and after.",
+        "The consumer tries again until it succeeds and delivers what survives, or exits with a "
+        "non-zero status.",
         attach_in_the_boot_phase);
     add("E19/resize-at-every-step-of-an-attach", Level::erratum, "E19",
         "a resize at every step of an attach",
-        "While the consumer moves to a new buffer, that one is swapped in turn: behind each "
-        "attach, "
-        "behind the mmap, before each look at the page. Retired buffers are nudged.",
-        "It ends up in the living buffer: nothing is lost, nothing comes twice.",
+        "While the consumer moves to a new buffer, replace that one, too: after each attach, after "
+        "the mmap, before each access to the page in turn. Nudge retired buffers.",
+        "The consumer ends up in the current buffer, loses nothing and delivers nothing twice.",
         resize_at_every_step_of_an_attach);
     add("E14/attaches-of-two-capacities", Level::erratum, "E14",
-        "two threads that attach beside each other",
-        "While two CPUs move to new buffers, one thread is held behind each attach and mmap in "
-        "turn, and before each system call between the two; both buffers are replaced by larger or "
-        "smaller ones, and another thread moves on to those.",
-        "Each buffer goes with the capacity of its own attach: nothing is lost, nothing refused.",
+        "two threads that attach at the same time",
+        "While two CPUs move to new buffers, hold one thread after each attach and mmap in turn, "
+        "and before each system call in between. Replace both buffers by larger or smaller ones, "
+        "and let another thread move on to those.",
+        "The consumer uses each buffer with the capacity of its own attach, and refuses and loses "
+        "nothing.",
         attaches_of_two_capacities);
 }
 
 void add_three_hundred_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps", Level::must, "5.1.8.2-2",
-        "an event at every step, after three hundred sleeps",
-        "300 events come on one CPU, one whenever its consumer sleeps; then one before each of its "
-        "accesses to the metadata page in turn.",
+        "an event at every step after three hundred sleeps",
+        "Emit 300 events on one CPU, one whenever its consumer sleeps. Then emit one before each "
+        "of its accesses to the metadata page in turn.",
         kDelivers, event_after_three_hundred_sleeps);
     add("5.1.8.3/three-hundred-changes", Level::must, "5.1.8.3",
         "three hundred new buffers on one CPU",
-        "The buffer of one CPU is replaced 300 times, with an event behind each.", kFollows,
+        "Replace the buffer of one CPU 300 times, with an event after each.", kFollows,
         three_hundred_changes);
 }
 

@@ -46,9 +46,9 @@ void add_robust_cases(std::vector<Case>& cases) {
     const auto add_header = [&cases](std::string_view id, std::string_view title,
                                      ForgedHeader forged) {
         cases.push_back({id, Level::robust, "E7", title,
-                         "The header of an event in the middle of CPU 0's ring is forged.",
-                         "It refuses the buffer, or goes on with what is whole; it neither crashes "
-                         "nor hangs, and the other CPUs are drained.",
+                         "Forge the header of an event in the middle of CPU 0's ring.",
+                         "The consumer refuses the buffer, or continues with the whole events. It "
+                         "neither crashes nor hangs, and drains the other CPUs.",
                          [forged, title](Stage& stage) {
                              return forged_header(stage, forged, std::string(title));
                          }});
@@ -64,12 +64,13 @@ void add_robust_cases(std::vector<Case>& cases) {
     add_header("E7/type-empty", "type_len 0", {100, 30, 0});
     const auto add_positions = [&cases](std::string_view id, std::string_view title,
                                         std::int64_t write_change, std::int64_t tail_change) {
-        cases.push_back({id, Level::robust, "E7", title,
-                         "write_pos and tail_pos of CPU 0 are forged before the attach.",
-                         "It refuses the buffer, or reads nothing; it neither crashes nor hangs.",
-                         [write_change, tail_change](Stage& stage) {
-                             return forged_positions(stage, write_change, tail_change);
-                         }});
+        cases.push_back(
+            {id, Level::robust, "E7", title,
+             "Forge write_pos and tail_pos of CPU 0 before the attach.",
+             "The consumer refuses the buffer, or reads nothing. It neither crashes nor hangs.",
+             [write_change, tail_change](Stage& stage) {
+                 return forged_positions(stage, write_change, tail_change);
+             }});
     };
     add_positions("E7/tail-beyond-write-pos", "tail_pos > write_pos", 0, 100000);
     add_positions("E7/write-pos-far-ahead", "write_pos - tail_pos > capacity", 1 << 30, 0);

@@ -175,63 +175,65 @@ void add_robust_event_cases(std::vector<Case>& cases) {
     const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
                               std::string_view description, CaseFunction run) {
         cases.push_back({id, Level::robust, clause, title, description,
-                         "It refuses the buffer, or goes on with what is whole, or rests; it "
-                         "neither crashes nor runs on for ever, and the sound CPUs are drained.",
+                         "The consumer refuses the buffer, continues with the whole events, or "
+                         "rests. It neither crashes nor runs for ever, and drains the sound CPUs.",
                          std::move(run)});
     };
     constexpr std::string_view kSizes =
-        "Lengths of an event are forged, in eighteen ways on as many CPUs; two CPUs are sound.";
-    add("E7/first-event-forged", "E7", "the first event's lengths are forged", kSizes,
+        "Forge the lengths of an event in eighteen ways on as many CPUs. Two CPUs are sound.";
+    add("E7/first-event-forged", "E7", "forged lengths of the first event", kSizes,
         [](Stage& stage) { return forged_sizes(stage, 0, Moment::before_the_attach); });
-    add("E7/middle-event-forged", "E7", "a middle event's lengths are forged", kSizes,
+    add("E7/middle-event-forged", "E7", "forged lengths of a middle event", kSizes,
         [](Stage& stage) { return forged_sizes(stage, 2, Moment::before_the_attach); });
-    add("E7/last-event-forged", "E7", "the last event's lengths are forged", kSizes,
+    add("E7/last-event-forged", "E7", "forged lengths of the last event", kSizes,
         [](Stage& stage) { return forged_sizes(stage, kEvents - 1, Moment::before_the_attach); });
     add("E7/first-event-forged-while-it-runs", "E7",
-        "the first event's lengths are forged while it sleeps", kSizes,
+        "forged lengths of the first event during a sleep", kSizes,
         [](Stage& stage) { return forged_sizes(stage, 0, Moment::while_it_runs); });
     add("E7/middle-event-forged-while-it-runs", "E7",
-        "a middle event's lengths are forged while it sleeps", kSizes,
+        "forged lengths of a middle event during a sleep", kSizes,
         [](Stage& stage) { return forged_sizes(stage, 2, Moment::while_it_runs); });
     add("E7/last-event-forged-while-it-runs", "E7",
-        "the last event's lengths are forged while it sleeps", kSizes,
+        "forged lengths of the last event during a sleep", kSizes,
         [](Stage& stage) { return forged_sizes(stage, kEvents - 1, Moment::while_it_runs); });
-    add("E7/event-forged-after-a-change", "E7", "an event's lengths are forged in the next buffer",
+    add("E7/event-forged-after-a-change", "E7", "forged lengths of an event in the next buffer",
         kSizes, [](Stage& stage) { return forged_sizes(stage, 2, Moment::after_a_change); });
-    add("E7/survivor-forged", "E7", "the lengths of what it knows are forged in the next buffer",
-        "A resize; lengths of an event that was delivered before are forged in the new buffer, in "
-        "eighteen ways on as many CPUs; two CPUs are sound.",
+    add("E7/survivor-forged", "E7", "forged lengths of a delivered event in the next buffer",
+        "Resize. Forge the lengths of a delivered event in the new buffer, in eighteen ways on as "
+        "many CPUs. Two CPUs are sound.",
         forged_survivor);
-    add("E7/forged-in-what-is-left-to-drain", "E7", "lengths are forged in a replaced buffer",
-        "Events, then a resize; lengths of the second event are forged in the old buffer, in "
-        "eighteen ways on as many CPUs; two CPUs are sound.",
+    add("E7/forged-in-what-is-left-to-drain", "E7", "forged lengths in a replaced buffer",
+        "Emit events and resize. Forge the lengths of the second event in the old buffer, in "
+        "eighteen ways on as many CPUs. Two CPUs are sound.",
         forged_in_the_rest);
-    add("E7/forged-across-the-end", "E7", "lengths of a header that wraps are forged",
-        "Lengths of an event are forged whose header lies on both sides of the end of the data "
-        "region, in eighteen ways on as many CPUs; two CPUs are sound.",
+    add("E7/forged-across-the-end", "E7", "forged lengths of a header that wraps",
+        "Forge the lengths of an event whose header wraps at the end of the data region, in "
+        "eighteen ways on as many CPUs. Two CPUs are sound.",
         forged_across_the_end);
     constexpr std::string_view kLargeSizes =
-        "Lengths of an event of 300,000 bytes are forged, in fourteen ways on as many CPUs; two "
-        "CPUs are sound.";
-    add("E7/large-event-forged", "E7", "a large event's lengths are forged", kLargeSizes,
+        "Forge the lengths of an event of 300,000 bytes in fourteen ways on as many CPUs. Two CPUs "
+        "are sound.";
+    add("E7/large-event-forged", "E7", "forged lengths of a large event", kLargeSizes,
         [](Stage& stage) { return forged_large(stage, Moment::before_the_attach); });
     add("E7/large-event-forged-while-it-runs", "E7",
-        "a large event's lengths are forged while it sleeps", kLargeSizes,
+        "forged lengths of a large event during a sleep", kLargeSizes,
         [](Stage& stage) { return forged_large(stage, Moment::while_it_runs); });
-    add("E7/size-and-write-pos-forged", "E7", "event_size and write_pos are forged together",
-        "An event's size is far more than the capacity, and write_pos is farther ahead still, on "
-        "five CPUs; two CPUs are sound.",
+    add("E7/size-and-write-pos-forged", "E7", "forged event_size and write_pos",
+        "Set an event's size to far more than the capacity, and write_pos beyond its end, on five "
+        "CPUs. Two CPUs are sound.",
         forged_size_and_position);
     constexpr std::string_view kOrder =
-        "The third of five events has a sequence number that goes back, repeats, is 0, or is far "
-        "ahead of those behind it.";
+        "Give the third of five events a sequence number that goes back, repeats, is 0, or is far "
+        "ahead of the later ones.";
     add("E7/sequence-goes-back", "E7", "sequence numbers that go back or repeat", kOrder,
         [](Stage& stage) { return forged_sequences(stage, Moment::before_the_attach); });
     add("E7/sequence-goes-back-while-it-runs", "E7",
-        "sequence numbers that go back or repeat while it sleeps", kOrder,
+        "sequence numbers that go back or repeat during a sleep", kOrder,
         [](Stage& stage) { return forged_sequences(stage, Moment::while_it_runs); });
-    add("E7/cpu-id-of-another", "E7", "a cpu_id that is another CPU's, or nobody's",
-        "cpu_id in the metadata page and in an event is not the index of the fd.", wrong_cpu_id);
+    add("E7/cpu-id-of-another", "E7", "a cpu_id of another CPU or of none",
+        "Set cpu_id in the metadata page and in an event to a value that is not the index of the "
+        "fd.",
+        wrong_cpu_id);
 }
 
 }  // namespace kmes::conformance

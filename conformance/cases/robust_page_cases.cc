@@ -217,8 +217,8 @@ CaseOutcome reserved_bytes_that_change(Stage& stage) {
 
 void add_robust_page_cases(std::vector<Case>& cases) {
     constexpr std::string_view kNoHarm =
-        "It refuses the buffer, or goes on with what is whole, or rests; it neither crashes nor "
-        "runs on for ever, and the sound CPUs are drained.";
+        "The consumer refuses the buffer, continues with the whole events, or rests. It neither "
+        "crashes nor runs for ever, and drains the sound CPUs.";
     const auto add = [&cases](std::string_view id, std::string_view clause, std::string_view title,
                               std::string_view description, std::string_view expectation,
                               CaseFunction run) {
@@ -226,16 +226,15 @@ void add_robust_page_cases(std::vector<Case>& cases) {
             {id, Level::robust, clause, title, description, expectation, std::move(run)});
     };
     constexpr std::string_view kBoth =
-        "write_pos and tail_pos are forged in seventeen ways on as many CPUs: ahead, back, inside "
-        "events, with one half of the word old. The ring is full of whole old events.";
+        "Forge write_pos and tail_pos in seventeen ways on as many CPUs: ahead, back, inside "
+        "events, with one old half of the word. The ring is full of whole old events.";
     constexpr std::string_view kLapsAhead =
         "Set write_pos to 2^64 - 1, and 2^32 and 2^62 bytes ahead, on three CPUs whose rings are "
         "full of whole old events. Each event is within the bounds of E7, so a consumer without a "
         "bound on write_pos walks round the ring for ever.";
     constexpr std::string_view kBounded =
-        "The consumer takes a write_pos that is more than the capacity beyond read_pos and "
-        "tail_pos for corrupt content: it refuses the buffer, or moves to write_pos. It drains the "
-        "sound CPUs.";
+        "The consumer takes a write_pos more than the capacity beyond read_pos and tail_pos for "
+        "corrupt content. It refuses the buffer, or moves to write_pos. It drains the sound CPUs.";
     add("E7/positions-forged", "E7", "positions that contradict each other", kBoth, kNoHarm,
         [](Stage& stage) {
             return forged_positions(stage, kPositions, Moment::before_the_attach);
@@ -243,31 +242,31 @@ void add_robust_page_cases(std::vector<Case>& cases) {
     add("E7/positions-forged-while-it-runs", "E7", "positions that go back and forth", kBoth,
         kNoHarm,
         [](Stage& stage) { return forged_positions(stage, kPositions, Moment::while_it_runs); });
-    add("E7/write-pos-laps-ahead", "E26", "a write_pos that is thousands of laps ahead", kLapsAhead,
+    add("E7/write-pos-laps-ahead", "E26", "a write_pos thousands of laps ahead", kLapsAhead,
         kBounded, [](Stage& stage) { return far_ahead(stage, Moment::before_the_attach); });
     add("E7/write-pos-laps-ahead-while-it-runs", "E26",
         "a write_pos that moves thousands of laps ahead during a sleep", kLapsAhead, kBounded,
         [](Stage& stage) { return far_ahead(stage, Moment::while_it_runs); });
-    add("E15/generation-forged", "E15", "a generation that goes back, or anywhere",
-        "generation changes while the buffer stays the CPU's, and stays so.", kNoHarm,
-        forged_generations);
+    add("E15/generation-forged", "E15", "a generation that goes back, or to any value",
+        "Change generation several times without a new buffer.", kNoHarm, forged_generations);
     add("5.1.6.1/absurd-static-fields", "5.1.6.1", "capacities and data offsets of any size",
-        "Ten CPUs have a capacity or a data_offset that cannot be, from 0 to 2^64 - 1.",
-        "It refuses each of them with an R record, and drains the sound CPU.",
+        "Give ten CPUs an impossible capacity or data_offset, from 0 to 2^64 - 1.",
+        "The consumer refuses each of them with an R record and drains the sound CPU.",
         absurd_static_fields);
-    add("5.1.6.1/each-byte-of-the-magic", "5.1.6.1", "magic that is off by one byte",
-        "Eight CPUs have a magic of which one byte is one too high, each another byte.",
-        "It refuses each of them with an R record, and drains the sound CPU.",
+    add("5.1.6.1/each-byte-of-the-magic", "5.1.6.1", "magic with one wrong byte",
+        "Increment one byte of the magic on eight CPUs, another one on each.",
+        "The consumer refuses each of them with an R record and drains the sound CPU.",
         each_byte_of_the_magic);
     add("5.1.6.1/static-fields-that-change", "5.1.6.1",
         "static fields that change after the attach",
-        "While the consumer sleeps, a static field of its buffer changes, on thirteen CPUs; events "
-        "on both sides of the end of the ring follow.",
+        "Change a static field of a buffer while the consumer sleeps, on thirteen CPUs. Emit "
+        "events on both sides of the end of the ring.",
         kNoHarm, static_fields_that_change);
-    add("5.1.6.1/reserved-bytes-that-change", "5.1.6.1", "reserved bytes that are set later",
-        "While the consumer sleeps, all reserved bytes of CPU 0's page are set; then events and a "
+    add("5.1.6.1/reserved-bytes-that-change", "5.1.6.1",
+        "reserved bytes that change after the attach",
+        "Set all reserved bytes of CPU 0's page while the consumer sleeps. Then emit events and "
         "resize.",
-        "It reads the buffer as any other.", reserved_bytes_that_change);
+        "The consumer ignores reserved bytes and drains the buffer.", reserved_bytes_that_change);
 }
 
 }  // namespace kmes::conformance

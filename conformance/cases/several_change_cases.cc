@@ -80,18 +80,18 @@ CaseOutcome thousands_unread_on_any_cpu(Stage& stage) {
 void add_several_change_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E10/changed-on-the-way-to-another", Level::erratum, "E10",
-        "the other CPUs' buffers change before the attach",
-        "One of three CPUs' buffers is replaced by a smaller one. Before the attach that this "
-        "leads to is answered, more comes on each of the others than its next buffer holds, and "
-        "they are replaced as well.",
-        "Each old buffer is drained to its frozen write_pos before it is left, whichever CPU's "
-        "change has led to the attach.",
+        "changes of the other CPUs' buffers before the attach",
+        "Replace the buffer of one of three CPUs by a smaller one. Before the attach that follows, "
+        "emit more on each of the others than its next buffer holds, and replace those as well.",
+        "The consumer drains each old buffer to its frozen write_pos before it leaves it, "
+        "whichever CPU's change caused the attach.",
         changed_on_the_way_to_another);
     add("E10/thousands-unread-on-any-cpu", Level::erratum, "E10",
         "thousands of unread events on one CPU, then on two",
-        "6000 events are unread on the second of three CPUs, then on the first and the last, when "
-        "the buffers are replaced by some that hold a quarter of them.",
-        "All are delivered, from the old buffers first, on each CPU.", thousands_unread_on_any_cpu);
+        "Emit 6000 events on the second of three CPUs, then on the first and the last. While they "
+        "are unread, replace the buffers by some that hold a quarter of them.",
+        "The consumer delivers all of them on each CPU, from the old buffers first.",
+        thousands_unread_on_any_cpu);
 }
 
 }  // namespace kmes::conformance

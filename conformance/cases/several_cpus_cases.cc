@@ -17,6 +17,10 @@ namespace kmes::conformance {
 
 namespace {
 
+// Texts of several cases.
+constexpr std::string_view kWholeOnEach =
+    "The consumer delivers each CPU's events whole, and shares nothing between the CPUs.";
+
 constexpr std::uint32_t kCpus = 2;
 constexpr int kPointsAtMost = 24;
 
@@ -371,78 +375,77 @@ CaseOutcome events_everywhere(Stage& stage) {
 void add_several_cpu_cases(std::vector<Case>& cases) {
     cases.push_back({"5.1.1/two-cpus-in-the-middle", Level::must, "5.1.1",
                      "two events of two CPUs at the same time",
-                     "The thread that reads an event of CPU 0 is held at an access to it, while "
-                     "events of CPU 1 come; in turn at the data and at each look at the metadata.",
-                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
-                     in_the_middle_of_events});
-    cases.push_back({"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must, "5.1.1",
-                     "one of two CPUs is overtaken, the other one is far ahead",
-                     "As in 5.1.1/two-cpus-in-the-middle; CPU 1's positions begin at 2^40, and CPU "
-                     "0's buffer is overwritten before its thread goes on.",
-                     "It goes on at its own tail_pos: nothing is shared between the CPUs.",
-                     in_the_middle_of_a_lap});
+                     "Hold the thread that reads an event of CPU 0 at an access to its data, and "
+                     "at each access to the metadata in turn. Emit events of CPU 1 meanwhile.",
+                     kWholeOnEach, in_the_middle_of_events});
     cases.push_back(
-        {"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
-         "two large events of two CPUs at the same time",
-         "The thread that reads an event of 1.5 MiB of CPU 0 is held at its first page, "
-         "at one in the middle and at the last, while such events of CPU 1 come.",
-         "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
-         in_the_middle_of_large_events});
+        {"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must, "5.1.1",
+         "a lap of one CPU while another is far ahead",
+         "Play 5.1.1/two-cpus-in-the-middle, with positions of CPU 1 from 2^40 on. Overwrite CPU "
+         "0's buffer before its thread continues.",
+         "The consumer continues at CPU 0's own tail_pos, and shares nothing between the CPUs.",
+         in_the_middle_of_a_lap});
+    cases.push_back({"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
+                     "two large events of two CPUs at the same time",
+                     "Hold the thread that reads an event of 1.5 MiB of CPU 0 at its first page, a "
+                     "middle page and the last. Emit such events of CPU 1 meanwhile.",
+                     kWholeOnEach, in_the_middle_of_large_events});
     cases.push_back({"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must, "5.1.1",
                      "two long types of two CPUs at the same time",
-                     "The thread that reads an event of CPU 0 is held in the middle of its type of "
-                     "300, 5000 or 60,000 bytes, while one of CPU 1 comes that is as long.",
-                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
-                     in_the_middle_of_types});
+                     "Hold the thread that reads an event of CPU 0 in the middle of its type of "
+                     "300, 5000 or 60,000 bytes. Emit one with a type as long on CPU 1 meanwhile.",
+                     kWholeOnEach, in_the_middle_of_types});
     cases.push_back({"5.1.1/many-cpus-in-the-middle", Level::must, "5.1.1",
                      "events of eighteen CPUs at the same time",
-                     "The thread that reads an event of CPU 0 is held at an access to it, while "
-                     "events of seventeen other CPUs come; at the data and at the metadata.",
-                     "Each CPU's events are delivered whole: nothing is shared between the CPUs.",
-                     in_the_middle_beside_many});
-    cases.push_back({"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
-                     "two CPUs with nothing to do at the same time",
-                     "The thread of CPU 0 is held behind each of its accesses on the way to sleep, "
-                     "while an event wakes CPU 1, which sleeps again with another counter, and an "
-                     "event of CPU 0 comes.",
-                     "Each CPU sleeps with its own counter: nothing is shared between the CPUs.",
-                     two_go_to_sleep});
-    cases.push_back({"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
-                     "two CPUs change their buffers at the same time",
-                     "The thread that moves to CPU 0's new buffer is held at each of its accesses "
-                     "to it in turn, while CPU 1 moves to its own.",
-                     "Each CPU goes on where it was: nothing is shared between the CPUs.",
-                     in_the_middle_of_a_change});
-    cases.push_back({"5.1.8.3/one-cpu-is-two-changes-behind", Level::must, "5.1.8.3",
-                     "one CPU changes its buffer twice before another does",
-                     "The thread of CPU 0 is held at each of its first accesses to the metadata "
-                     "page in turn, while all buffers are replaced twice, each time by larger "
-                     "ones, and CPU 1 moves to its own.",
-                     "Each CPU goes on where it was, with what holds for its own buffer.",
-                     one_is_two_behind});
+                     "Hold the thread that reads an event of CPU 0 at an access to its data, and "
+                     "to the metadata. Emit events of seventeen other CPUs meanwhile.",
+                     kWholeOnEach, in_the_middle_beside_many});
+    cases.push_back(
+        {"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
+         "two CPUs that go to sleep at the same time",
+         "Hold the thread of CPU 0 after each of its accesses before it sleeps. Wake CPU 1 with an "
+         "event, let it sleep again with another counter, and emit an event of CPU 0.",
+         "The consumer sleeps with each CPU's own counter, and shares nothing between the CPUs.",
+         two_go_to_sleep});
+    cases.push_back(
+        {"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
+         "new buffers of two CPUs at the same time",
+         "Hold the thread that moves to CPU 0's new buffer at each of its accesses to it in turn. "
+         "Let CPU 1 move to its own meanwhile.",
+         "The consumer continues each CPU where it was, and shares nothing between the CPUs.",
+         in_the_middle_of_a_change});
+    cases.push_back(
+        {"5.1.8.3/one-cpu-is-two-changes-behind", Level::must, "5.1.8.3",
+         "two changes of one CPU before one of another",
+         "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
+         "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
+         "The consumer continues each CPU where it was, with the values of its own buffer.",
+         one_is_two_behind});
 }
 
 void add_other_cpu_cases(std::vector<Case>& cases) {
-    cases.push_back({"5.1.1/event-elsewhere-at-every-step", Level::erratum, "5.1.1",
-                     "an event on another CPU at every step",
-                     "An event of one CPU wakes the consumer; before each access to the metadata "
-                     "of any CPU in turn, an event of another CPU comes.",
-                     "Before it sleeps it looks again at every CPU that it sleeps for (E2).",
-                     event_elsewhere});
-    cases.push_back({"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
-                     "the same event on all CPUs at every step",
-                     "All CPUs have the same positions. An event on each wakes the consumer; "
-                     "before each access to the metadata of any CPU in turn, another one comes on "
-                     "each, all of the same size.",
-                     "Before it sleeps it compares the positions of each CPU with its own (E2).",
-                     events_everywhere});
+    cases.push_back(
+        {"5.1.1/event-elsewhere-at-every-step", Level::erratum, "5.1.1",
+         "an event on another CPU at every step",
+         "Wake the consumer with an event of one CPU. Before each access to the metadata of any "
+         "CPU in turn, emit an event of another CPU.",
+         "The consumer checks every CPU that it sleeps for once more before it sleeps (E2).",
+         event_elsewhere});
+    cases.push_back(
+        {"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
+         "the same event on all CPUs at every step",
+         "Give all CPUs the same positions. Wake the consumer with an event on each. Before each "
+         "access to the metadata of any CPU in turn, emit an event of the same size on each.",
+         "The consumer compares the positions of each CPU with that CPU's own before it sleeps "
+         "(E2).",
+         events_everywhere});
     cases.push_back(
         {"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
          "a resize of another CPU at every step",
-         "An event of one CPU wakes the consumer; before each access to the metadata of any CPU in "
-         "turn, the buffer of another CPU is replaced, and an event comes in the new one.",
-         "Before it sleeps it looks again at the generation of every CPU that it "
-         "sleeps for.",
+         "Wake the consumer with an event of one CPU. Before each access to the metadata of any "
+         "CPU in turn, replace the buffer of another CPU and emit an event in the new one.",
+         "The consumer checks the generation of every CPU that it sleeps for once more before it "
+         "sleeps.",
          swap_elsewhere});
 }
 

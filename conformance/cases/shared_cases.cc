@@ -236,28 +236,30 @@ void add_shared_cases(std::vector<Case>& cases) {
                          Demand::shared});
     };
     constexpr std::string_view kLimit =
-        "It does not sleep for ever on a published event: who shares a buffer sleeps with a limit.";
-    add("E12/cleared-while-it-sleeps", "another consumer clears need_wake",
-        "A second consumer of the buffer, stopped after its wake, clears need_wake when the testee "
-        "sleeps again; then an event comes.",
+        "The consumer never sleeps on a published event for ever. With other consumers on its "
+        "buffer, it sleeps with a time limit.";
+    add("E12/cleared-while-it-sleeps", "need_wake cleared by another consumer",
+        "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the "
+        "first one sleeps. Then emit an event.",
         kLimit, cleared_while_it_sleeps);
-    add("E12/cleared-at-every-step", "another consumer clears need_wake at every step",
-        "A second consumer of the buffer clears need_wake before each access of the testee to the "
-        "metadata page in turn; then an event comes.",
+    add("E12/cleared-at-every-step", "need_wake cleared by another consumer at every step",
+        "Let a second consumer of the buffer clear need_wake before each access to the metadata "
+        "page in turn. Then emit an event.",
         kLimit, cleared_at_every_step);
-    add("E12/set-at-every-step", "another consumer sets need_wake at every step",
-        "A second consumer of the buffer asks to be woken before each access of the testee to the "
-        "metadata page in turn.",
-        "It takes what wakes it in vain, and sleeps again.", set_at_every_step);
-    constexpr std::string_view kBoth = "Both deliver every event, and neither sleeps on one.";
-    add("E12/two-instances", "the program twice, one of them stalled after its wake",
-        "The program is started once more, on the same buffer. Both are woken; the second one is "
-        "held before each of its accesses to the metadata page in turn, until the first has "
-        "drained and sleeps again, and an event comes.",
+    add("E12/set-at-every-step", "need_wake set by another consumer at every step",
+        "Let a second consumer of the buffer set need_wake before each access to the metadata page "
+        "in turn.",
+        "The consumer tolerates a spurious wake and sleeps again.", set_at_every_step);
+    constexpr std::string_view kBoth =
+        "The consumer delivers every event in both instances, and neither of them sleeps on one.";
+    add("E12/two-instances", "two instances of the program, one stalled after its wake",
+        "Start the program once more on the same buffer and wake both. Hold the second one before "
+        "each of its accesses to the metadata page in turn, until the first has drained and sleeps "
+        "again. Then emit an event.",
         kBoth, two_instances);
-    add("E12/two-instances-under-load", "the program twice, under load",
-        "The program is started once more, on the same buffer, and events come while both drain "
-        "and go to sleep.",
+    add("E12/two-instances-under-load", "two instances of the program under load",
+        "Start the program once more on the same buffer. Emit events while both drain and go to "
+        "sleep.",
         kBoth, two_instances_under_load);
 }
 

@@ -233,74 +233,79 @@ CaseOutcome flag_left_set(Stage& stage) {
 
 void add_sleep_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
-    add("5.1.8.2-5/sleeps-and-wakes", Level::must, "5.1.8.2-5", "sleeps by futex, and is woken",
-        "Single events, each to a sleeping consumer.",
-        "It sleeps in a futex wait on futex_counter, is woken by the event, and delivers it.",
+    add("5.1.8.2-5/sleeps-and-wakes", Level::must, "5.1.8.2-5", "sleep by futex, and wake",
+        "Emit single events, each to a sleeping consumer.",
+        "The consumer sleeps in a futex wait on futex_counter, is woken by the event, and delivers "
+        "it.",
         sleeps_and_wakes);
-    add("5.1.8.2-1/asks-to-be-woken", Level::must, "5.1.8.2-1", "sets need_wake before it sleeps",
-        "Looks at need_wake whenever the consumer of CPU 0 sleeps without a time limit.",
-        "need_wake is 1 then.", asks_to_be_woken);
-    add("E17/shared-futex", Level::erratum, "E17", "waits with a shared futex",
-        "Looks at the operation of every futex wait on futex_counter.",
-        "None has FUTEX_PRIVATE_FLAG.", shared_futex);
-    add("5.1.8.2-6/spurious-wakes", Level::must, "5.1.8.2-6", "wakes with nothing behind them",
-        "FUTEX_WAKE without an event, to every CPU, between events.",
-        "Nothing is invented, and it sleeps again.", spurious_wakes);
-    add("5.1.8.2-5/interrupted-waits", Level::must, "5.1.8.2-5", "waits that are interrupted",
-        "The sleeping threads are stopped and go on, every second time with an event on its way.",
-        "It sleeps on, or delivers.", interrupted_waits);
-    add("5.1.8.2-5/waits-that-return-eintr", Level::must, "5.1.8.2-5", "futex_wait returns EINTR",
-        "Every wake is told to the testee as EINTR, as if a signal had come.",
-        "It looks again, as after any wake.", waits_that_return_eintr);
-    add("E2/event-at-the-futex-wait", Level::erratum, "E2", "an event just before it sleeps",
-        "An event is published after the last look, while the thread stands at the entry of its "
-        "futex wait.",
-        "futex_counter has moved on from the value that it waits with, so the wait ends at once.",
+    add("5.1.8.2-1/asks-to-be-woken", Level::must, "5.1.8.2-1", "need_wake during a sleep",
+        "Check need_wake whenever the consumer of CPU 0 sleeps without a time limit.",
+        "The consumer has set need_wake to 1 by then.", asks_to_be_woken);
+    add("E17/shared-futex", Level::erratum, "E17", "waits on a shared futex",
+        "Check the operation of every futex wait on futex_counter.",
+        "The consumer uses none with FUTEX_PRIVATE_FLAG.", shared_futex);
+    add("5.1.8.2-6/spurious-wakes", Level::must, "5.1.8.2-6", "spurious wakes",
+        "Call FUTEX_WAKE without an event for every CPU, between events.",
+        "The consumer invents nothing and sleeps again.", spurious_wakes);
+    add("5.1.8.2-5/interrupted-waits", Level::must, "5.1.8.2-5", "interrupted waits",
+        "Stop and continue the sleeping threads, every second time with an event in between.",
+        "The consumer sleeps on, or delivers the event.", interrupted_waits);
+    add("5.1.8.2-5/waits-that-return-eintr", Level::must, "5.1.8.2-5", "EINTR from futex_wait",
+        "Return EINTR from futex_wait at every wake, as if a signal had come.",
+        "The consumer checks for events again, as after any wake.", waits_that_return_eintr);
+    add("E2/event-at-the-futex-wait", Level::erratum, "E2",
+        "an event at the entry of the futex wait",
+        "Publish an event after the last check, when the thread enters its futex wait.",
+        "The consumer waits with a value of futex_counter that is older than the event, so the "
+        "wait returns at once.",
         event_at_the_wait);
-    add("E2/event-at-every-step", Level::erratum, "E2", "an event at every step to sleep",
-        "The consumer of CPU 0 is woken by an event and stopped before each of its accesses to the "
-        "metadata page in turn, until it sleeps; one more event is published there.",
-        "No event is slept on: futex_counter is read before the last look at write_pos.",
+    add("E2/event-at-every-step", Level::erratum, "E2", "an event at every step before a sleep",
+        "Wake the consumer of CPU 0 with an event. Before each access to the metadata page in "
+        "turn, until it sleeps, publish one more event.",
+        "The consumer reads futex_counter before its last load of write_pos, so it never sleeps on "
+        "an unread event.",
         event_at_every_step);
     add("E2/event-at-every-step-of-a-first-sleep", Level::erratum, "E2",
-        "an event at every step to the first sleep",
-        "24 CPUs. On the first of them an event is published before the first access to the "
-        "metadata page that is mapped, on the second before the second, and so on.",
-        "No event is slept on, the first time either.", event_at_every_first_step);
-    add("5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step to sleep",
-        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
-        "page in turn, until it sleeps; a batch of three events is published there.",
-        "No event is slept on.", batch_at_every_step);
+        "an event at every step before the first sleep",
+        "Serve 24 CPUs. Publish an event on the k-th of them before the k-th access to its "
+        "metadata page after the mmap.",
+        "The consumer never sleeps on an unread event, the first time included.",
+        event_at_every_first_step);
+    add("5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step before a sleep",
+        "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
+        "sleeps, publish a batch of three events.",
+        "The consumer never sleeps on an unread event.", batch_at_every_step);
     add("5.1.8.2/spurious-wake-at-every-step", Level::must, "5.1.8.2",
-        "a wake without an event at every step",
-        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
-        "page in turn, until it sleeps; a FUTEX_WAKE without an event comes there.",
-        "It sleeps again.", spurious_wake_at_every_step);
-    add("E3/swap-at-every-step", Level::erratum, "E3", "a resize at every step to sleep",
-        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
-        "page in turn, until it sleeps; a resize, and an event in the new buffer, come there.",
-        "It does not sleep on the retired buffer: generation is looked at again after need_wake "
-        "was set.",
+        "a spurious wake at every step",
+        "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
+        "sleeps, call FUTEX_WAKE without an event.",
+        "The consumer sleeps again.", spurious_wake_at_every_step);
+    add("E3/swap-at-every-step", Level::erratum, "E3", "a resize at every step before a sleep",
+        "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
+        "sleeps, resize and emit an event in the new buffer.",
+        "The consumer loads generation again after it sets need_wake, so it never sleeps on the "
+        "retired buffer.",
         swap_at_every_step);
     add("E3/swap-without-an-event-at-every-step", Level::erratum, "E3",
-        "a resize and nothing else at every step",
-        "The consumer of CPU 0 is woken and stopped before each of its accesses to the metadata "
-        "page in turn, until it sleeps; a resize comes there, and no event.",
-        "It moves to the new buffer and sleeps there.", swap_without_event_at_every_step);
-    add("E3/asleep-through-a-swap", Level::erratum, "E3", "asleep when the buffer is swapped",
-        "Every buffer is resized while the consumer sleeps; then events come.",
-        "The wake of the swap takes it to the new buffer.", asleep_through_a_swap);
-    add("E4/data-before-second-look", Level::erratum, "E4", "a fence before the second tail_pos",
-        "The loads of the data are done after the second load of tail_pos.",
-        "An acquire fence between the two keeps the order.", load_order);
+        "a resize without an event at every step before a sleep",
+        "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
+        "sleeps, resize without an event.",
+        "The consumer moves to the new buffer and sleeps there.", swap_without_event_at_every_step);
+    add("E3/asleep-through-a-swap", Level::erratum, "E3", "a swap during a sleep",
+        "Resize every buffer while the consumer sleeps. Then emit events.",
+        "The consumer moves to the new buffer at the wake of the swap.", asleep_through_a_swap);
+    add("E4/data-before-second-look", Level::erratum, "E4",
+        "a fence before the second load of tail_pos",
+        "Perform the loads of the data after the second load of tail_pos.",
+        "The consumer keeps the order by an acquire fence between the two.", load_order);
 }
 
 void add_left_flag_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
-    add("5.1.6.3/flag-left-set", Level::must, "5.1.6.3", "need_wake is set from before",
-        "need_wake is 1 in every buffer when the testee attaches: another consumer was killed in "
-        "its sleep.",
-        "It takes no notice, and delivers everything.", flag_left_set);
+    add("5.1.6.3/flag-left-set", Level::must, "5.1.6.3", "need_wake set from the beginning",
+        "Set need_wake to 1 in every buffer before the attach, as a consumer that was killed in "
+        "its sleep leaves it.",
+        "The consumer ignores the old value and delivers every event.", flag_left_set);
 }
 
 }  // namespace kmes::conformance

@@ -75,58 +75,59 @@ CaseOutcome swap_before_any_event(Stage& stage) {
 void add_spurious_wake_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("5.1.8.2-6/event-after-a-wake-for-nothing", Level::must, "5.1.8.2-6",
-        "an event at every step after a wake without one",
-        "The sleeping consumer is woken without an event; an event comes before each of its next "
+        "an event at every step after a spurious wake",
+        "Wake the sleeping consumer without an event. Emit an event before each of its next "
         "accesses to the metadata page in turn.",
         kDelivers, [](Stage& stage) { return event_after_nothing(stage, 0); });
     add("5.1.8.2-6/event-after-an-interruption", Level::must, "5.1.8.2-6",
         "an event at every step after an interrupted wait",
-        "The wait of the sleeping consumer returns EINTR; an event comes before each of its next "
-        "accesses to the metadata page in turn.",
+        "Return EINTR from the wait of the sleeping consumer. Emit an event before each of its "
+        "next accesses to the metadata page in turn.",
         kDelivers, [](Stage& stage) { return event_after_nothing(stage, -EINTR); });
     add("E3/swap-after-a-wake-for-nothing", Level::erratum, "E3",
-        "a swap at every step after a wake without an event",
-        "The sleeping consumer is woken without an event; its buffer is replaced before each of "
-        "its next accesses to the metadata page in turn.",
+        "a swap at every step after a spurious wake",
+        "Wake the sleeping consumer without an event. Replace its buffer before each of its next "
+        "accesses to the metadata page in turn.",
         kFollows, [](Stage& stage) { return swap_after_nothing(stage, 0); });
     add("E3/swap-after-an-interruption", Level::erratum, "E3",
         "a swap at every step after an interrupted wait",
-        "The wait of the sleeping consumer returns EINTR; its buffer is replaced before each of "
+        "Return EINTR from the wait of the sleeping consumer. Replace its buffer before each of "
         "its next accesses to the metadata page in turn.",
         kFollows, [](Stage& stage) { return swap_after_nothing(stage, -EINTR); });
     add("5.1.8.2-6/event-after-a-timeout", Level::must, "5.1.8.2-6",
         "an event at every step after a wait that timed out",
-        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit; an event comes "
+        "Return ETIMEDOUT from the wait of the sleeping consumer, if it has a limit. Emit an event "
         "before each of its next accesses to the metadata page in turn.",
         kDelivers, [](Stage& stage) { return event_after_nothing(stage, -ETIMEDOUT); });
     add("E3/swap-after-a-timeout", Level::erratum, "E3",
         "a swap at every step after a wait that timed out",
-        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit; its buffer is "
-        "replaced before each of its next accesses to the metadata page in turn.",
+        "Return ETIMEDOUT from the wait of the sleeping consumer, if it has a limit. Replace its "
+        "buffer before each of its next accesses to the metadata page in turn.",
         kFollows, [](Stage& stage) { return swap_after_nothing(stage, -ETIMEDOUT); });
     add("5.1.8.2-6/event-after-many-wakes-for-nothing", Level::must, "5.1.8.2-6",
-        "an event at every step after twenty wakes without one",
-        "The sleeping consumer is woken twenty times without an event; an event comes before each "
-        "of its accesses to the metadata page after the last wake in turn.",
+        "an event at every step after twenty spurious wakes",
+        "Wake the sleeping consumer twenty times without an event. After the last wake, emit an "
+        "event before each of its accesses to the metadata page in turn.",
         kDelivers, [](Stage& stage) { return event_after_many(stage, 0); });
     add("5.1.8.2-6/event-after-many-interruptions", Level::must, "5.1.8.2-6",
         "an event at every step after twenty interrupted waits",
-        "The wait of the sleeping consumer returns EINTR twenty times; an event comes before each "
-        "of its accesses to the metadata page after the last in turn.",
+        "Return EINTR twenty times from the wait of the sleeping consumer. After the last one, "
+        "emit an event before each of its accesses to the metadata page in turn.",
         kDelivers, [](Stage& stage) { return event_after_many(stage, -EINTR); });
     add("5.1.8.2-6/event-after-many-timeouts", Level::must, "5.1.8.2-6",
         "an event at every step after twenty waits that timed out",
-        "The wait of the sleeping consumer returns ETIMEDOUT, where it has a limit, twenty times; "
-        "an event comes before each of its accesses to the metadata page after the last in turn.",
+        "Return ETIMEDOUT twenty times from the wait of the sleeping consumer, if it has a limit. "
+        "After the last one, emit an event before each of its accesses to the metadata page in "
+        "turn.",
         kDelivers, [](Stage& stage) { return event_after_many(stage, -ETIMEDOUT); });
     add("E3/swap-after-many-wakes-for-nothing", Level::erratum, "E3",
-        "a swap at every step after twenty wakes without an event",
-        "The sleeping consumer is woken twenty times without an event; its buffer is replaced "
-        "before each of its accesses to the metadata page after the last wake in turn.",
+        "a swap at every step after twenty spurious wakes",
+        "Wake the sleeping consumer twenty times without an event. After the last wake, replace "
+        "its buffer before each of its accesses to the metadata page in turn.",
         kFollows, swap_after_many);
     add("E3/swap-before-any-event", Level::erratum, "E3", "a swap at every step before any event",
-        "The consumer of a CPU that never had an event is woken for nothing; its buffer is "
-        "replaced before each of its next accesses to the metadata page in turn.",
+        "Wake the consumer of a CPU that never had an event. Replace its buffer before each of its "
+        "next accesses to the metadata page in turn.",
         kFollows, swap_before_any_event);
 }
 

@@ -335,50 +335,45 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
 
 void add_store_buffer_cases(std::vector<Case>& cases) {
     cases.push_back(
-        {"E1/full-barrier", Level::erratum, "E1", "a full barrier after need_wake is set",
-         "The store of 1 to need_wake is held back, as a processor may hold it, until a "
-         "full barrier or a system call; if write_pos is loaded before that, an event is "
-         "published right after the load (in later rounds, after one load more).",
-         "A full barrier between the two keeps the order: no event is slept on.",
+        {"E1/full-barrier", Level::erratum, "E1", "a full barrier after the store to need_wake",
+         "Hold the store of 1 to need_wake back, as a processor may, until a full barrier or a "
+         "system call. If write_pos is loaded before that, publish an event right after the load, "
+         "later after one load more.",
+         "The consumer orders the two by a full barrier, so it never sleeps on an unread event.",
          [](Stage& stage) { return full_barrier(stage, 0); }});
-    cases.push_back({"E1/full-barrier-on-the-last-cpu", Level::erratum, "E1",
-                     "a full barrier after the last need_wake is set",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here on the "
-                     "last CPU, since one thread may set the flags of all of them.",
-                     "The full barrier is behind the last store to a need_wake.",
-                     [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }});
-    cases.push_back({"E1/full-barrier-in-between", Level::erratum, "E1",
-                     "a full barrier after every need_wake is set",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here on each "
-                     "CPU between the first and the last.",
-                     "A full barrier orders each store of 1 to a need_wake.",
-                     full_barrier_in_between});
     cases.push_back(
-        {"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
-         "As in E1/full-barrier, a store of 1 to need_wake is held back; here after "
-         "twenty sleeps, after a wake without an event, after an interrupted wait, and in "
-         "the next buffer.",
-         "A full barrier orders the store at each of them.", full_barrier_later});
+        {"E1/full-barrier-on-the-last-cpu", Level::erratum, "E1",
+         "a full barrier after the last store to need_wake",
+         "Play E1/full-barrier on the last CPU, because one thread may set the flags of all CPUs.",
+         "The consumer has a full barrier after its last store to a need_wake.",
+         [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }});
+    cases.push_back({"E1/full-barrier-in-between", Level::erratum, "E1",
+                     "a full barrier after every store to need_wake",
+                     "Play E1/full-barrier on each CPU between the first and the last.",
+                     "The consumer has a full barrier after each store of 1 to a need_wake.",
+                     full_barrier_in_between});
+    cases.push_back({"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
+                     "Play E1/full-barrier after twenty sleeps, after a spurious wake, after an "
+                     "interrupted wait, and in the next buffer.",
+                     "The consumer has a full barrier after the store at each of them.",
+                     full_barrier_later});
     cases.push_back({"E1/full-barrier-beside-ended-cpus", Level::erratum, "E1",
-                     "a full barrier when others have ended",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here with "
-                     "two CPUs left of three, and with one.",
-                     "A full barrier orders the store, however many CPUs are left.",
+                     "a full barrier with ended CPUs",
+                     "Play E1/full-barrier with two CPUs left of three, and with one.",
+                     "The consumer has a full barrier after the store, however many CPUs are left.",
                      full_barrier_beside_ended_cpus});
-    cases.push_back({"E1/full-barrier-at-first", Level::erratum, "E1",
-                     "a full barrier before the first sleep",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here before "
-                     "the first sleep of all, and before the first one on each of some more "
-                     "buffers: empty, or with events that it has delivered, or replaced "
-                     "themselves between kmes_attach and its first look.",
-                     "A full barrier orders the store there, too.", full_barrier_at_first});
+    cases.push_back(
+        {"E1/full-barrier-at-first", Level::erratum, "E1", "a full barrier before the first sleep",
+         "Play E1/full-barrier before the first sleep of all, and before the first one on several "
+         "more buffers. These are empty, hold delivered events, or are replaced between "
+         "kmes_attach and the first access.",
+         "The consumer has a full barrier after the store there, too.", full_barrier_at_first});
     cases.push_back({"E1/full-barrier-after-unusual-rounds", Level::erratum, "E1",
-                     "a full barrier after an unusual round",
-                     "As in E1/full-barrier, a store of 1 to need_wake is held back; here after a "
-                     "sleep that was given up because the second look found an event, a lap, a "
-                     "torn read, and a wait that returned EAGAIN, EINTR or, where it has a limit, "
-                     "ETIMEDOUT.",
-                     "A full barrier orders the store, whatever came before.",
+                     "a full barrier after an unusual iteration",
+                     "Play E1/full-barrier after a sleep that the second check prevented, after a "
+                     "lap, and after a torn read. Play it after a wait that returned EAGAIN, EINTR "
+                     "or, if it has a limit, ETIMEDOUT.",
+                     "The consumer has a full barrier after the store in any iteration.",
                      full_barrier_after_unusual_rounds});
 }
 

@@ -242,61 +242,63 @@ CaseOutcome fills_the_new_buffer(Stage& stage) {
 void add_switch_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     constexpr std::string_view kOwnNumbers =
-        "The consumer compares a buffer's generation only with what it has read in that buffer, "
-        "and moves on each time.";
+        "The consumer compares a buffer's generation only with its value in that buffer, and moves "
+        "on each time.";
     add("E15/generation-of-the-old-buffer", Level::erratum, "E15",
-        "a generation that is carried over to the next buffer",
+        "a generation equal to that of the old buffer",
         "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
-        "Before each access to the next one, once the consumer has made sure of that (E19), "
-        "replace "
-        "it as well, and nudge it until it shows a number that the old one has shown.",
+        "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
+        "to a value that the old one had.",
         kOwnNumbers,
         [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); });
     add("E15/nudged-between-two-looks", Level::erratum, "E15",
-        "nudges between two looks at the old buffer",
-        "The same, where the nudges come after the consumer has seen the change, as it attaches.",
+        "nudges between two checks of the old buffer",
+        "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
+        "change, as it attaches.",
         kOwnNumbers,
         [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::as_it_attaches); });
     constexpr std::string_view kOwedFirst =
-        "The consumer delivers all that is in the old buffer up to its frozen write_pos. Then it "
+        "The consumer delivers everything in the old buffer up to its frozen write_pos. Then it "
         "refuses the next one with an R record. It drains the sound CPUs.";
     add("5.1.6.1/unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-        "unread events in the old buffer, and a next one that must be refused",
-        "Replace the buffers of four CPUs by some with another magic, another version, and twice "
-        "and half of the capacity. 24 events are unread in each old buffer.",
+        "unread events before a malformed next buffer",
+        "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
+        "wrong magic, version 2, twice the capacity, and half of it.",
         kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24); });
     add("5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-        "one unread event, and a next buffer that must be refused",
-        "The same with one unread event in each old buffer, which the next one holds, too.",
+        "one unread event before a malformed next buffer",
+        "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
+        "which the next one holds, too.",
         kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1); });
     add("E24/refused-at-every-step", Level::erratum, "E24",
         "events and a malformed next buffer at every step",
         "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
-        "replace the buffer by one that must be refused.",
+        "replace the buffer by a malformed one.",
         kOwedFirst, refusal_at_every_step);
 }
 
 void add_gap_over_swap_cases(std::vector<Case>& cases) {
-    cases.push_back({"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5",
-                     "the next number was used by a dropped event",
-                     "Events are dropped just before a resize: the sequence has a gap there.",
-                     "It goes on with the first number that is greater, not with the next one.",
-                     gap_over_a_swap});
+    cases.push_back(
+        {"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5", "a dropped event before a resize",
+         "Drop events just before a resize, so that the sequence has a gap there.",
+         "The consumer continues with the first greater sequence number, not with the next one.",
+         gap_over_a_swap});
 }
 
 void add_thousand_unread_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E10/a-thousand-unread", Level::erratum, "E10",
         "a thousand unread events in the old buffer",
-        "1000 events are unread when the buffer is replaced by one that holds few of them.",
-        "All are delivered, from the old buffer first.", a_thousand_unread);
+        "Emit 1000 events. While they are unread, replace the buffer by one that holds few of "
+        "them.",
+        "The consumer delivers all of them, from the old buffer first.", a_thousand_unread);
 }
 
 void add_full_next_buffer_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
-        "An event survives a shrink to exactly its own size.", "It is delivered whole.",
-        fills_the_new_buffer);
+        "Shrink the buffer to exactly the size of an event that survives.",
+        "The consumer delivers the event whole.", fills_the_new_buffer);
 }
 
 }  // namespace kmes::conformance

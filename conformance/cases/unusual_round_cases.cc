@@ -57,37 +57,28 @@ CaseOutcome swap_at_every_step_of_the_drain(Stage& stage) {
 void add_unusual_round_cases(std::vector<Case>& cases) {
     const AddCase add = add_to(cases);
     add("E2/event-at-every-step-after-unusual-rounds", Level::erratum, "E2",
-        "an event at every step to sleep, after an unusual round",
-        "The consumer has given up a sleep because its second look found an event; was lapped; has "
-        "discarded a torn read, with sizes that fit and with others; had its wait refused "
-        "(EAGAIN); "
-        "has moved to a new buffer, to an empty one, and to one that was replaced before it had "
-        "looked at it; has delivered 800 events in one round. After each of "
-        "these an event comes at every access to the metadata page in turn, until it sleeps.",
-        "No event is slept on: it looks at write_pos again each time, whatever came before.",
+        "event at every step before a sleep, after an unusual iteration",
+        "Take the consumer through an unusual iteration: an event found by the second check, a "
+        "lap, a torn read, EAGAIN, a new buffer (empty or replaced), 800 events. Then emit an "
+        "event before each access to the metadata page in turn.",
+        "The consumer loads write_pos again each time, whatever came before, so it never sleeps on "
+        "an unread event.",
         event_at_every_step);
     add("E3/swap-at-every-step-after-unusual-rounds", Level::erratum, "E3",
-        "a resize at every step to sleep, after an unusual round",
-        "The consumer has given up a sleep because its second look found an event; was lapped; has "
-        "discarded a torn read, with sizes that fit and with others; had its wait refused "
-        "(EAGAIN); "
-        "has moved to a new buffer, and delivered an event there; has delivered 800 events in one "
-        "round. After each of these a resize, "
-        "and an event in the new buffer, come at every access to the metadata page in turn, until "
-        "it sleeps.",
-        "It does not sleep on the retired buffer: it looks at generation again each time, whatever "
-        "came before.",
+        "resize at every step before a sleep, after an unusual iteration",
+        "Take the consumer through an unusual iteration: an event found by the second check, a "
+        "lap, a torn read, EAGAIN, a new buffer, 800 events. Then resize and emit an event before "
+        "each access to the metadata page in turn.",
+        "The consumer loads generation again each time, whatever came before, so it never sleeps "
+        "on the retired buffer.",
         swap_at_every_step);
     add("E24/swap-at-every-step-after-unusual-rounds", Level::erratum, "E24",
-        "a resize at every step of a drain, after an unusual round",
-        "The consumer has given up a sleep because its second look found an event; was lapped; has "
-        "discarded a torn read, with sizes that fit and with others; had its wait refused "
-        "(EAGAIN); has moved to a new buffer, and delivered an event there; has delivered 800 "
-        "events in one round. After each of these an event, a resize that shifts all positions, "
-        "and a lap of the new buffer come at every access to the metadata page in turn, until it "
-        "sleeps.",
-        "write_pos of the old buffer is looked at again after generation has changed, whatever "
-        "came before: nothing is lost.",
+        "a resize at every step of a drain, after an unusual iteration",
+        "Take the consumer through an unusual iteration: an event found by the second check, a "
+        "lap, a torn read, EAGAIN, a new buffer, 800 events. Then emit an event, resize with "
+        "shifted positions and lap before each access in turn.",
+        "The consumer loads write_pos of the old buffer again after generation has changed, "
+        "whatever came before, and loses nothing.",
         swap_at_every_step_of_the_drain);
 }
 
