@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// docs/script-format.md cannot go stale: each verb and key stands there with its range and its
-// standard, its scripts are scripts, and its examples are right.
+// docs/script-format.md cannot go stale: it has each verb and key with its range and its default.
+// Its scripts are valid, and its examples are correct.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ TEST(Document, HasEveryVerbWithWhoDoesItAndItsKeys) {
     }
 }
 
-TEST(Document, HasEveryKeyOfEveryVerbWithItsRangeAndItsStandard) {
+TEST(Document, HasEveryKeyOfEveryVerbWithItsRangeAndItsDefault) {
     const auto all = rows();
     std::size_t expected = 0, named = 0;
     for (std::size_t i = 0; i < kVerbCount; i++) {
@@ -111,7 +111,7 @@ TEST(Document, HasEveryKeyOfEveryVerbWithItsRangeAndItsStandard) {
                          cells[3].find(quoted(verb.name)) != std::string::npos;
             }
             EXPECT_EQ(found, 1) << verb.name << " " << name_of(rule.key) << ": " << range_text(rule)
-                                << ", standard " << standard_text(rule);
+                                << ", default " << standard_text(rule);
         }
     }
     // And none that the grammar does not have.
@@ -126,7 +126,7 @@ TEST(Document, SaysTheLimits) {
     EXPECT_THAT(text, HasSubstr("At most " + std::to_string(kMaxOperations) + " lines"));
     EXPECT_THAT(text, HasSubstr("At most " + std::to_string(kMaxTypeBytes) + " bytes"));
     EXPECT_THAT(text, HasSubstr("`" + std::string(kScriptHeader) + "`"));
-    EXPECT_THAT(text, HasSubstr("the standard is `" + std::string(kStandardType) + "`"));
+    EXPECT_THAT(text, HasSubstr("the default is `" + std::string(kStandardType) + "`"));
 }
 
 TEST(Document, ShowsAScriptThatIsOne) {

@@ -13,40 +13,43 @@ namespace {
 
 constexpr const char* kSelf = "the other side accesses the word at the same time, atomically";
 constexpr const char* kUnseen =
-    "nobody can attach to the new buffer before the swap has ended, and attaching orders it (E14)";
+    "nobody can attach to the new buffer before the swap ends, and the attach orders the store "
+    "(E14)";
 constexpr const char* kLooksAgain =
-    "what follows is a new look, by LOOK_WRITE_POS or LOOK_GENERATION, which acquire";
+    "the next access is LOOK_WRITE_POS or LOOK_GENERATION, which acquires";
 constexpr const char* kTailIsBacked =
-    "after each move to the tail comes LOOK_WRITE_POS again (E20), and PUBLISH orders what lies "
-    "before it: the text asks for more than this core needs";
+    "LOOK_WRITE_POS follows each move to the tail (E20), and PUBLISH orders all earlier "
+    "accesses: the specification requires more than this core needs";
 constexpr const char* kBuffered =
-    "TSan has no full fence, and its runtime's own locked instructions empty the store buffer: see "
-    "wake_race_test, on the core as it ships";
-constexpr const char* kFrozen = "the buffer is frozen, and LOOK_GENERATION has ordered it (E24)";
-constexpr const char* kStandIn = "what was believed is not ordered after its writing";
+    "TSan has no full fence, and locked instructions of its runtime empty the store buffer: "
+    "see wake_race_test, which runs the core as it ships";
+constexpr const char* kFrozen = "the buffer is frozen, and LOOK_GENERATION orders this load (E24)";
+constexpr const char* kStandIn =
+    "the bytes that the reader used are not ordered after their stores";
 
 // clang-format off
 const std::vector<Plant> kPlants = {
     {KMES_ORDER_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "move_tail", kSelf},
     {KMES_ORDER_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
     {KMES_ORDER_TAIL_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "is_whole",
-     "a reader met bytes written after a tail, whose store is not ordered before RECHECK_TAIL"},
+     "a reader loads bytes written after a tail, and the store of that tail is not ordered "
+     "before RECHECK_TAIL"},
     {KMES_ORDER_TAIL_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck, "",
-     "new bytes under the old tail are believed"},
+     "the reader accepts new bytes under the old tail"},
     {KMES_ORDER_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan, "kmes_copy_in",
-     "the torn read that RECHECK_TAIL catches is a race all the same"},
+     "the torn read is a race, although RECHECK_TAIL catches it"},
     {KMES_ORDER_WALK_SIZE, Fault::kPlain, Profile::kLaps, Finder::kNobody, "",
-     "the producer reads what it wrote itself, in its critical section"},
+     "the producer reads its own stores, in its critical section"},
     {KMES_ORDER_PUBLISH, Fault::kPlain, Profile::kLaps, Finder::kTsan, "kmes_publish", kSelf},
     {KMES_ORDER_PUBLISH, Fault::kRelaxed, Profile::kLaps, Finder::kTsan,
      "kmes_data_is_valid", kStandIn},
     {KMES_ORDER_WAKE_FENCE, Fault::kDropped, Profile::kSleeps, Finder::kNobody, "", kBuffered},
     {KMES_ORDER_WAKE_FENCE, Fault::kReordered, Profile::kSleeps, Finder::kSleepCheck, "",
-     "need_wake is looked at before write_pos is visible: nobody wakes (E1)"},
+     "need_wake is loaded before write_pos is visible: nobody wakes (E1)"},
     {KMES_ORDER_NEED_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan, "wake_if_asked", kSelf},
     {KMES_ORDER_COUNTER, Fault::kPlain, Profile::kSleeps, Finder::kTsan, "wake_if_asked", kSelf},
     {KMES_ORDER_COUNTER, Fault::kRelaxed, Profile::kSleeps, Finder::kTsan, "there_is_something",
-     "the re-check is not ordered after what came before the counter that was taken (E2)"},
+     "the re-check is not ordered after the stores before the loaded counter (E2)"},
     {KMES_ORDER_FRESH, Fault::kPlain, Profile::kResizes, Finder::kNobody, "", kUnseen},
     {KMES_ORDER_SWAP_DATA, Fault::kPlain, Profile::kResizes, Finder::kNobody, "", kUnseen},
     {KMES_ORDER_SWAP_TAIL, Fault::kPlain, Profile::kResizes, Finder::kNobody, "", kUnseen},
@@ -60,21 +63,21 @@ const std::vector<Plant> kPlants = {
      "there_is_something",
      "the re-check is not ordered after GENERATION (E3)"},
     {KMES_ORDER_STATIC_FIELD, Fault::kPlain, Profile::kResizes, Finder::kNobody, "",
-     "written once, before anybody could attach"},
+     "written once, before anybody can attach"},
     {KMES_ORDER_LOOK_WRITE_POS, Fault::kPlain, Profile::kLaps, Finder::kTsan, "look", kSelf},
     {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed, Profile::kLaps, Finder::kTsan,
      "kmes_data_is_valid", kStandIn},
     {KMES_ORDER_LOOK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "look", kSelf},
     {KMES_ORDER_LOOK_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
     {KMES_ORDER_READ_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan, "kmes_copy_out",
-     "the torn read that RECHECK_TAIL catches is a race all the same"},
+     "the torn read is a race, although RECHECK_TAIL catches it"},
     {KMES_ORDER_DATA_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "is_whole",
-     "RECHECK_TAIL is not ordered after the tail that the bytes which were read know of (E4)"},
+     "RECHECK_TAIL is not ordered after the tail under which the loaded bytes were written (E4)"},
     {KMES_ORDER_DATA_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck, "",
-     "the tail of before the bytes is believed (E4)"},
+     "the reader accepts a tail that is older than the bytes (E4)"},
     {KMES_ORDER_RECHECK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "is_whole", kSelf},
     {KMES_ORDER_RECHECK_TAIL, Fault::kSkipped, Profile::kLaps, Finder::kPayloadCheck, "",
-     "every access is ordered; what was read is torn"},
+     "every access is ordered, but the bytes are torn"},
     {KMES_ORDER_LOOK_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, "retire", kSelf},
     {KMES_ORDER_LOOK_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
      "follow_generation",
@@ -85,14 +88,14 @@ const std::vector<Plant> kPlants = {
      "kmes_reader_wait", kSelf},
     {KMES_ORDER_SLEEP_COUNTER, Fault::kRelaxed, Profile::kSleeps, Finder::kTsan,
      "there_is_something",
-     "the re-check is not ordered after what came before the counter that was taken (E2)"},
+     "the re-check is not ordered after the stores before the loaded counter (E2)"},
     {KMES_ORDER_ASK_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan,
      "kmes_reader_wait", kSelf},
     {KMES_ORDER_ASK_WAKE, Fault::kRelaxed, Profile::kSleeps, Finder::kNobody, "",
-     "nothing of the consumer's stands before it; SLEEP_FENCE orders what comes after"},
+     "no access of the consumer precedes it; SLEEP_FENCE orders the later ones"},
     {KMES_ORDER_SLEEP_FENCE, Fault::kDropped, Profile::kSleeps, Finder::kNobody, "", kBuffered},
     {KMES_ORDER_SLEEP_FENCE, Fault::kReordered, Profile::kSleeps, Finder::kSleepCheck, "",
-     "write_pos is looked at before need_wake is visible: nobody wakes (E1)"},
+     "write_pos is loaded before need_wake is visible: nobody wakes (E1)"},
     {KMES_ORDER_SLEEP_WRITE_POS, Fault::kPlain, Profile::kSleeps, Finder::kTsan,
      "there_is_something", kSelf},
     {KMES_ORDER_SLEEP_WRITE_POS, Fault::kRelaxed, Profile::kSleeps, Finder::kNobody,
