@@ -314,12 +314,42 @@ E2
     reported=$failures
 }
 
+test_document_words() {
+    local word count=0
+    fresh_tree
+    while IFS= read -r word; do
+        count=$((count + 1))
+        {
+            echo "It says: ${word//_/}."
+            echo "It says: \`${word//_/}\`."
+            printf '\n    It says: %s.\n\n' "${word//_/}"
+            printf '%s\n' '```' "It says: ${word//_/}." '```'
+        } >>"$TREE/README.md"
+        echo "// It says: ${word//_/}." >>"$TREE/kmes/ring.c"
+    done <<'E2'
+the page beh_ind it
+it li_es there
+it sta_nds below
+it go_es on
+who_ever reads
+it begins an_ew
+like_wise
+mer_ely a page
+E2
+    echo 'It stands for a belief that underlies a page.' >>"$TREE/README.md"
+    check && fail "words of documents: status 0"
+    [ "$(grep -cE '^README.md:[0-9]+: write this in other words \(.*\): It says' "$OUT")" -eq \
+        "$count" ] && grep -q "^$count violations" "$OUT" ||
+        { fail "words of documents: not $count lines" && cat "$OUT"; }
+    reported=$failures
+}
+
 test_sentences() {
     fresh_tree
     {
-        echo "O""f a page one line. Behi""nd a page one line."
-        echo "- Behi""nd a page one line."
-        echo "The end o""f a page, behi""nd a line: it is seen."
+        echo "O""f a page one line. O""f a page one line."
+        echo "- O""f a page one line."
+        echo "The end o""f a page, o""f a line: it is seen."
     } >>"$TREE/README.md"
     {
         echo "// O""f a page one line."
@@ -377,6 +407,7 @@ test_build_rule
 test_compilers
 test_documents
 test_words
+test_document_words
 test_sentences
 test_commit_subjects
 test_usage

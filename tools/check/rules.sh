@@ -30,6 +30,7 @@ all_rules() {
     rule_machine_paths
     rule_document_lines
     rule_words
+    rule_document_words
     rule_sentences
     rule_commit_subjects
 }
@@ -212,13 +213,30 @@ prose() {
     files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
 }
 
-# The words of tools/check/words.txt.
-rule_words() {
+# words_of FILE COMMAND: the lines that COMMAND prints for each pattern of FILE, with what to write.
+words_of() {
     local pattern instead
     while IFS=$'\t' read -r pattern instead; do
         case "$pattern" in '#'* | '') continue ;; esac
-        prose "$pattern" | say "write this in other words ($instead)"
-    done <"$KMES_ROOT/tools/check/words.txt"
+        "$2" "$pattern" | say "write this in other words ($instead)"
+    done <"$KMES_ROOT/tools/check/$1"
+}
+
+# The words of tools/check/words.txt.
+rule_words() {
+    words_of words.txt prose
+}
+
+# in_documents PATTERN: lines of the documents' prose that match, without regard to case.
+in_documents() {
+    grep -iE -e "^[^:]*:[0-9]*:.*($1)" "$KMES_SCRATCH/prose"
+}
+
+# The words of tools/check/document_words.txt.
+rule_document_words() {
+    files '\.md$' "$LICENSE_TEXTS" |
+        on_files awk -f "$KMES_ROOT/tools/check/prose.awk" >"$KMES_SCRATCH/prose"
+    words_of document_words.txt in_documents
 }
 
 # A sentence begins with its subject. (A sentence that begins in the middle of a line is not seen.)
