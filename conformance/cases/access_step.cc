@@ -28,7 +28,7 @@ bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
     for (const std::uint32_t cpu : step.cpus) {
         if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
         stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
-                         "the present buffer to be mapped");
+                         "an mmap of the current buffer");
         stage.guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {
             if (left-- == 0) return Stage::AtGuard::release;  // it spins
             if (++accesses == k) {

@@ -25,7 +25,7 @@ CaseOutcome malformed(Stage& stage, BufferFault fault, std::uint64_t offset,
     }
     if (must_refuse(fault))
         stage.wait_until([&stage] { return stage.has_refused(0); },
-                         "CPU 0 to be refused (" + detail + ")");
+                         "a refusal of CPU 0 (" + detail + ")");
     else
         stage.wait_delivered(0);
     return stage.finish();
@@ -41,7 +41,7 @@ CaseOutcome other_data_offsets(Stage& stage) {
                     fmt::format("data_offset {}", offset));
     stage.start();
     stage.wait_until([=, &stage] { return stage.has_refused(0) && stage.has_refused(last); },
-                     "the first and the last CPU to be refused (data_offset)");
+                     "a refusal of the first and the last CPU (data_offset)");
     for (std::uint32_t cpu = 1; cpu < last; ++cpu) {
         emit_some(stage, cpu, 3, 100);
         stage.wait_delivered(cpu);
@@ -65,7 +65,7 @@ CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset
     break_field(stage, 0, fault, offset, bytes, detail);
     stage.thaw();
     stage.wait_until([&stage] { return stage.has_refused(0); },
-                     "CPU 0 to be refused (" + detail + ")");
+                     "a refusal of CPU 0 (" + detail + ")");
     for (const bool is_sound_again : {false, true}) {
         if (is_sound_again) {
             stage.resize(stage.capacity_bytes());
@@ -105,9 +105,8 @@ CaseOutcome malformed_further_on(Stage& stage) {
     }
     stage.start();
     for (std::uint32_t cpu = kSound; cpu < cpus; ++cpu)
-        stage.wait_until(
-            [&stage, cpu] { return stage.has_refused(cpu); },
-            fmt::format("CPU {} to be refused ({})", cpu, faults[cpu - kSound].detail));
+        stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
+                         fmt::format("a refusal of CPU {} ({})", cpu, faults[cpu - kSound].detail));
     for (std::uint32_t cpu = 0; cpu < kSound; ++cpu) {
         emit_some(stage, cpu, 3, 100);
         stage.wait_delivered(cpu);
@@ -124,7 +123,7 @@ CaseOutcome refused_among_forty(Stage& stage) {
     for (const std::uint32_t cpu : {0u, 33u}) give_version_2(stage, cpu);
     stage.start();
     stage.wait_until([&stage] { return stage.has_refused(0) && stage.has_refused(33); },
-                     "CPUs 0 and 33 to be refused (version 2)");
+                     "a refusal of CPUs 0 and 33 (version 2)");
     for (const bool is_changed : {false, true}) {
         if (is_changed) stage.resize(2 * stage.capacity_bytes());
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {

@@ -273,7 +273,7 @@ void count_one_late(Stage& stage) {
 void start_refused(Stage& stage) {
     break_field(stage, 0, BufferFault::magic, 0, {'X'}, "magic XMESRING");
     stage.start();
-    stage.wait_until([&stage] { return stage.has_refused(0); }, "CPU 0 to be refused");
+    stage.wait_until([&stage] { return stage.has_refused(0); }, "a refusal of CPU 0");
 }
 
 // Bounds of a fault: shares of the burner's time, of the consumer's own time, or of a processor.

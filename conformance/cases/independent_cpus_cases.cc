@@ -80,7 +80,7 @@ bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
                       traffic->events - before > kEvents;
             return is_over || has_come();
         },
-        "CPU 1 to be drained while CPU 0 is busy");
+        "a drain of CPU 1 while CPU 0 is busy");
     return is_over && !has_come();
 }
 
@@ -112,10 +112,11 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
     stage.release_guards();
     if (!is_busy) act();
     if (is_starved) {
-        stage.blame(swaps ? "5.1.8.3" : "contract-2",
-                    fmt::format("CPU 1: an event {}waits while {} events of CPU 0 come, one by "
-                                "one: it is looked at when CPU 0 has nothing more",
-                                swaps ? "in its new buffer " : "", traffic->events));
+        stage.blame(
+            swaps ? "5.1.8.3" : "contract-2",
+            fmt::format("CPU 1: an event {}stays unread while the consumer delivers {} events of "
+                        "CPU 0, one by one; expected its delivery before CPU 0 rests",
+                        swaps ? "in its new buffer " : "", traffic->events));
     }
     return stage.finish();
 }
@@ -160,8 +161,8 @@ class LongWaits {
         if (!other || wait.words_in_call != wait.words.size()) return;
         wait_id_ = wait.wait_id;
         message_ = fmt::format(
-            "CPU {0}: its only thread waits for CPU {1} alone, and its limit of more than 100 ms "
-            "passes: what comes on CPU {0} meanwhile is not looked at",
+            "CPU {0}: the consumer's only thread waits for CPU {1} alone, and its limit of more "
+            "than 100 ms expires; expected a check of CPU {0} after 100 ms at most",
             *other, cpu);
     }
     void ends(const FutexWaitEnd& end) {
@@ -229,7 +230,7 @@ void replace_all(Stage& stage, const std::function<void()>& before,
 
 CaseOutcome one_next_refused(Stage& stage) {
     replace_all(stage, [] {}, [&stage] { give_version_2(stage, kOver); });
-    stage.wait_until([&stage] { return stage.has_refused(kOver); }, "CPU 1 to be refused");
+    stage.wait_until([&stage] { return stage.has_refused(kOver); }, "a refusal of CPU 1");
     expect_the_others(stage);
     return stage.finish();
 }

@@ -168,14 +168,14 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     };
     look_again(stage, looks, any_grows);
     const auto blame = [&](std::uint64_t Holdings::* figure, std::string_view what,
-                           std::string_view why =
-                               "what belongs to a buffer that it has left is not given back") {
-        stage.blame("5.1.8.3-6", fmt::format("after every {} resizes it has {} {}: {}", stretch,
-                                             figures(looks, figure), what, why));
+                           std::string_view why = "old buffers are not given back") {
+        stage.blame("5.1.8.3-6", fmt::format("the consumer has {1} {2} after every {0} resizes; "
+                                             "expected no growth. Evidence: {3}",
+                                             stretch, figures(looks, figure), what, why));
     };
     if (grows(looks, &Holdings::fds, least))
         blame(&Holdings::fds, "open files",
-              fmt::format("{} at the last look than at the first; none is given back",
+              fmt::format("{} after the last count than after the first",
                           most_added(looks.front(), looks.back())));
     if (grows(looks, &Holdings::ring_mappings, least))
         blame(&Holdings::ring_mappings, "mappings of buffers");
@@ -215,9 +215,9 @@ CaseOutcome many_torn_reads(Stage& stage) {
     look_again(stage, looks, is_growing);
     if (is_growing()) {
         stage.blame("5.1.8.1-5",
-                    fmt::format("after every {} events of {} bytes that were overwritten while it "
-                                "read them it has {} bytes of private memory: what it had for them "
-                                "is not given back",
+                    fmt::format("the consumer has {2} bytes of private memory after every {0} "
+                                "discarded events of {1} bytes; expected no growth. Evidence: the "
+                                "memory of discarded events is not given back",
                                 kStretch, kEventBytes, figures(looks, &Holdings::data_bytes)));
     }
     return stage.finish();

@@ -179,7 +179,7 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     stage.wait_asleep();
     if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
     stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
-                     "the present buffer to be mapped");
+                     "an mmap of the current buffer");
     std::uint64_t accesses = 0;
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
@@ -253,9 +253,9 @@ bool WalkLimit::is_over() {
     ++steps_;
     const bool is_over = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
     if (is_over)
-        stage_.played_in_part(
-            fmt::format("the walk over its steps was ended after {:.0f} s, at step {}",
-                        std::chrono::duration<double>(passed).count(), steps_));
+        stage_.played_in_part(fmt::format(
+            "the walk over the consumer's steps was limited to {:.0f} s and ended at step {}",
+            std::chrono::duration<double>(passed).count(), steps_));
     return is_over;
 }
 
@@ -308,9 +308,10 @@ void overwrite_all(Stage& stage,
 
 void stop_unseen(Stage& stage, std::uint64_t calls_before) {
     if (stage.tracer().redirected_calls() > calls_before)
-        stop_unsupported("it has system calls read events, inside which the suite stops nothing");
+        stop_unsupported(
+            "the consumer reads events by system calls, inside which the suite cannot stop it");
     if (!stage.has_ended(0))
-        stop_inconclusive("it delivered an event without an access to its pages");
+        stop_inconclusive("the consumer delivered an event without an access to its pages");
 }
 
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,

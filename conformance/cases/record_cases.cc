@@ -149,10 +149,11 @@ CaseOutcome whole_lines(Stage& stage) {
     }
     stage.wait_asleep();
     if (seen->cut_bytes > 0 && seen->writers.size() > 1)
-        stage.blame("contract-3",
-                    fmt::format("{} threads write to the report, and a write of {} bytes does not "
-                                "end with a newline: the lines of threads mix",
-                                seen->writers.size(), seen->cut_bytes));
+        stage.blame(
+            "contract-3",
+            fmt::format("a write of {1} bytes by one of {0} threads does not end with a newline; "
+                        "expected whole lines in each write, because lines of several threads mix",
+                        seen->writers.size(), seen->cut_bytes));
     return stage.finish();
 }
 
@@ -164,8 +165,8 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     std::chrono::milliseconds at_most = kLong;
     set_up_cpus(stage, kCpus);
     SleepWatch watch(stage, "contract-3",
-                     "CPU 0: it goes to sleep while the records of what it has read are not "
-                     "all written");
+                     "CPU 0: the consumer sleeps before it has written all records; expected the "
+                     "record of every event that it has read");
     WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
     stage.start();
     // What was written for another CPU is no record of this one.
@@ -288,7 +289,8 @@ CaseOutcome change_is_told(Stage& stage) {
         stage.wait_asleep();
         if (waits && tells_the_change(stage, told)) continue;
         stage.blame("contract-3",
-                    "CPU 0: it sleeps in the next buffer, and its G record is not written");
+                    "CPU 0: the consumer sleeps in the next buffer without a G record; expected a "
+                    "G record before the sleep");
         break;
     }
     return stage.finish();
@@ -332,8 +334,8 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     stage.start();
     {
         SleepWatch watch(stage, "E2",
-                         "CPU 0: it goes to sleep for more than 100 ms on an event that is "
-                         "published");
+                         "CPU 0: the consumer sleeps for more than 100 ms with a published event "
+                         "unread; expected a delivery");
         for (std::uint64_t k = 1; k <= kStepsAtMost && !watch.has_blamed(); ++k) {
             stage.wait_asleep();
             if (stage.has_ended(0)) break;

@@ -413,11 +413,11 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     });
     const auto expect_few = [&](std::size_t count, std::string_view what) {
         if (count <= most) return;
-        stage.blame("5.1.8.3-6",
-                    fmt::format("after {} resizes it has {} {} of buffers; at most {} are of the "
-                                "buffers in use, one for each CPU, the others of some that it has "
-                                "left",
-                                kSwaps, count, what, stage.cpus()));
+        stage.blame(
+            "5.1.8.3-6",
+            fmt::format("the consumer has {1} {2} of buffers after {0} resizes; expected about "
+                        "{3}, one for each CPU. Evidence: the others belong to old buffers",
+                        kSwaps, count, what, stage.cpus()));
     };
     expect_few(stage.tracer().mappings().size(), "mappings");
     expect_few(stage.tracer().open_fds().size(), "open fds");

@@ -142,7 +142,7 @@ CaseOutcome must_refuse_each(Stage& stage, const std::vector<ForgedField>& field
     stage.wait_delivered(forged_cpus);
     for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu)
         stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
-                         fmt::format("CPU {} to be refused ({})", cpu, fields[cpu].what));
+                         fmt::format("a refusal of CPU {} ({})", cpu, fields[cpu].what));
     return stage.finish();
 }
 

@@ -57,8 +57,8 @@ CaseOutcome cleared_while_it_sleeps(Stage& stage) {
                 stage.wait_delivered(0);
                 stage.wait_asleep(0);
             },
-            "another consumer of the buffer, woken by the event before, cleared need_wake after "
-            "the testee had set it and gone to sleep: the producer saw 0 and woke nobody");
+            "another consumer of the buffer cleared need_wake during the sleep, so the producer "
+            "woke nobody");
     }
     return stage.finish();
 }
@@ -69,8 +69,8 @@ CaseOutcome cleared_at_every_step(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     explain([&stage] { act_at_every_access(stage, 0, [&stage] { other_clears(stage); }); },
-            "another consumer of the buffer cleared need_wake while the testee was on its way to "
-            "sleep: the producer saw 0 and woke nobody");
+            "another consumer of the buffer cleared need_wake before the sleep, so the producer "
+            "woke nobody");
     return stage.finish();
 }
 
@@ -99,7 +99,7 @@ class Pair {
   public:
     // The testee sleeps; the second instance is started, and sleeps as well.
     explicit Pair(Stage& stage) : stage_(stage), second_(stage.settings(), stage.rings()) {
-        wait("to attach and to sleep", [this] { return is_at_rest(); });
+        wait("an attach and a sleep", [this] { return is_at_rest(); });
     }
 
     SecondInstance& second() { return second_; }
@@ -118,9 +118,11 @@ class Pair {
             const bool sleeps_on_an_event = !second_.has_delivered_all(0) && second_.is_asleep(0) &&
                                             second_.is_blocked_for_good();
             looks = sleeps_on_an_event ? looks + 1 : 0;
-            if (looks > kLooks) stop_failed("sleeps on a published event, for ever");
+            if (looks > kLooks)
+                stop_failed(
+                    "sleeps for ever with a published event unread; expected a sleep with a limit");
             if (patience.is_over(second_.threads()))
-                stop_failed("was waited for " + what + ", and that did not come");
+                stop_failed("makes no progress; expected " + what);
             return true;
         });
         stage_.wait_until(
@@ -128,7 +130,7 @@ class Pair {
                 second_.update();
                 return condition();
             },
-            "the second instance " + what);
+            what + " of the second instance");
         tell_accesses();
         stage_.set_on_round(nullptr);
     }
@@ -142,7 +144,7 @@ class Pair {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             second_.update();
         }
-        if (!second_.ended()) stop_failed("does not end");
+        if (!second_.ended()) stop_failed("does not exit; expected an exit after the end event");
         for (Finding& finding : second_.judge()) {
             finding.message = "the second instance of the program: " + finding.message;
             stage_.blame(std::move(finding));
@@ -159,8 +161,8 @@ class Pair {
     }
 
     [[noreturn]] void stop_failed(const std::string& what) {
-        Finding finding = contract_finding(
-            "a second instance of the program, a consumer of the same buffer, " + what);
+        Finding finding =
+            contract_finding("the second instance of the program, on the same buffer, " + what);
         finding.clause = "E12";
         throw Stop{Verdict::fail, finding};
     }
@@ -177,9 +179,10 @@ bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
     second.stand_at(1);
     emit_some(stage, 0, 1, 100);
     stage.wait_asleep(0);
-    pair.wait("to wake", [&] { return second.is_standing() || pair.is_at_rest(); });
+    pair.wait("a wake", [&] { return second.is_standing() || pair.is_at_rest(); });
     if (k > 1) second.stand_at(k);
-    pair.wait("to go on", [&] { return second.is_standing() || second.has_slept_since(); });
+    pair.wait("an access or a sleep",
+              [&] { return second.is_standing() || second.has_slept_since(); });
     const bool stands = second.is_standing();
     explain(
         [&stage] {
@@ -187,12 +190,11 @@ bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
             stage.wait_delivered(0);
             stage.wait_asleep(0);
         },
-        fmt::format("a second instance of the program, a consumer of the same buffer, was woken by "
-                    "the event before, and stood before its access number {} to the page when this "
-                    "one was published: what it had done to need_wake was not the testee's wish",
+        fmt::format("the second instance was stopped before its access {} to the page during the "
+                    "publication, after a store of its own to need_wake",
                     k));
     second.go_on();
-    pair.wait("to deliver, and to sleep", [&pair] { return pair.is_at_rest(); });
+    pair.wait("a delivery and a sleep", [&pair] { return pair.is_at_rest(); });
     return stands;
 }
 
@@ -220,8 +222,8 @@ CaseOutcome two_instances_under_load(Stage& stage) {
                 }
                 stage.wait_delivered(0);
             },
-            "a second instance of the program, a consumer of the same buffer, ran beside it");
-        pair.wait("to deliver", [&pair] { return pair.second().has_delivered_all(0); });
+            "a second instance of the program ran on the same buffer");
+        pair.wait("a delivery", [&pair] { return pair.second().has_delivered_all(0); });
     }
     return pair.finish();
 }

@@ -32,10 +32,9 @@ CaseOutcome asks_to_be_woken(Stage& stage) {
         stage.wait_asleep();
         const BufferIndex buffer = stage.rings().history().present_buffer(0);
         if (stage.sleeps_without_limit(0) && stage.rings().need_wake(buffer) == 0) {
-            stage.blame(
-                "5.1.8.2-1",
-                "CPU 0: it sleeps with need_wake 0: the producer skips the wake for the next "
-                "event");
+            stage.blame("5.1.8.2-1",
+                        "CPU 0: the consumer sleeps with need_wake 0; expected 1. Evidence: the "
+                        "producer skips the wake for the next event");
             break;
         }
         emit_everywhere(stage, 1, 100);
@@ -53,8 +52,8 @@ CaseOutcome shared_futex(Stage& stage) {
             if (!word.is_private) continue;
             stage.blame(
                 "E17",
-                "it waits on futex_counter with a private futex: the producer, in another process "
-                "or in the kernel, can never wake it");
+                "the consumer waits on futex_counter with FUTEX_PRIVATE_FLAG; expected a shared "
+                "futex, which the producer in another process or in the kernel can wake");
             return stage.finish();
         }
     }
@@ -212,15 +211,15 @@ CaseOutcome asleep_through_a_swap(Stage& stage) {
 
 CaseOutcome load_order(Stage&) {
     stop_unsupported(
-        "x86-64 does not reorder loads: a missing fence before the second look at "
-        "tail_pos cannot go wrong on this machine");
+        "x86-64 does not reorder loads, so a missing fence before the second load of tail_pos "
+        "cannot fail on this machine");
 }
 
 // Who was there before was killed in its sleep.
 CaseOutcome flag_left_set(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
         stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
-                                    "need_wake is 1: a consumer that was here before left it so");
+                                    "need_wake is 1, as an earlier consumer left it");
     emit_everywhere(stage, 2, 100);
     stage.start();
     stage.wait_asleep();

@@ -103,8 +103,8 @@ class StoreBuffer {
     bool is_unseen_by(pid_t tid) const { return has_witness() && only_looker_ == tid; }
     std::string describe() const {
         return fmt::format(
-            "the store to need_wake, {}, was still held back in the store buffer when "
-            "write_pos was loaded by {}: there is no full barrier between them",
+            "the store to need_wake, {}, was in the store buffer when {} loaded write_pos, without "
+            "a full barrier in between",
             store_, witness_);
     }
 
@@ -114,10 +114,9 @@ class StoreBuffer {
     void put(std::uint8_t value) {
         stage_.rings().put_need_wake(
             buffer(), value,
-            value == 0
-                ? "the suite holds the store of need_wake back, as a processor may: it is in "
-                  "the store buffer, and the producer sees 0"
-                : "the store of need_wake leaves the store buffer: the producer sees 1");
+            value == 0 ? "the suite keeps the store to need_wake in the store buffer, as a "
+                         "processor may; the producer sees 0"
+                       : "the store to need_wake leaves the store buffer; the producer sees 1");
     }
 
     void let_go() {
@@ -255,7 +254,8 @@ void watch_limited_waits(Stage& stage, const StoreBuffer& buffer, bool& has_blam
         if (!buffer.is_unseen_by(wait.tid) || !sleeps_on_undelivered(stage, wait)) return;
         has_blamed = true;
         stage.blame("E1",
-                    "CPU 0: it goes to sleep for more than 100 ms on an event that is published; " +
+                    "CPU 0: the consumer sleeps for more than 100 ms with a published event "
+                    "unread; expected a delivery. Evidence: " +
                         buffer.describe());
     });
 }

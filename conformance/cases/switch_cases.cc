@@ -137,7 +137,7 @@ void replace_by(Stage& stage, std::uint32_t cpu, std::uint64_t capacity_bytes,
 
 void wait_refused(Stage& stage, std::uint32_t cpu) {
     stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
-                     "the CPU whose next buffer is malformed to be refused");
+                     "a refusal of the CPU with the malformed next buffer");
 }
 
 // Four CPUs, each with another fault, and one that is sound. `events` are unread in the old buffers

@@ -45,27 +45,27 @@ bool touches(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes, boo
 std::string_view describe(Unusual unusual) {
     switch (unusual) {
         case Unusual::given_up:
-            return "after its second look had found an event";
+            return "after the second check found an event";
         case Unusual::lapped:
             return "after a lap";
         case Unusual::torn:
             return "after a torn read";
         case Unusual::torn_whole:
-            return "after a read of an event with a whole header that was overwritten";
+            return "after a torn read with a plausible header";
         case Unusual::many:
-            return "after a round of hundreds of events";
+            return "after an iteration with hundreds of events";
         case Unusual::new_buffer:
-            return "before its first sleep on a new buffer";
+            return "before the first sleep on a new buffer";
         case Unusual::empty_buffer:
-            return "before its first sleep on an empty buffer";
+            return "before the first sleep on an empty buffer";
         case Unusual::replaced_meanwhile:
-            return "after its next buffer was replaced, too, before it had looked at it";
+            return "after a change to a buffer that was replaced before its first access";
         case Unusual::timed_out:
             return "after a wait that timed out";
         case Unusual::refused:
-            return "after a wait that was refused (EAGAIN)";
+            return "after a wait that returned EAGAIN";
         case Unusual::interrupted:
-            return "after a wait that was interrupted (EINTR)";
+            return "after a wait that returned EINTR";
     }
     return "";
 }
@@ -192,7 +192,7 @@ void play_after(Unusual unusual, const std::function<void()>& play) {
         play();
     } catch (Stop& stop) {
         if (stop.verdict == Verdict::fail)
-            stop.finding.message += "; this was " + std::string(describe(unusual));
+            stop.finding.message += "; this happened " + std::string(describe(unusual));
         throw;
     }
 }
