@@ -53,7 +53,7 @@ Timeline lost_wake_up() {
     TimelineStep wait = step(StepKind::wait_begin, 1, "futex_wait while futex_counter is 4");
     wait.decisive = true;
     timeline.add(wait);
-    timeline.add(step(StepKind::end, 0, "FAILED: asleep although event 1 is there", "E2"));
+    timeline.add(step(StepKind::end, 0, "FAILED: the consumer sleeps on unread event 1", "E2"));
     return timeline;
 }
 
@@ -97,7 +97,7 @@ TEST(Picture, LooksLikeThisInAscii) {
       4 |   need_wake 1 -> 0               | sets need_wake to 0
         |                                  |   [5.1.8.2 step 2; c.c:240]
 >>    5 |                                  | futex_wait while futex_counter is 4
-      6 | FAILED: asleep although event 1 is there [E2]
+      6 | FAILED: the consumer sleeps on unread event 1 [E2]
 )");
 }
 

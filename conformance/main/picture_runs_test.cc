@@ -92,7 +92,7 @@ TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
     const std::size_t emit = failure.find(StepKind::producer, "emits " + failure.event() + ":");
     ASSERT_NE(emit, kNotThere);
     EXPECT_TRUE(failure.at(emit).decisive);
-    EXPECT_THAT(failure.at(emit).why, HasSubstr("has not taken it when it goes to sleep"));
+    EXPECT_THAT(failure.at(emit).why, HasSubstr("has not read it when it goes to sleep"));
     // What it did just before was its second look at write_pos.
     EXPECT_THAT(failure.at(emit - 1).text, StartsWith("reads write_pos: "));
     EXPECT_EQ(failure.at(emit - 1).clause, "5.1.8.2 step 2");
@@ -139,8 +139,8 @@ TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
     EXPECT_EQ(failure.finding().clause, "E1");
     const std::size_t store = failure.find(StepKind::access, "sets need_wake to 1");
     ASSERT_NE(store, kNotThere);
-    const std::size_t held =
-        failure.find_decisive(StepKind::scheduler, "holds the store of need_wake back", store + 1);
+    const std::size_t held = failure.find_decisive(
+        StepKind::scheduler, "keeps the store to need_wake in the store buffer", store + 1);
     ASSERT_NE(held, kNotThere);
     EXPECT_THAT(failure.at(held).why, HasSubstr("No full barrier"));
     // The producer sees 0, and nobody says that it wrote it.
@@ -165,16 +165,15 @@ TEST(PictureOfARun, AStoreThatMakesItHang) {
 TEST(PictureOfARun, ACpuThatWasLeft) {
     const Failure failure("contract-4/almost-the-end", "end-but-for-its-last-byte");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
-    EXPECT_THAT(failure.finding().message,
-                HasSubstr("the last event of it that was delivered is event 25 (type "
-                          "\"kmes.conformance.ene\")"));
+    EXPECT_THAT(failure.finding().message, HasSubstr("the last delivered event is event 25 (type "
+                                                     "\"kmes.conformance.ene\")"));
     failure.expect_to_be_drawn();
 }
 
 TEST(PictureOfARun, ABufferThatHadToBeRefused) {
     const Failure failure("5.1.6.1/version-of-the-next-buffer", "checks-the-first-buffer");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
-    EXPECT_THAT(failure.finding().message, HasSubstr("must be refused (version 2)"));
+    EXPECT_THAT(failure.finding().message, HasSubstr("keeps a malformed buffer (version 2)"));
     const std::size_t mapping = failure.find(StepKind::map, "maps buffer 1 of CPU 0");
     ASSERT_NE(mapping, kNotThere);
     EXPECT_TRUE(failure.at(mapping).decisive);
@@ -185,7 +184,8 @@ TEST(PictureOfARun, ABufferThatHadToBeRefused) {
 TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
     const Failure failure("E3/swap-after-a-timeout", "times-out-to-write-pos-alone");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
-    EXPECT_THAT(failure.finding().message, HasSubstr("at byte 128 of the retired buffer of CPU 0"));
+    EXPECT_THAT(failure.finding().message,
+                HasSubstr("a change of futex_counter from 1 (now 1) in the retired buffer"));
     failure.expect_to_be_drawn();
 }
 
@@ -208,7 +208,7 @@ TEST(PictureOfARun, AStoreToWhatBelongsToTheProducer) {
         ASSERT_NE(store, kNotThere);
     }
     EXPECT_THAT(failure.at(store).text, StartsWith("exchanges tail_pos: "));
-    EXPECT_THAT(failure.at(store).why, HasSubstr("need_wake is all that a consumer may write"));
+    EXPECT_THAT(failure.at(store).why, HasSubstr("A consumer may write need_wake only"));
     failure.expect_to_be_drawn();
 }
 
@@ -221,11 +221,11 @@ TEST(PictureOfARun, ASleepOnABufferThatIsDead) {
     EXPECT_TRUE(failure.at(emit).decisive);
     // The resize comes just before the event, into the new buffer.
     EXPECT_THAT(failure.at(emit - 1).text, StartsWith("replaces buffer "));
-    EXPECT_THAT(failure.at(emit - 1).why, HasSubstr("is dead"));
+    EXPECT_THAT(failure.at(emit - 1).why, HasSubstr("is retired"));
     const std::size_t wait = failure.find(StepKind::wait_begin, ", which is retired", emit);
     ASSERT_NE(wait, kNotThere);
     EXPECT_TRUE(failure.at(wait).decisive);
-    EXPECT_THAT(failure.at(wait).why, HasSubstr("in another buffer than the one it sleeps on"));
+    EXPECT_THAT(failure.at(wait).why, HasSubstr("published in another buffer"));
     failure.expect_to_be_drawn();
 }
 

@@ -28,7 +28,8 @@ struct LastDelivery {
 // The text for a buffer that had to be refused and was not; `fault` names the reason.
 std::string not_refused_text(std::string_view fault);
 
-// Whether it never came to this CPU, or where it left it: behind what it took for the end, say.
+// The last delivery of a CPU: the consumer may have left the CPU after an event that it took for
+// the end event.
 std::string last_delivery_text(const LastDelivery& last);
 
 // What a thread that sleeps for ever waits on.
@@ -42,37 +43,36 @@ struct WaitDescription {
     std::uint32_t present = 0;    // in the word now
     bool is_private = false;      // E17
     bool retired_buffer = false;  // E3, E19: it sleeps on a buffer that was swapped out
-    bool counted_before = false;  // E2: `expected` was read behind the event that it sleeps through
-    // All its looks were seen, and at none of them `expected` stood in the word: the last that did.
+    bool counted_before = false;  // E2: `expected` was read after the event that it sleeps through
+    // All loads of the word were seen, and none returned `expected`: the value of the last one.
     std::optional<std::uint32_t> read_instead;
-    // The event was there when the thread's last round began, behind the wait before this one or
-    // behind the mmap: no race, it was not read.
+    // The event was in the buffer when the thread's last iteration began, after the wait before
+    // this one or after the mmap: no race, it was not read.
     bool was_there = false;
     // The thread's wait before this one was refused by the kernel (EAGAIN).
     bool was_refused = false;
-    bool was_seen = false;            // write_pos was read when it was behind the event already
+    bool was_seen = false;            // write_pos was read after the publication
     bool asked = true;                // need_wake of that buffer is 1 now (5.1.8.2 step 1)
     bool others_wait = false;         // not on_futex: threads do wait, on the words of other CPUs
     LastDelivery delivered;           // of this CPU
     std::string clause = "contract";  // of what the case stages
 };
 
-// "thread 12 waits on ...; write_pos was not looked at ...": on what, and what is wrong with that.
+// "thread 12 waits for a change of futex_counter from 2 (now 2)".
 std::string wait_text(const WaitDescription& wait);
 
 // 5.1.8.2, E1, E2, E3, E17, E19: asleep although `sequence` is published and not delivered. The
-// clause is picked by what the thread waits on; where it had a whole round for the event, it is
-// that of the case, for it may have overlooked it for any reason.
-Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, std::string_view type,
-                     const WaitDescription& wait);
+// clause is picked by what the thread waits on. If the thread had a whole iteration for the event,
+// it is that of the case, because the thread may have missed the event for any reason.
+Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, const WaitDescription& wait);
 
-// 5.1.8.3, E3: all is delivered, and it sleeps on a buffer that was swapped out: no event of the
-// new one will wake it. `wait.was_there`: the swap was before its last round.
+// 5.1.8.3, E3: everything is delivered, and the consumer sleeps on a retired buffer, where no event
+// of the new one will wake it. `wait.was_there`: the swap was before its last iteration.
 Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait);
 
-// The end event was delivered everywhere (or nothing is left to deliver), and it runs on. `state`
-// says what it does ("3 threads: 2 blocked in futex, 1 running").
-Finding never_ended(std::string_view state, std::string_view waited);
+// The end event was delivered everywhere (or nothing is left to deliver), and the consumer runs on.
+// `evidence` says how long it had, or that it is blocked.
+Finding never_ended(std::string_view evidence);
 
 // It exited although CPUs had not ended. `missing` names them.
 Finding ended_too_early(int exit_status, std::string_view missing);

@@ -118,8 +118,8 @@ void collect_views(const History& history, const RecordParser& report, std::vect
             FindingCode::unknown_cpu, "contract-records", kNoCpu,
             [&] {
                 return "line " + std::to_string(record.line) + " of the report names CPU " +
-                       std::to_string(record.cpu) + "; this run has " +
-                       plural(history.cpus(), "CPU") + ", numbered from 0";
+                       std::to_string(record.cpu) + "; expected a CPU from 0 to " +
+                       std::to_string(history.cpus() - 1);
             },
             record.sequence, record.line);
     }
@@ -129,8 +129,8 @@ void judge_end(Context& context, const CpuView& view) {
     if (!context.options.exited_with_zero || view.ended()) return;
     context.findings.add(FindingCode::ended_too_early, "contract-4", view.cpu, [] {
         return std::string(
-            "the testee exited with status 0, but it has neither delivered the end "
-            "event of this CPU nor refused its buffer");
+            "the consumer exited with status 0; expected the record of this CPU's end event, or an "
+            "R record, first");
     });
 }
 
@@ -163,7 +163,7 @@ std::vector<Finding> judge(const History& history, const RecordParser& report,
     for (const MalformedLine& malformed : report.malformed()) {
         Finding finding;
         finding.code = FindingCode::malformed_record;
-        // Of the adapter, whatever the case is about.
+        // The clause of the adapter, whatever the case tests.
         finding.clause =
             options.clause.starts_with("contract-") ? options.clause : "contract-records";
         finding.message = malformed.message;

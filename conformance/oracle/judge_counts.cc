@@ -32,18 +32,18 @@ void judge_gap(Context& context, const CpuView& view, const Announced& announced
     };
     if (announced.any && announced.count != gap) {
         const auto message = [&] {
-            return plural(announced.count, "lost event") + " reported; " +
-                   (previous == 0 ? "what was lost before the first delivered event is not counted"
-                                  : between() + " there are " + std::to_string(gap)) +
+            return "the consumer reported " + plural(announced.count, "lost event") +
+                   "; expected " +
+                   (previous == 0 ? "no count before the first delivered event"
+                                  : std::to_string(gap) + " " + between()) +
                    " (line " + std::to_string(announced.line) + " of the report)";
         };
         context.findings.add(FindingCode::wrong_loss_count, "5.1.9", view.cpu, message,
                              next.sequence, announced.line);
     } else if (!announced.any && gap > 0 && context.writes_loss_records) {
         const auto message = [&] {
-            return plural(gap, "event") + " " + between() +
-                   " were lost and no L record says so, although the testee writes them" +
-                   said_in(next);
+            return "the consumer reported no loss " + between() + "; expected an L record of " +
+                   plural(gap, "event") + ", since it writes L records" + said_in(next);
         };
         context.findings.add(FindingCode::missing_loss, "5.1.9", view.cpu, message, next.sequence,
                              next.line);
@@ -77,7 +77,7 @@ std::map<std::uint64_t, std::uint64_t> readable_generations(const History& histo
 }
 
 std::string list_values(const std::map<std::uint64_t, std::uint64_t>& values) {
-    if (values.empty()) return "none: the testee held no buffer of it";
+    if (values.empty()) return "none, since the consumer had no buffer of this CPU";
     std::string text;
     for (const auto& [value, from_report_bytes] : values) {
         if (text.size() > 100) return text + ", ...";
@@ -162,10 +162,10 @@ void judge_generation_of_each(Context& context, const CpuView& view) {
         const auto values = readable_generations(context.history, view.cpu, ++switches);
         if (values.contains(record->generation)) continue;
         const auto message = [&] {
-            return "generation " + std::to_string(record->generation) +
-                   " was reported behind change " + std::to_string(switches) +
-                   " of buffers, and no later buffer of this CPU showed it; shown were " +
-                   list_values(values) + said_in(*record);
+            return "the consumer reported generation " + std::to_string(record->generation) +
+                   " after change " + std::to_string(switches) +
+                   " of buffers; expected a value of a later buffer (" + list_values(values) + ")" +
+                   said_in(*record);
         };
         context.findings.add(FindingCode::wrong_generation, "5.1.6.1", view.cpu, message, 0,
                              record->line);
@@ -194,9 +194,9 @@ void judge_losses(Context& context, const CpuView& view) {
     const bool done = view.end_sequence.has_value() || context.options.exited_with_zero;
     if (!done || announced.count == 0) return;
     const auto message = [&] {
-        return plural(announced.count, "lost event") +
-               " reported, and no delivered event follows (line " + std::to_string(announced.line) +
-               " of the report)";
+        return "the consumer reported " + plural(announced.count, "lost event") +
+               " at its end; expected a delivered event after the L record (line " +
+               std::to_string(announced.line) + " of the report)";
     };
     context.findings.add(FindingCode::wrong_loss_count, "5.1.9", view.cpu, message, 0,
                          announced.line);
@@ -211,27 +211,26 @@ void judge_generations(Context& context, const CpuView& view) {
         const auto held = values.find(record->generation);
         if (held != values.end() && held->second < record->end_offset) continue;
         const auto message = [&] {
-            return "generation " + std::to_string(record->generation) +
-                   " was reported, which no buffer of this CPU showed while it could be read; "
-                   "shown were " +
-                   list_values(values) + said_in(*record);
+            return "the consumer reported generation " + std::to_string(record->generation) +
+                   "; expected a value that a buffer of this CPU had (" + list_values(values) +
+                   ")" + said_in(*record);
         };
         context.findings.add(FindingCode::wrong_generation, "5.1.6.1", view.cpu, message, 0,
                              record->line);
     }
     if (context.options.cut_short || view.refusal_offset) return;
-    // Each switch needs a G record behind its place, and one record serves one switch.
+    // Each switch needs a G record after its place, and one record serves one switch.
     const std::vector<std::uint64_t> switches = prove_switches(context.history, view);
     for (std::size_t i = switches.size(); i > 0; --i) {
         const std::uint64_t needed = switches.size() - i + 1;
-        const auto behind = std::upper_bound(written.begin(), written.end(), switches[i - 1]);
-        const std::uint64_t found = static_cast<std::uint64_t>(written.end() - behind);
+        const auto after = std::upper_bound(written.begin(), written.end(), switches[i - 1]);
+        const std::uint64_t found = static_cast<std::uint64_t>(written.end() - after);
         if (found >= needed) continue;
         const auto message = [&] {
-            return "behind byte " + std::to_string(switches[i - 1]) +
-                   " of the report the consumer changed to another buffer " +
-                   plural(needed, "time") + ", and wrote " + plural(found, "G record") +
-                   "; one for every change is right";
+            return "the consumer wrote " + plural(found, "G record") + " after byte " +
+                   std::to_string(switches[i - 1]) +
+                   " of the report; expected one for each change to another buffer, " +
+                   std::to_string(needed) + " in all";
         };
         context.findings.add(FindingCode::missing_generation, "contract-records", view.cpu,
                              message);
@@ -240,8 +239,8 @@ void judge_generations(Context& context, const CpuView& view) {
     if (written.size() == switches.size()) judge_generation_of_each(context, view);
 }
 
-// Who refuses a right buffer has often read an event while it was overwritten: the one that was to
-// come next, as far as its records say.
+// A consumer that refuses a sound buffer has often read an event during an overwrite: the next one
+// after its records.
 std::string what_was_overwritten(const Context& context, const CpuView& view) {
     const std::vector<Event>& events = context.history.events_of(view.cpu);
     std::uint64_t next = 0;
@@ -255,9 +254,8 @@ std::string what_was_overwritten(const Context& context, const CpuView& view) {
     for (const BufferIndex index : context.history.buffers_of(view.cpu)) {
         const Placement* placement = context.history.find_placement(index, next);
         if (placement == nullptr || placement->overwritten_after > *view.refusal_offset) continue;
-        return "; event " + std::to_string(next) +
-               ", which comes behind the last record, was overwritten meanwhile: what looks wrong "
-               "where tail_pos has moved past it is torn, and no reason (5.1.8.1 step 5)";
+        return ". Evidence: the next event, " + std::to_string(next) +
+               ", was overwritten meanwhile, so its bytes are torn and no reason (5.1.8.1 step 5)";
     }
     return "";
 }
@@ -277,8 +275,8 @@ void judge_refusals(Context& context, const CpuView& view) {
                      [](const Record* record) { return record->kind == RecordKind::refusal; });
     if (refusal != view.records.end() && !allowed) {
         const auto message = [&] {
-            return "the buffer was refused (" + quote_bytes((*refusal)->text) +
-                   "), but nothing is wrong with it" + what_was_overwritten(context, view) +
+            return "the consumer refused a sound buffer (" + quote_bytes((*refusal)->text) +
+                   "); expected its events" + what_was_overwritten(context, view) +
                    said_in(**refusal);
         };
         context.findings.add(FindingCode::refused_without_reason, context.options.clause, view.cpu,

@@ -23,7 +23,7 @@ bool is_early(const Event& event, const Record& record) {
     return !event.published || record.end_offset <= event.published_after;
 }
 
-// Of two long ones that begin alike, what is said of their beginning would look the same.
+// Two long types that begin alike are described from the byte where they differ.
 std::string describe_types(std::string_view emitted, std::string_view told) {
     const std::size_t shorter = std::min(emitted.size(), told.size());
     const bool is_long = std::max(emitted.size(), told.size()) > kQuotedBytes;
@@ -115,22 +115,22 @@ void judge_unknown(Context& context, const CpuView& view, const Record& record,
         context.findings.add(
             FindingCode::wrong_cpu, "contract-1", view.cpu,
             [&] {
-                return name + " was delivered here; it was emitted on CPU " +
-                       std::to_string(*owner) + said_in(record);
+                return "the consumer delivered " + name + " of CPU " + std::to_string(*owner) +
+                       " on this CPU; expected its own CPU" + said_in(record);
             },
             record.sequence, record.line);
         return;
     }
     const auto message = [&] {
-        std::string text = name + " was delivered, but ";
+        std::string text = "the consumer delivered " + name + "; expected ";
         const std::vector<Event>& events = context.history.events_of(view.cpu);
         if (dropped != nullptr) {
-            text += "that sequence number was used for an event that was dropped";
+            text += "none, since a dropped event used that sequence number";
         } else if (events.empty()) {
-            text += "no event was emitted on this CPU";
+            text += "none, since no event was emitted on this CPU";
         } else {
-            text += "there is no such event: they are " + std::to_string(events.front().sequence) +
-                    " to " + std::to_string(events.back().sequence);
+            text += "one of the events " + std::to_string(events.front().sequence) + " to " +
+                    std::to_string(events.back().sequence);
         }
         return text + said_in(record);
     };
@@ -166,8 +166,8 @@ std::string wrong_digest(const Event& event, const Record& record) {
                           static_cast<std::uint16_t>(record.cpu));
 }
 
-// What a consumer breaks that delivers other bytes than stood there all the time, and what is known
-// of how, beside `why`.
+// The clause that a consumer breaks if it delivers other bytes than the buffer had all the time,
+// and what else than `why` is known of the reason.
 FindingList::Told explain_misread(const Context& context, const Event& event, const Record& record,
                                   std::string why) {
     const bool payload_right = same_payload(event, record);
@@ -178,7 +178,7 @@ FindingList::Told explain_misread(const Context& context, const Event& event, co
     if (why.empty() && !mistake.empty()) why = "the digest is " + mistake;
     const bool crosses = crosses_the_end(context.history, record.cpu, record);
     if (crosses)
-        why += std::string(why.empty() ? "" : "; ") + "it lies across the end of the region";
+        why += std::string(why.empty() ? "" : "; ") + "the event wraps at the end of the region";
     if (is_header_misread(event, record) || (payload_right && fields == 1))
         return {"event-model", why};
     if (!mistake.empty()) return {"contract-records", why};
@@ -193,9 +193,9 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
         context.findings.add(
             FindingCode::wrong_cpu, "contract-1", view.cpu,
             [&] {
-                return "event " + std::to_string(record.sequence) +
-                       " was delivered here with the content that CPU " + std::to_string(*owner) +
-                       " emitted" + said_in(record);
+                return "the consumer delivered event " + std::to_string(record.sequence) +
+                       " with the content of CPU " + std::to_string(*owner) +
+                       "'s; expected the content that this CPU emitted" + said_in(record);
             },
             record.sequence, record.line);
         return;
@@ -207,8 +207,8 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
         const auto tell = [&] {
             return FindingList::Told{
                 std::string(clause_by_situation(context.options.clause, "5.1.8.1-1")),
-                describe_event(context.history, view.cpu, event) +
-                    " was delivered with other content than was emitted: " + in_flight +
+                "the consumer delivered " + describe_event(context.history, view.cpu, event) +
+                    " with other content; expected the emitted content. Evidence: " + in_flight +
                     said_in(record)};
         };
         context.findings.tell(FindingCode::torn_event, view.cpu, tell, record.sequence,
@@ -223,12 +223,12 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
         auto [clause, explanation] = torn
                                          ? FindingList::Told{early ? "5.1.8.1-1" : "5.1.8.1-5", why}
                                          : explain_misread(context, event, record, why);
-        return FindingList::Told{clause, describe_event(context.history, view.cpu, event) +
-                                             " was delivered with other content than was emitted" +
-                                             (torn ? "" : ", though nothing had overwritten it") +
-                                             ": " + describe_difference(event, record) +
-                                             (explanation.empty() ? "" : "; " + explanation) +
-                                             said_in(record)};
+        return FindingList::Told{
+            clause,
+            "the consumer delivered " + describe_event(context.history, view.cpu, event) +
+                " with " + describe_difference(event, record) + "; expected the emitted content" +
+                (torn ? "" : ", which nothing had overwritten") +
+                (explanation.empty() ? "" : ". Evidence: " + explanation) + said_in(record)};
     };
     context.findings.tell(torn ? FindingCode::torn_event : FindingCode::misread_event, view.cpu,
                           tell, record.sequence, record.line);
@@ -245,8 +245,11 @@ void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint6
     if (delivery.in_order) return;
     const bool swapped = context.history.buffers_of(view.cpu).size() > 1;
     const auto message = [&] {
-        return describe_event(context.history, view.cpu, *delivery.event) + " was delivered " +
-               (seen ? "more than once" : "after event " + std::to_string(highest)) +
+        return "the consumer delivered " +
+               describe_event(context.history, view.cpu, *delivery.event) +
+               (seen ? " more than once; expected one record of it"
+                     : " after event " + std::to_string(highest) +
+                           "; expected the order of sequence numbers") +
                said_in(record);
     };
     if (!seen) view.reordered = true;
@@ -261,22 +264,25 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
         context.findings.add(
             code, clause, view.cpu,
             [&] {
-                return "event " + std::to_string(record.sequence) + " was delivered " +
+                return "the consumer delivered event " + std::to_string(record.sequence) + " " +
                        std::string(what) + said_in(record);
             },
             record.sequence, record.line);
     };
     if (view.end_sequence) {
-        add(FindingCode::after_end, "contract-4", "after the end event of this CPU");
+        add(FindingCode::after_end, "contract-4",
+            "after the end event of this CPU; expected no record after that");
     }
     if (view.refusal_offset) {
-        add(FindingCode::after_refusal, "contract-records", "after this CPU's buffer was refused");
+        add(FindingCode::after_refusal, "contract-records",
+            "after the R record of this CPU; expected no record after that");
     }
     if (from_refused_only(context.history, view.cpu, record) ||
         only_refusable(context.history, view.cpu)) {
         add(FindingCode::delivered_from_refused,
             clause_by_situation(context.options.clause, "5.1.6.1"),
-            "from a buffer that must be refused" + why_refused(context.history, view.cpu));
+            "from a malformed buffer" + why_refused(context.history, view.cpu) +
+                "; expected an R record");
     }
 }
 
@@ -303,13 +309,13 @@ void judge_early(Context& context, const CpuView& view, const Event& event, cons
     const auto tell = [&] {
         const Event* victim = written_over(context, view, event, highest);
         const std::string how = victim != nullptr
-                                    ? "written over event " + std::to_string(victim->sequence) +
-                                          " while that was read, and tail_pos says so"
-                                    : "read beyond write_pos";
+                                    ? "a discard of event " + std::to_string(victim->sequence) +
+                                          ", which it overwrote during the copy"
+                                    : "no read beyond write_pos";
         return FindingList::Told{victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1",
-                                 describe_event(context.history, view.cpu, event) +
-                                     " was delivered before it was published: it was " + how +
-                                     said_in(record)};
+                                 "the consumer delivered " +
+                                     describe_event(context.history, view.cpu, event) +
+                                     " before its publication; expected " + how + said_in(record)};
     };
     context.findings.tell(FindingCode::early_event, view.cpu, tell, record.sequence, record.line);
 }

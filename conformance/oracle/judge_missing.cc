@@ -215,28 +215,27 @@ class MissingJudge {
         const bool one = end - run_begin_ == 1;
         std::string text;
         if (one) {
-            text = describe_event(history_, view_.cpu, first) + " was ";
+            text = describe_event(history_, view_.cpu, first);
         } else {
             text = "events " + std::to_string(first.sequence) + " to " +
                    std::to_string(events_[end - 1].sequence) + " (the first: type " +
-                   quote_type(first.type) + ", " + plural(first.bytes, "byte") + ") were ";
+                   quote_type(first.type) + ", " + plural(first.bytes, "byte") + ")";
         }
         const std::string they = one ? "it was" : "they were";
+        const std::string never = "the consumer never delivered " + text + "; expected a delivery ";
         switch (run_.reason) {
             case Reason::asleep:
-                return text + "never delivered although " + they +
-                       " still in the buffer when the consumer went to sleep";
+                return never + "before its sleep, when " + they + " still in the buffer";
             case Reason::asleep_late:
-                return text + "delivered late: the consumer had gone to sleep while " + they +
+                return "the consumer delivered " + text +
+                       " late; expected a delivery before its sleep, when " + they +
                        " in the buffer";
             case Reason::skipped:
-                return text + "never delivered although " + they +
-                       " still in the buffer when event " +
-                       std::to_string(events_[next_delivered_[run_begin_]].sequence) +
-                       " was delivered";
+                return never + "before event " +
+                       std::to_string(events_[next_delivered_[run_begin_]].sequence) + ", when " +
+                       they + " still in the buffer";
             case Reason::frozen:
-                return text + "never delivered although " + they +
-                       " in the buffer that was swapped out, which stays readable";
+                return never + "from the retired buffer, which stays readable";
             case Reason::none:
                 break;
         }

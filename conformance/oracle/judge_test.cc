@@ -138,8 +138,7 @@ TEST(Judge, FindsACpuThatIsNotThere) {
     run.line("L 1 5");
     const Finding finding = run.only();
     EXPECT_CODE(finding, unknown_cpu);
-    EXPECT_EQ(finding.message,
-              "line 1 of the report names CPU 1; this run has 1 CPU, numbered from 0");
+    EXPECT_EQ(finding.message, "line 1 of the report names CPU 1; expected a CPU from 0 to 0");
 }
 
 TEST(Judge, FindsAnInventedEvent) {
@@ -150,8 +149,8 @@ TEST(Judge, FindsAnInventedEvent) {
     const Finding finding = run.only();
     EXPECT_CODE(finding, invented_event);
     EXPECT_EQ(finding.message,
-              "CPU 0: event 2 was delivered, but there is no such event: they are 1 to 1 (line 2 "
-              "of the report)");
+              "CPU 0: the consumer delivered event 2; expected one of the events 1 to 1 (line 2 of "
+              "the report)");
 }
 
 TEST(Judge, FindsADeliveredEventThatWasDropped) {
@@ -210,7 +209,8 @@ TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
     ASSERT_FALSE(findings.empty());
     EXPECT_CODE(findings[0], early_event);
     EXPECT_EQ(findings[0].clause, "5.1.8.1-5");
-    EXPECT_THAT(findings[0].message, HasSubstr("written over event 1 while that was read"));
+    EXPECT_THAT(findings[0].message,
+                HasSubstr("expected a discard of event 1, which it overwrote"));
 }
 
 // What the ring held of an event in flight, and its record written after the publication.
@@ -242,8 +242,8 @@ TEST_F(ReadInFlight, IsFoundThoughItsRecordComesLate) {
     EXPECT_CODE(findings[0], torn_event);
     EXPECT_EQ(findings[0].clause, "E20");
     EXPECT_THAT(findings[0].message,
-                HasSubstr("its payload is what the ring held while only its header was written; "
-                          "the consumer read it before write_pos covered it"));
+                HasSubstr("the payload is what the ring held while only the header was written, "
+                          "before write_pos covered the event"));
 }
 
 TEST_F(ReadInFlight, IsFoundInAHalfOfThePayload) {
@@ -252,7 +252,7 @@ TEST_F(ReadInFlight, IsFoundInAHalfOfThePayload) {
     ASSERT_FALSE(findings.empty());
     EXPECT_CODE(findings[0], torn_event);
     EXPECT_EQ(findings[0].clause, "5.1.8.1-1");
-    EXPECT_THAT(findings[0].message, HasSubstr("its header and half of its payload were written"));
+    EXPECT_THAT(findings[0].message, HasSubstr("the header and half of the payload were written"));
 }
 
 TEST_F(ReadInFlight, IsFoundWhereThePublicationCameDuringTheCopy) {
@@ -261,7 +261,7 @@ TEST_F(ReadInFlight, IsFoundWhereThePublicationCameDuringTheCopy) {
     const std::vector<Finding> findings = run_.findings();
     ASSERT_FALSE(findings.empty());
     EXPECT_CODE(findings[0], torn_event);
-    EXPECT_THAT(findings[0].message, HasSubstr("the first 40 bytes of its payload are what"));
+    EXPECT_THAT(findings[0].message, HasSubstr("the first 40 bytes of the payload are what"));
 }
 
 TEST_F(ReadInFlight, IsNotSaidOfOneThatIsReadWhole) {
@@ -296,7 +296,7 @@ TEST(Judge, FindsAnEventOfABatchThatWasReadInFlight) {
     ASSERT_FALSE(findings.empty());
     EXPECT_CODE(findings[0], torn_event);
     EXPECT_EQ(findings[0].sequence, 6u);
-    EXPECT_THAT(findings[0].message, HasSubstr("only its header was written"));
+    EXPECT_THAT(findings[0].message, HasSubstr("only the header was written"));
 }
 
 TEST(Judge, FindsAnEventOfABatchThatNeverEnded) {
@@ -314,12 +314,13 @@ TEST(Judge, NamesEachFieldOfAMisreadEvent) {
     const Finding finding = run.only();
     EXPECT_CODE(finding, misread_event);
     EXPECT_EQ(finding.clause, "event-model");
-    EXPECT_EQ(finding.message,
-              "CPU 0: event 1 (type \"a\", 35 bytes, position 0) was delivered with other content "
-              "than was emitted, though nothing had overwritten it: timestamp 6 instead of 5, "
-              "origin 2 instead of 1, type \"b\" "
-              "instead of \"a\", payload length 4 instead of 5, payload digest 0000000000000001 "
-              "instead of a430d84680aabd0b (line 1 of the report)");
+    EXPECT_EQ(
+        finding.message,
+        "CPU 0: the consumer delivered event 1 (type \"a\", 35 bytes, position 0) with "
+        "timestamp 6 instead of 5, origin 2 instead of 1, type \"b\" instead of \"a\", "
+        "payload length 4 instead of 5, payload digest 0000000000000001 instead of "
+        "a430d84680aabd0b; expected the emitted content, which nothing had overwritten (line 1 "
+        "of the report)");
 }
 
 TEST(Judge, QuotesLongTypesWhereTheyDiffer) {
@@ -382,7 +383,7 @@ TEST(Judge, TakesTheClauseOfTheCaseWhereTheFaultSaysNone) {
     EXPECT_EQ(misread("E3", 1).clause, "event-model");
     const Finding across = misread("5.1.1", 2);
     EXPECT_EQ(across.clause, "5.1.4");
-    EXPECT_THAT(across.message, HasSubstr("it lies across the end of the region"));
+    EXPECT_THAT(across.message, HasSubstr("the event wraps at the end of the region"));
     TestRun skipped;
     skipped.options.clause = "5.1.6.2";
     skipped.emit(0, spec_of("a"));
@@ -439,8 +440,8 @@ TEST(Judge, SaysWithWhatATornPayloadWasMixed) {
         EXPECT_CODE(finding, torn_event);
         EXPECT_THAT(
             finding.message,
-            HasSubstr(overwritten_first ? "the first 38 bytes of its payload are of event 3"
-                                        : "its own up to byte 38, and from there on of event 3"));
+            HasSubstr(overwritten_first ? "the first 38 bytes of the payload are those of event 3"
+                                        : "right up to byte 38, and then that of event 3"));
     }
 }
 
@@ -452,7 +453,7 @@ TEST(Judge, FindsAPayloadThatWasReadFromTheWrongPlace) {
     run.deliver_as(0, 1, "a", 5, fnv1a("XXhel"));
     const Finding finding = run.only();
     EXPECT_EQ(finding.clause, "event-model");
-    EXPECT_THAT(finding.message, HasSubstr("read from byte 30 of the event (29 + type_len); it "
+    EXPECT_THAT(finding.message, HasSubstr("read from byte 30 of the event (29 + type_len), but "
                                            "begins at header_size, 32"));
     TestRun right;
     right.emit(0, spec);
@@ -470,9 +471,9 @@ TEST(Judge, FindsTheWrongCpu) {
     const std::vector<Finding> found = run.findings();
     ASSERT_EQ(found.size(), 2u);
     EXPECT_CODE(found[0], wrong_cpu);
-    EXPECT_THAT(found[0].message, HasSubstr("with the content that CPU 1 emitted"));
+    EXPECT_THAT(found[0].message, HasSubstr("with the content of CPU 1's"));
     EXPECT_CODE(found[1], wrong_cpu);
-    EXPECT_THAT(found[1].message, HasSubstr("it was emitted on CPU 1"));
+    EXPECT_THAT(found[1].message, HasSubstr("of CPU 1 on this CPU"));
 }
 
 TEST(Judge, FindsADoubledEvent) {
@@ -504,7 +505,7 @@ TEST(Judge, FindsReorderedEvents) {
     run.sleep(0);
     const Finding finding = run.only();
     EXPECT_CODE(finding, reordered_event);
-    EXPECT_THAT(finding.message, HasSubstr("was delivered after event 2"));
+    EXPECT_THAT(finding.message, HasSubstr("after event 2; expected the order"));
 }
 
 TEST(Judge, AssumesNoOrderBetweenCpus) {
@@ -526,8 +527,8 @@ TEST(Judge, MissesWhatWasThereWhenTheConsumerSlept) {
     EXPECT_CODE(finding, missing_event);
     EXPECT_EQ(finding.clause, "5.1.8.1-6");
     EXPECT_EQ(finding.message,
-              "CPU 0: event 2 (type \"b\", 34 bytes, position 30) was never delivered although it "
-              "was still in the buffer when the consumer went to sleep");
+              "CPU 0: the consumer never delivered event 2 (type \"b\", 34 bytes, position 30); "
+              "expected a delivery before its sleep, when it was still in the buffer");
 }
 
 TEST(Judge, CallsWhatCameAfterTheSleepLate) {
@@ -553,9 +554,10 @@ TEST(Judge, MissesASkippedEvent) {
     const Finding finding = run.only();
     EXPECT_CODE(finding, missing_event);
     EXPECT_EQ(finding.clause, "5.1.8.1-6");
-    EXPECT_THAT(finding.message,
-                HasSubstr("events 2 to 3 (the first: type \"a\", 30 bytes) were never delivered "
-                          "although they were still in the buffer when event 4 was delivered"));
+    EXPECT_THAT(
+        finding.message,
+        HasSubstr("never delivered events 2 to 3 (the first: type \"a\", 30 bytes); expected "
+                  "a delivery before event 4, when they were still in the buffer"));
 }
 
 TEST(Judge, MissesWhatLaysBehindTheTailAtTheFirstLook) {
@@ -684,7 +686,7 @@ TEST(Judge, WantsExactLossCounts) {
             continue;
         }
         EXPECT_CODE(run.only(), wrong_loss_count);
-        EXPECT_THAT(run.only().message, HasSubstr("between event 1 and event 4 there are 2"));
+        EXPECT_THAT(run.only().message, HasSubstr("expected 2 between event 1 and event 4"));
     }
 }
 
@@ -701,8 +703,8 @@ TEST(Judge, WantsEveryLossOfATesteeThatWritesThem) {
     EXPECT_CODE(run.only(), missing_loss);
     EXPECT_EQ(run.only().cpu, 1u);
     EXPECT_EQ(run.only().message,
-              "CPU 1: 1 event between event 1 and event 3 were lost and no L record says so, "
-              "although the testee writes them (line 5 of the report)");
+              "CPU 1: the consumer reported no loss between event 1 and event 3; expected an L "
+              "record of 1 event, since it writes L records (line 5 of the report)");
 }
 
 TEST(Judge, WantsNoLossWhereThereIsNone) {
@@ -732,7 +734,7 @@ TEST(Judge, WantsAnEventAfterEveryLoss) {
     run.line("L 0 4");
     run.options.exited_with_zero = true;
     EXPECT_CODE(run.only(), wrong_loss_count);
-    EXPECT_THAT(run.only().message, HasSubstr("no delivered event follows"));
+    EXPECT_THAT(run.only().message, HasSubstr("expected a delivered event after the L record"));
 }
 
 TEST(Judge, DoesNotLetLossCountsWrapToARightOne) {
@@ -754,7 +756,7 @@ TEST(Judge, WantsAGenerationThatTheFieldHeld) {
     run.expect_clean();
     run.line("G 0 3");
     EXPECT_CODE(run.only(), wrong_generation);
-    EXPECT_THAT(run.only().message, HasSubstr("shown were 1, 2"));
+    EXPECT_THAT(run.only().message, HasSubstr("had (1, 2)"));
     run.sync();
     run.history.nudge(0);
     EXPECT_CODE(run.only(), wrong_generation);  // it was written before the nudge
@@ -881,7 +883,7 @@ TEST(Judge, DoesNotTakeTheOldBuffersGeneration) {
             run.expect_clean();
         } else {
             EXPECT_CODE(run.only(), wrong_generation);
-            EXPECT_THAT(run.only().message, HasSubstr("behind change 1 of buffers"));
+            EXPECT_THAT(run.only().message, HasSubstr("after change 1 of buffers"));
         }
     }
 }
@@ -911,7 +913,8 @@ TEST(Judge, SaysWhatWasOverwrittenBeforeARefusalWithoutReason) {
         run.line("R 0 corrupt event");
         EXPECT_CODE(run.only(), refused_without_reason);
         const std::string& message = run.only().message;
-        EXPECT_EQ(message.find("event 2, which comes behind") != message.npos, is_overwritten)
+        EXPECT_EQ(message.find("the next event, 2, was overwritten") != message.npos,
+                  is_overwritten)
             << message;
     }
 }

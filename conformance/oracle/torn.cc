@@ -17,7 +17,7 @@ std::string explain_by_header(const Event& event, const Record& record) {
     if (!is_header_misread(event, record)) return {};
     const std::uint64_t type_end = kHeaderBytesBeforeType + event.type.size();
     return "the payload was read from byte " + std::to_string(type_end) +
-           " of the event (29 + type_len); it begins at header_size, " +
+           " of the event (29 + type_len), but begins at header_size, " +
            std::to_string(type_end + event.extra_header.size());
 }
 
@@ -87,13 +87,13 @@ std::string explain_by_mixture(const History& history, std::uint32_t cpu, const 
         const NextLap lap = read_next_lap(history, index, *placement, event);
         if (lap.first_owner == 0) continue;
         const std::string owner =
-            "event " + std::to_string(lap.first_owner) + ", which was written over it";
+            "event " + std::to_string(lap.first_owner) + ", which overwrote it";
         if (const auto split = find_split(lap.bytes, event.payload, record.digest)) {
-            return "the first " + plural(*split, "byte") + " of its payload are of " + owner;
+            return "the first " + plural(*split, "byte") + " of the payload are those of " + owner;
         }
         if (const auto split = find_split(event.payload, lap.bytes, record.digest)) {
-            return "its payload is its own up to byte " + std::to_string(*split) +
-                   ", and from there on of " + owner;
+            return "the payload is right up to byte " + std::to_string(*split) +
+                   ", and then that of " + owner;
         }
     }
     return {};
@@ -139,8 +139,8 @@ std::optional<std::string> read_in_flight(const History& history, std::uint32_t 
 }
 
 std::string_view in_flight_text(Written written) {
-    if (written == Written::half) return "its header and half of its payload were";
-    return written == Written::header ? "only its header was" : "nothing of it was";
+    if (written == Written::half) return "the header and half of the payload were";
+    return written == Written::header ? "only the header was" : "nothing of the event was";
 }
 
 }  // namespace
@@ -150,14 +150,14 @@ std::string explain_in_flight(const History& history, std::uint32_t cpu, const E
     if (event.length != record.length || event.digest() == record.digest) return {};
     const std::optional<std::string> shown = read_in_flight(history, cpu, event);
     if (!shown) return {};
-    std::string part = "its payload is";
+    std::string part = "the payload is";
     if (fnv1a(*shown) != record.digest) {
         const auto split = find_split(*shown, event.payload, record.digest);
         if (!split) return {};
-        part = "the first " + plural(*split, "byte") + " of its payload are";
+        part = "the first " + plural(*split, "byte") + " of the payload are";
     }
     return part + " what the ring held while " + std::string(in_flight_text(event.in_flight)) +
-           " written; the consumer read it before write_pos covered it";
+           " written, before write_pos covered the event";
 }
 
 bool is_header_misread(const Event& event, const Record& record) {

@@ -22,11 +22,11 @@ constexpr std::chrono::milliseconds kGoing{2000};
 
 void Stage::freeze() {
     if (!tracer_->freeze_all(Clock::now() + limit()) && !has_gone_or_stop()) {
-        stop_inconclusive("some thread of the testee could not be stopped in time");
+        stop_inconclusive("a thread of the consumer could not be stopped in time");
     }
     frozen_ = true;
     read_report();
-    recorder_.scheduled("the suite stops all threads of the testee");
+    recorder_.scheduled("the suite stops all threads of the consumer");
 }
 
 // What could not be done to a thread may have failed because its process is going: that is the
@@ -46,7 +46,7 @@ bool Stage::has_gone_or_stop() {
 void Stage::thaw() {
     frozen_ = false;
     note_work();
-    recorder_.scheduled("the suite lets all threads go on");
+    recorder_.scheduled("the suite continues all threads");
     tracer_->thaw_all();
 }
 
@@ -78,7 +78,7 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
                   GuardFunction function, SteppedFunction stepped) {
     constexpr int kTries = 10;
     const BufferIndex buffer = rings_->history().present_buffer(cpu);
-    if (!mapped_.contains(buffer)) throw SuiteError("the testee has not mapped this buffer yet");
+    if (!mapped_.contains(buffer)) throw SuiteError("the consumer has not mapped this buffer yet");
     on_guard_ = std::move(function);
     on_stepped_ = std::move(stepped);
     for (int tries = 0; tries < kTries; ++tries) {
@@ -92,7 +92,7 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
     }
     if (has_gone_or_stop()) return;
     stop_inconclusive(fmt::format(
-        "CPU {}: the pages of the testee could not be guarded: its mapping of the buffer is gone",
+        "CPU {}: the consumer's pages could not be guarded, because it has unmapped the buffer",
         cpu));
 }
 
@@ -123,7 +123,7 @@ void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     if (!tracer_->guard_pages(id, first_page, pages)) {
         if (has_gone_or_stop()) return;
         stop_inconclusive(
-            "the pages of the testee could not be guarded: the mapping that it has made is gone");
+            "the consumer's pages could not be guarded, because it has removed its new mapping");
     }
     guarded_.push_back({id, first_page, pages});
 }
@@ -141,13 +141,13 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
         return threads;
     };
     Patience patience(at_most);
-    recorder_.scheduled("the suite holds this thread", tid);
+    recorder_.scheduled("the suite stops this thread", tid);
     tracer_->hold(tid);
     // It may have been held before this, and is let go in any case.
     while (!is_single_thread() && !ended_ && condition() && !patience.is_over(others()))
         pump(Clock::now() + kPoll);
     tracer_->release(tid);
-    recorder_.scheduled("the suite lets this thread go on", tid);
+    recorder_.scheduled("the suite continues this thread", tid);
     note_work();
     if (ended_) has_gone_or_stop();
 }

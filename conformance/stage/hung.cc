@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is said of a testee from which nothing comes any more: who sleeps on what, what is owed, and
-// why it may run and run.
+// The finding about a consumer that makes no progress: which thread sleeps on which word, which
+// event is owed, and why the consumer may run for ever.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace kmes::conformance {
 
 namespace {
 
-// A limit that nobody lives to see is none.
+// A limit in the far future counts as none.
 std::string far_limit_text(const Inspection& inspection, const WaitDescription& wait) {
     for (const ThreadState& thread : inspection.threads) {
         if (!wait.on_futex || thread.tid != wait.thread) continue;
         if (const auto seconds = far_limit_seconds(thread))
-            return fmt::format("; the limit of its wait is {} s ahead", *seconds);
+            return fmt::format("; the limit of that wait is {} s ahead", *seconds);
     }
     return "";
 }
@@ -34,7 +34,7 @@ LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
     return {sequence, event == nullptr ? std::string() : event->type};
 }
 
-// Describes a word that a thread waits on. False: the word is none of this CPU's.
+// Describes a word that a thread waits on. False: the word is not one of this CPU.
 bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
                           const kmes::conformance::Event* owed,
                           WaitDescription& description) const {
@@ -58,13 +58,12 @@ bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
         owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
         rings_->is_counted_before(cpu, owed->sequence, description.expected);
     description.read_instead = value_read_instead(*index, word.value_expected);
-    // On a retired buffer the round counts in which generation had changed already.
+    // On a retired buffer, the iteration counts only if generation had changed before it.
     if (buffer.retired) description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
     return true;
 }
 
-// A sleeper's state in the words of a finding: the thread that waits on a word of this CPU, or the
-// first one that is blocked.
+// The state of a sleeper: the thread that waits on a word of this CPU, or the first blocked thread.
 WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t cpu,
                                      const kmes::conformance::Event* owed) const {
     WaitDescription description;
@@ -86,8 +85,8 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
     return description;
 }
 
-// What one that sleeps with a limit sleeps on again and again: at this moment it may be between two
-// such waits. Nothing: it does not.
+// The wait that a consumer with a limit repeats. At this moment the consumer may be between two
+// such waits. Empty: there is no such wait.
 std::string Stage::text_of_timed_waits(const WaitDescription& wait, std::uint32_t cpu,
                                        const kmes::conformance::Event* owed) const {
     if (wait.on_futex) return "; " + wait_text(wait);
@@ -101,7 +100,7 @@ std::string Stage::text_of_timed_waits(const WaitDescription& wait, std::uint32_
     return "";
 }
 
-// The last value that it read from the futex_counter of a buffer, where it never read `expected`.
+// The last value read from the futex_counter of a buffer, if `expected` was never read there.
 std::optional<std::uint32_t> Stage::value_read_instead(BufferIndex buffer,
                                                        std::uint32_t expected) const {
     const auto read = counters_read_.find(buffer);
@@ -111,7 +110,7 @@ std::optional<std::uint32_t> Stage::value_read_instead(BufferIndex buffer,
     return values.back();
 }
 
-// All is delivered, and it sleeps on a buffer that nothing comes in any more.
+// Everything is delivered, and the consumer sleeps on a retired buffer.
 void Stage::stop_at_retired(const Inspection& inspection) const {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         if (progress_->ended(cpu) || rings_->history().tolerated(cpu)) continue;
@@ -120,7 +119,7 @@ void Stage::stop_at_retired(const Inspection& inspection) const {
     }
 }
 
-// Every instruction of the testee is looked at: how long it takes says nothing of it.
+// The suite steps every instruction of the consumer, so the time that it takes says nothing.
 bool Stage::is_stepped() const {
     return tracer_->stepping() == Stepping::kSingleStep && (is_recording() || !guarded_.empty());
 }
@@ -128,18 +127,14 @@ bool Stage::is_stepped() const {
 std::string Stage::text_of_waiting(Quiet quiet, std::uint64_t given_ms) {
     switch (quiet) {
         case Quiet::settling:
-            return fmt::format(
-                "nothing has moved for {} ms, in which every thread was blocked or in timed waits",
-                given_ms);
+            return fmt::format("every thread was blocked or in timed waits for {} ms", given_ms);
         case Quiet::spinning:
             return fmt::format(
-                "it has used {} ms of processor time, and has neither written a record nor slept",
-                given_ms);
+                "the consumer used {} ms of processor time without a record or a sleep", given_ms);
         case Quiet::attaching:
-            return "it calls kmes_attach again and again, and has neither written a record nor "
-                   "slept";
+            return "the consumer calls kmes_attach again and again without a record or a sleep";
         case Quiet::no:
-            return fmt::format("{} ms were given, and the testee runs on", given_ms);
+            return fmt::format("the consumer still runs after {} ms", given_ms);
         case Quiet::for_good:
             break;
     }
@@ -155,19 +150,20 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
     has_hung_ = quiet != Quiet::for_good;
     if (attaches_.empty())
         stop_with(contract_finding(
-            fmt::format("it runs, and has not called kmes_attach (system call 1091) in {} ms{}",
+            fmt::format("the consumer has not called kmes_attach (system call 1091) in {} ms{}; "
+                        "expected a call",
                         given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
-    stop_if_foreign("it did not go on");
-    // What it wrote where it may not explains the rest: a futex_counter of its own, say.
+    stop_if_foreign("the consumer makes no progress");
+    // A forbidden store explains the rest, for example one to futex_counter.
     check_pages();
     if (is_stepped() && (quiet == Quiet::spinning || quiet == Quiet::no))
         stop_inconclusive(
-            fmt::format("it runs step by step, thousands of times slower than by itself, and has "
-                        "not come to its next sleep or record in {} ms{}",
+            fmt::format("the consumer runs by single steps, thousands of times slower than alone, "
+                        "and reached no sleep or record in {} ms{}",
                         given_ms, quiet == Quiet::spinning ? " of processor time" : ""));
     if (has_hung_ && settings_.patience < 1)
-        note("it has hung in cases before this one, and is given less time here");
+        note("the consumer has hung in earlier cases, so it gets less time here");
     const std::string waited = text_of_waiting(quiet, given_ms);
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const kmes::conformance::Event* owed =
@@ -176,52 +172,51 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
         const WaitDescription wait = describe_wait(inspection, cpu, owed);
         const std::string far = far_limit_text(inspection, wait);
         if (quiet == Quiet::for_good || (quiet == Quiet::settling && !far.empty())) {
-            Finding finding = lost_wake_up(cpu, owed->sequence, owed->type, wait);
+            Finding finding = lost_wake_up(cpu, owed->sequence, wait);
             finding.message += far;
             stop_with(finding);
         }
         const std::string slept =
             quiet == Quiet::settling ? text_of_timed_waits(wait, cpu, owed) : "";
         Finding finding = contract_finding(fmt::format(
-            "CPU {}: event {} is published and in the buffer, and is not delivered; {}{} ({})", cpu,
-            owed->sequence, waited, slept, state));
+            "CPU {}: the consumer does not deliver event {}; expected its record. Evidence: {}{}",
+            cpu, owed->sequence, waited, slept));
         finding.code = FindingCode::missing_event;
         finding.clause = case_.clause;
         finding.cpu = cpu;
         finding.sequence = owed->sequence;
         stop_with(finding);
     }
-    // Everything is delivered, and somebody else may be the one who sleeps.
+    // Everything is delivered, and another process may be the one that sleeps.
     if (has_forked_ && inspection.other_processes)
         stop_inconclusive(
-            "the testee has child processes, which may be the ones that sleep: the suite follows "
-            "one process. Let it consume with threads in the run that is judged");
+            "the consumer has child processes, which may be the ones that sleep. The suite follows "
+            "one process: use threads in the judged run");
     if (waits_by_io_uring(inspection) || tracer_->has_io_uring())
         stop_inconclusive(
-            "it has an io_uring, and may sleep on futex_counter by that: the suite does not see "
-            "it. Let it use the futex calls in the run that is judged");
-    if (ending_) stop_with(never_ended(state, waited));
+            "the consumer has an io_uring and may sleep on futex_counter by it, which the suite "
+            "cannot see. Use the futex calls in the judged run");
+    if (ending_) stop_with(never_ended(waited));
     stop_at_lost_counter();
-    stop_at_unrefused(state, waited);
+    stop_at_unrefused(waited);
     if (quiet == Quiet::for_good) stop_at_retired(inspection);
     Finding finding = contract_finding(
-        fmt::format("waited for {}; it did not come: {} ({})", what, waited, state));
+        fmt::format("the consumer makes no progress; expected {}. Evidence: {}", what, waited));
     finding.clause = case_.clause;
     name_repeats(finding);
     name_forged(finding, inspection);
     stop_with(finding);
 }
 
-// All is delivered, and it goes on with a buffer that it has to refuse.
-void Stage::stop_at_unrefused(const std::string& state, const std::string& waited) const {
+// Everything is delivered, and the consumer continues with a malformed buffer.
+void Stage::stop_at_unrefused(const std::string& waited) const {
     for (const auto& [index, id] : served_) {
         const Buffer& buffer = rings_->history().buffer(index);
         if (!must_refuse(buffer.fault) || buffer.retired || !mapped_.contains(index) ||
             progress_->ended(buffer.cpu))
             continue;
-        Finding finding =
-            contract_finding(fmt::format("CPU {}: {}; {} ({})", buffer.cpu,
-                                         not_refused_text(buffer.fault_detail), waited, state));
+        Finding finding = contract_finding(fmt::format(
+            "CPU {}: {}. Evidence: {}", buffer.cpu, not_refused_text(buffer.fault_detail), waited));
         finding.code = FindingCode::not_refused;
         finding.clause = clause_by_situation(case_.clause, "5.1.6.1");
         finding.cpu = buffer.cpu;
@@ -229,7 +224,7 @@ void Stage::stop_at_unrefused(const std::string& state, const std::string& waite
     }
 }
 
-// Those of the forged buffers that are still worked on.
+// The forged buffers that the consumer still reads.
 void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
     constexpr std::size_t kNamed = 3;
     const History& history = rings_->history();
@@ -250,12 +245,11 @@ void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
     if (names.empty()) return;
     const std::size_t more = names.size() - std::min(names.size(), kNamed);
     names.resize(names.size() - more);
-    finding.message +=
-        "; neither refused nor slept on: " + fmt::format("{}", fmt::join(names, ", "));
+    finding.message += "; neither refused nor asleep: " + fmt::format("{}", fmt::join(names, ", "));
     if (more > 0) finding.message += fmt::format(" and {} more", more);
 }
 
-// Why somebody may run and run, as far as it shows in what is done again and again.
+// Why the consumer may run for ever, as far as repeated calls show it.
 void Stage::name_repeats(Finding& finding) const {
     const History& history = rings_->history();
     const std::uint64_t maps_again = maps_again_.count(history.buffer_count());
@@ -263,25 +257,24 @@ void Stage::name_repeats(Finding& finding) const {
     if (maps_again > Repeats::kTooMany) {
         finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
         finding.message += fmt::format(
-            "; {} times it has mapped a buffer that it had mapped before, and nothing has been "
-            "replaced meanwhile: a buffer is replaced where its generation is another than when "
-            "it was first read, in all 64 bits",
+            "; the consumer mapped the same buffers again {} times without a change: a buffer is "
+            "replaced only if one of the 64 bits of its generation differs from the first value",
             maps_again);
     } else if (attaches_again > Repeats::kTooMany) {
         finding.clause = clause_by_situation(case_.clause, "5.1.8.3");
         finding.message += fmt::format(
-            "; {} times it has called kmes_attach, and nothing has been replaced meanwhile: of a "
-            "CPU that has ended, or that it refuses, generation says nothing to it any more",
+            "; the consumer called kmes_attach {} times without a change: the generation of an "
+            "ended or refused CPU is irrelevant",
             attaches_again);
     } else if (refused_waits_.count(history.operations()) > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=
-            "; its futex waits return at once, one after the other: they expect another value "
-            "than futex_counter has";
+            "; the futex waits return at once, one after the other, because they expect another "
+            "value than futex_counter has";
     }
 }
 
-// A counter that no wake of the producer's accounts for.
+// A value of futex_counter that the producer did not store.
 void Stage::stop_at_lost_counter() const {
     const History& history = rings_->history();
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {

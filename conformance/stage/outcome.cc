@@ -59,7 +59,7 @@ Finding Stage::with_reason(Finding finding, const Ended& ended) const {
     if (error != 0) {
         finding.clause = "contract-1";
         finding.message +=
-            fmt::format("; its last kmes_attach, with {} slots, said {}",
+            fmt::format(". Evidence: the last kmes_attach, with {} slots, returned {}",
                         attaches_.back().request.slots_requested, strerrorname_np(error));
     } else if (ended.exit_status != 0) {
         finding.clause = case_.clause;
@@ -82,9 +82,10 @@ Finding Stage::end_finding(const Ended& ended) const {
                 if (!progress_->ended(cpu)) missing.push_back(cpu);
             }
             if (!ended.attached)
-                return contract_finding(fmt::format(
-                    "it exited with status {} and never called kmes_attach (system call 1091)",
-                    ended.exit_status));
+                return contract_finding(
+                    fmt::format("the consumer exited with status {}; expected a call of "
+                                "kmes_attach (system call 1091) first",
+                                ended.exit_status));
             Finding finding = ended_too_early(
                 ended.exit_status, (missing.size() == 1 ? "CPU " : "CPUs ") + ranges_text(missing));
             if (ended.exit_status == 0 && missing.size() == 1)
@@ -104,12 +105,11 @@ void Stage::stop_ended() {
         throw SuiteError(ended_->text);
     if (ended_->kind == EndKind::kKilled && ended_->signal == SIGSYS)
         stop_inconclusive(
-            "a seccomp filter of the testee's own killed it: for a call of its own, or for one of "
-            "those by which the suite serves kmes_attach and mmap in its stead, which that filter "
-            "has to let through (openat, fcntl, mmap, mprotect, munmap, close)");
+            "the consumer's own seccomp filter killed it. It has to allow the calls by which the "
+            "suite serves kmes_attach and mmap: openat, fcntl, mmap, mprotect, munmap, close");
     if (ended_->sanitizer_needs_ptrace)
         stop_inconclusive(
-            "the testee was built with a sanitizer that needs ptrace for itself; run it with "
+            "the consumer was built with a sanitizer that needs ptrace for itself; run it with "
             "ASAN_OPTIONS=detect_leaks=0, or build it without");
     const bool has_failed_to_attach = !attaches_.empty() && attaches_.back().error != 0;
     if (may_give_up_ && has_failed_to_attach && findings_.empty() &&
@@ -123,23 +123,21 @@ void Stage::stop_ended() {
     if (ended_->kind != EndKind::kExited || ended_->exit_status != 0) {
         if (const char* call = tracer_->call_refused_by_guards(); call != nullptr)
             stop_inconclusive(fmt::format(
-                "it gave up behind a call of {} while the ring was guarded, which the kernel "
-                "refuses then where it reads the ring (EFAULT). Let it copy by itself, or by "
-                "write, writev, sendmsg, vmsplice or process_vm_readv, in the run that is judged",
+                "the consumer exited after {} failed with EFAULT on a guarded page. In the judged "
+                "run, copy by loads, or by write, writev, sendmsg, vmsplice or process_vm_readv",
                 call));
     }
-    stop_if_foreign(fmt::format("it ended ({})", ended_->text));
+    stop_if_foreign(fmt::format("the consumer ended ({})", ended_->text));
     if (has_forked_ && ever_mapped_.empty() && ended_->attached)
-        stop_inconclusive(fmt::format(
-            "it ended ({}) before it mapped a buffer, and has made child processes: the suite "
-            "follows the first process that calls kmes_attach. Let that one read all CPUs, in the "
-            "foreground, in the run that is judged",
-            ended_->text));
+        stop_inconclusive(
+            fmt::format("the consumer ended ({}) before it mapped a buffer, and has child "
+                        "processes. The suite follows the first process that calls kmes_attach: "
+                        "let that one read all CPUs, in the foreground",
+                        ended_->text));
     if (has_twin_)
         stop_inconclusive(fmt::format(
-            "it ended ({}), and has had a second process in its own memory (clone with CLONE_VM), "
-            "which the suite does not follow: what that one did there, and what the guards did to "
-            "it, is not known. Let it consume with threads in the run that is judged",
+            "the consumer ended ({}), and had a second process in its memory (clone with "
+            "CLONE_VM), which the suite does not follow. Use threads in the judged run",
             ended_->text));
     stop_with(end_finding(*ended_));
 }
@@ -148,9 +146,8 @@ void Stage::stop_ended() {
 void Stage::stop_if_foreign(const std::string& what) const {
     if (foreign_process_ == 0) return;
     stop_inconclusive(
-        fmt::format("{} when process {} had called kmes_attach, and got EPERM: the suite serves "
-                    "the first process that calls it, and no other. Let one process read all CPUs "
-                    "in the run that is judged",
+        fmt::format("{} after process {} got EPERM from kmes_attach. The suite serves only the "
+                    "first process that calls it: let one process read all CPUs in the judged run",
                     what, foreign_process_));
 }
 
@@ -158,7 +155,7 @@ void Stage::stop_if_foreign(const std::string& what) const {
 
 void Stage::wait_for_exit() {
     const auto pending = [this] { return !ended_; };
-    wait_while(pending, pending, "the testee to exit");
+    wait_while(pending, pending, "an exit");
     read_report();
 }
 
@@ -192,7 +189,7 @@ CaseOutcome Stage::finish() {
 CaseOutcome Stage::finish_any_exit() {
     if (!ended_) {
         const auto pending = [this] { return !ended_; };
-        wait_while(pending, pending, "the testee to exit");
+        wait_while(pending, pending, "an exit");
     }
     read_report();
     if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
@@ -203,7 +200,7 @@ CaseOutcome Stage::finish_any_exit() {
 
 CaseOutcome Stage::finish_refused() {
     const auto pending = [this] { return !ended_; };
-    wait_while(pending, pending, "the testee to refuse every buffer");
+    wait_while(pending, pending, "an R record of every CPU");
     read_report();
     if (ended_->sanitizer_needs_ptrace || ended_->kind != EndKind::kExited) stop_ended();
     JudgeOptions options = judge_options();
@@ -228,7 +225,7 @@ CaseOutcome Stage::finish_tolerant() {
             if (!ended_ && may_stay_ && is_at_rest()) asleep_for_good = true;
             return !ended_ && !asleep_for_good;
         },
-        [&] { return !sound_cpus_ended(); }, "the testee to exit or to sleep");
+        [&] { return !sound_cpus_ended(); }, "an exit or a sleep");
     if (ended_ && (ended_->kind != EndKind::kExited || ended_->exit_status != 0)) stop_ended();
     JudgeOptions options = judge_options();
     options.cut_short = !ended_;
@@ -279,9 +276,8 @@ std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& 
 void Stage::stop_at_child(const Finding& finding) const {
     if (!has_forked_) return;
     stop_inconclusive(fmt::format(
-        "the testee has made child processes after kmes_attach, which may be the ones that read or "
-        "sleep: the suite follows one process. Let it consume with threads in the run that is "
-        "judged ({})",
+        "the consumer has made child processes after kmes_attach, which may be the ones that read "
+        "or sleep. The suite follows one process: use threads in the judged run ({})",
         finding.message));
 }
 
@@ -304,7 +300,7 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
                             findings[i].message);
     for (const std::string& line : notes_) text += line + "\n";
     if (const std::uint64_t lost = tracer_ ? tracer_->lost_stops() : 0; lost > 0)
-        text += fmt::format("threads that this machine did not let go, found again: {}\n", lost);
+        text += fmt::format("stops of threads that the kernel did not report: {}\n", lost);
     outcome.details = text;
     if (findings.empty()) return outcome;
     recorder_.finish(findings.front());

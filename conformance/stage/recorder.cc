@@ -37,7 +37,7 @@ std::string error_text(std::int64_t result) {
 // A thread that the suite has stopped in its wait goes back to it by itself, and finds there that
 // the counter has moved: the wake did not reach it, and is not missed.
 std::string woken_text(std::uint64_t threads) {
-    if (threads == 0) return "a wake, when no thread was in its wait";
+    if (threads == 0) return "a wake, with no thread in its wait";
     return fmt::format("{} {} woken", plural(threads, "thread"), threads == 1 ? "is" : "are");
 }
 
@@ -209,7 +209,7 @@ void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitte
     operation.published_first = emitted.front().sequence;
     operation.published_last = emitted.back().sequence;
     timeline_.last().text = fmt::format(
-        "publishes {}, which were written before{}",
+        "publishes {}, written earlier{}",
         events_text(operation.published_first, operation.published_last), wake_text(cpu));
 }
 
@@ -237,7 +237,7 @@ void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t even
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.9", 0);
     timeline_.last().text =
-        fmt::format("emits {} events, {} bytes altogether, while all threads stand still{}", events,
+        fmt::format("emits {} events, {} bytes in all, while all threads are stopped{}", events,
                     bytes, tail_text(operation));
 }
 
@@ -245,15 +245,14 @@ void Recorder::committed(std::uint32_t cpu, const Emitted& emitted) {
     if (!on_) return;
     Operation& operation = add_operation(cpu, "", "5.1.7 step 8", emitted.sequence);
     operation.published_first = operation.published_last = emitted.sequence;
-    timeline_.last().text = fmt::format("publishes event {}, which was begun before{}",
-                                        emitted.sequence, wake_text(cpu));
+    timeline_.last().text =
+        fmt::format("publishes event {}, begun earlier{}", emitted.sequence, wake_text(cpu));
 }
 
 void Recorder::not_counted_yet(std::uint32_t cpu) {
     if (!on_) return;
     add_operation(cpu,
-                  fmt::format("has published, and is on its way to step 9: futex_counter is still "
-                              "{}",
+                  fmt::format("has published and has not done step 9: futex_counter is still {}",
                               rings_->counter(history().present_buffer(cpu))),
                   "5.1.7 step 8", 0);
 }
@@ -261,7 +260,7 @@ void Recorder::not_counted_yet(std::uint32_t cpu) {
 void Recorder::counted_late(std::uint32_t cpu, std::uint64_t threads) {
     if (!on_) return;
     add_operation(cpu,
-                  fmt::format("comes to step 9: futex_counter is {}; {}",
+                  fmt::format("does step 9: futex_counter is {}; {}",
                               rings_->counter(history().present_buffer(cpu)), woken_text(threads)),
                   "5.1.7 step 9", 0);
 }
@@ -295,7 +294,7 @@ void Recorder::nudged(BufferIndex index) {
 
 void Recorder::woken_without_event(std::uint32_t cpu, std::uint64_t threads) {
     if (!on_) return;
-    add_operation(cpu, fmt::format("wakes {} with nothing behind it", plural(threads, "thread")),
+    add_operation(cpu, fmt::format("wakes {} without an event", plural(threads, "thread")),
                   "5.1.8.2 step 6", 0);
 }
 
@@ -355,7 +354,7 @@ void Recorder::mapped(const Mapped& event) {
         step.text = event.error == 0
                         ? fmt::format("maps buffer {} of CPU {}: {} bytes{}", *index, *step.cpu,
                                       event.request.length_bytes,
-                                      event.deviation.any() ? ", not as the contract says" : "")
+                                      event.deviation.any() ? ", against the contract" : "")
                         : fmt::format("mmap of buffer {} fails: error {}", *index, event.error);
         if (history().buffer(*index).retired) step.text += "; it is retired";
         readers_.erase({step.thread, *index});
@@ -381,7 +380,7 @@ void Recorder::wait_begins(const FutexWait& event) {
                             : fmt::format("byte {} of the mapping", word.place.offset_bytes),
                         buffer_suffix(*index), word.value_expected, word.value_there,
                         rings_->need_wake(*index));
-        if (word.is_private) step.text += "; a private futex, which nobody else can wake";
+        if (word.is_private) step.text += "; a private futex, which no other process can wake";
         if (event.limit != TimeLimit::kNone) step.text += "; with a time limit";
         thread_of_cpu_[*step.cpu] = thread;
         const Wait wait{timeline_.last_number() + 1, *step.cpu, *index, thread};
@@ -403,13 +402,13 @@ void Recorder::wait_ends(const FutexWaitEnd& event, std::int64_t told_instead) {
     step.cpu = found->second.cpu;
     step.clause = "5.1.8.2 step 6";
     if (event.thread_ended)
-        step.text = "its thread ends in the wait";
+        step.text = "the thread ends in the wait";
     else if (event.result >= 0)
         step.text = "is woken";
     else if (event.result == -EAGAIN)
         step.text = "futex_wait returns at once: futex_counter has another value";
     else if (event.result == -ETIMEDOUT)
-        step.text = "the time limit of the wait is over";
+        step.text = "the time limit of the wait expires";
     else if (event.result == -EINTR)
         step.text = "the wait is interrupted";
     else
@@ -490,8 +489,7 @@ void Recorder::report_grew(const RecordParser& parser) {
             TimelineStep step;
             step.kind = StepKind::record;
             step.thread = 1;
-            step.text =
-                "writes a line that is no record: " + parser.malformed()[malformed_told_].message;
+            step.text = "writes a malformed line: " + parser.malformed()[malformed_told_].message;
             step.clause = "contract";
             add(std::move(step));
             step_of_line_[next] = timeline_.last_number();

@@ -215,7 +215,7 @@ void Recorder::accessed_by_second(const GuardHit& hit, BufferIndex buffer, const
     TimelineStep told;
     told.kind = StepKind::scheduler;
     told.cpu = history().buffer(buffer).cpu;
-    told.text = (step != nullptr ? "second instance " : "second instance stands: it ") +
+    told.text = (step != nullptr ? "second instance " : "second instance is stopped: it ") +
                 metadata_text(hit.accesses.front(), buffer, step);
     put_code(told, hit.code);
     add(std::move(told));
@@ -255,7 +255,7 @@ void Recorder::access_refused(const WriteFault& event) {
     if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
         step.cpu = history().buffer(*index).cpu;
     step.clause = "contract";
-    step.text = fmt::format("writes {} bytes at byte {} of the mapping, where it may not",
+    step.text = fmt::format("writes {} bytes at byte {} of the mapping, against the contract",
                             event.access.size_bytes, event.access.place.offset_bytes);
     put_code(step, event.code);
     add(std::move(step));

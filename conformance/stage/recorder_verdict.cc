@@ -18,31 +18,31 @@ std::string_view wrong_with_record(FindingCode code) {
         case FindingCode::invented_event:
             return "No such event was emitted.";
         case FindingCode::early_event:
-            return "It is delivered before it is published.";
+            return "This event is delivered before its publication.";
         case FindingCode::misread_event:
-            return "The event is whole, and this is not what it says.";
+            return "The event is whole, and this record differs from it.";
         case FindingCode::wrong_cpu:
-            return "It is an event of another CPU.";
+            return "This is an event of another CPU.";
         case FindingCode::reordered_event:
-            return "A younger event was delivered before this one.";
+            return "A later event was delivered before this one.";
         case FindingCode::wrong_loss_count:
-            return "So many are not lost.";
+            return "The reported loss count is wrong.";
         case FindingCode::missing_loss:
-            return "Events before this one are lost, and no record says so.";
+            return "Events before this one are lost, and no L record reports them.";
         case FindingCode::wrong_generation:
-            return "This is not the generation that it reads now.";
+            return "No buffer that the consumer can read has this generation.";
         case FindingCode::missing_generation:
-            return "It comes from a new buffer, and no record told of that.";
+            return "This event is from a new buffer, and no G record reports the change.";
         case FindingCode::refused_without_reason:
-            return "Nothing is wrong with what is refused here.";
+            return "The buffer that is refused here is sound.";
         case FindingCode::delivered_from_refused:
-            return "It comes out of a buffer that has to be refused.";
+            return "This event is from a malformed buffer.";
         case FindingCode::after_end:
-            return "This CPU had its end event before.";
+            return "The end event of this CPU came earlier.";
         case FindingCode::after_refusal:
-            return "This CPU was refused before.";
+            return "This CPU was refused earlier.";
         default:
-            return "This is what is wrong.";
+            return "This step is the fault.";
     }
 }
 
@@ -63,12 +63,11 @@ bool Recorder::mark_moves() {
         if (i + 1 < operations_.size() && operations_[i + 1].in_move &&
             operations_[i + 1].step == operations_[i].step + 1)
             continue;
-        mark(operations_[i].step,
-             "The producer did this just here, between two accesses of the consumer.");
+        mark(operations_[i].step, "The producer does this between two accesses of the consumer.");
         any = true;
     }
     // One that holds a thread does nothing of the producer's.
-    if (!any && !moves_.empty()) mark(moves_.back(), "This is what was done to the consumer.");
+    if (!any && !moves_.empty()) mark(moves_.back(), "The suite does this to the consumer.");
     return any || !moves_.empty();
 }
 
@@ -114,7 +113,7 @@ void Recorder::mark_lost(const Finding& finding) {
     if (publication != nullptr) {
         std::string why = fmt::format("Event {} is in the buffer from here on", finding.sequence);
         if (slept > publication->step)
-            why += ", and the consumer has not taken it when it goes to sleep.";
+            why += ", and the consumer has not read it when it goes to sleep.";
         else if (slept == 0)
             why += ", and the consumer has never slept on a buffer of this CPU.";
         else if (!publication->woken)
@@ -127,27 +126,28 @@ void Recorder::mark_lost(const Finding& finding) {
     }
     if (finding.clause == "E1")
         mark(last_of(StepKind::scheduler, cpu, "as a processor may"),
-             "No full barrier is behind this store, so a later load may come before it.");
+             "No full barrier follows this store, so a later load may be performed before it.");
     if (slept == 0) {
         mark(last_where([cpu](const TimelineStep& step) {
                  return step.kind == StepKind::record && step.cpu == cpu;
              }),
-             "The last that the consumer has written of this CPU.");
+             "This is the last record of this CPU.");
         return;
     }
     const bool retired = history().buffer(wait->buffer).retired;
-    mark(slept, finding.sequence == 0
-                    ? "Here it goes to sleep for ever: nothing will come in this buffer."
-                : slept > (publication != nullptr ? publication->step : 0)
-                    ? fmt::format("Here it goes to sleep for ever: event {} is there already{}.",
-                                  finding.sequence,
-                                  retired ? ", in another buffer than the one it sleeps on" : "")
-                    : "It sleeps here, and nothing wakes it.");
+    mark(slept,
+         finding.sequence == 0
+             ? "The consumer goes to sleep for ever, because no event will be in this buffer."
+         : slept > (publication != nullptr ? publication->step : 0)
+             ? fmt::format("The consumer goes to sleep for ever with event {} published{}.",
+                           finding.sequence, retired ? " in another buffer" : "")
+             : "The consumer sleeps here, and nothing wakes it.");
     for (const Operation& operation : operations_) {
         if (operation.retired == wait->buffer && operation.cpu == cpu)
             mark(operation.step,
-                 fmt::format("From here on every event goes to the new buffer; buffer {} is dead.",
-                             wait->buffer));
+                 fmt::format(
+                     "From here on every event is in the new buffer, and buffer {} is retired.",
+                     wait->buffer));
     }
 }
 
@@ -169,13 +169,13 @@ void Recorder::mark_torn(const Finding& finding) {
             operation.overwritten_last < finding.sequence)
             continue;
         const bool between = first_access != 0 && operation.step > first_access;
-        mark(operation.step,
-             between ? fmt::format("Event {} is overwritten here, after the consumer began to read "
-                                   "it (step {}) and before it had delivered it.",
-                                   finding.sequence, first_access)
-                     : fmt::format("Event {} is overwritten here.", finding.sequence));
+        mark(operation.step, between
+                                 ? fmt::format("Event {} is overwritten here, after the consumer "
+                                               "began to read it (step {}) and before its record.",
+                                               finding.sequence, first_access)
+                                 : fmt::format("Event {} is overwritten here.", finding.sequence));
     }
-    mark(record, fmt::format("Delivered as event {}, with other bytes than were emitted.",
+    mark(record, fmt::format("This record reports event {} with other bytes than were emitted.",
                              finding.sequence));
 }
 
@@ -202,8 +202,7 @@ void Recorder::mark_record(const Finding& finding, std::uint64_t record) {
             if (steps[i].kind != StepKind::record || steps[i].cpu != finding.cpu ||
                 steps[i].sequence != finding.sequence || timeline_.number(i) == record)
                 continue;
-            why = fmt::format("The same event a second time: the first was step {}.",
-                              timeline_.number(i));
+            why = fmt::format("This is the same event as in step {}.", timeline_.number(i));
             break;
         }
     }
@@ -228,7 +227,7 @@ void Recorder::mark_deed(const Finding& finding) {
         case FindingCode::crash:
         case FindingCode::ended_too_early:
         case FindingCode::wrong_exit_status:
-            mark(last_of(StepKind::end, std::nullopt, ""), "This is where it comes to its end.");
+            mark(last_of(StepKind::end, std::nullopt, ""), "The consumer ends here.");
             break;
         case FindingCode::write_outside:
             mark(last_where([&](const TimelineStep& step) {
@@ -236,25 +235,26 @@ void Recorder::mark_deed(const Finding& finding) {
                             !step.text.starts_with("reads") &&
                             step.text.find("need_wake") == std::string::npos;
                  }),
-                 "need_wake is all that a consumer may write.");
+                 "A consumer may write need_wake only.");
             break;
         case FindingCode::read_outside:
-            by_step(StepKind::access, "", "Nothing of the buffer lies there.");
+            by_step(StepKind::access, "", "This address is outside the buffer.");
             break;
         case FindingCode::wrong_need_wake:
-            by_step(StepKind::access, "need_wake", "This is the flag as it is from here on.");
+            by_step(StepKind::access, "need_wake", "need_wake has this value from here on.");
             break;
         case FindingCode::wrong_mapping:
         case FindingCode::not_refused:
-            by_step(StepKind::map, "", "This is the mapping that is meant.");
+            by_step(StepKind::map, "", "The verdict is about this mapping.");
             break;
         case FindingCode::missing_generation:
         case FindingCode::wrong_generation:
             by_step(StepKind::producer, "replaces buffer",
-                    "From here on the buffer is another one, and a G record is owed.");
+                    "From here on the consumer owes a G record of the new buffer.");
             break;
         case FindingCode::never_ended:
-            by_step(StepKind::producer, "emits event", "This is the last event that it was given.");
+            by_step(StepKind::producer, "emits event",
+                    "This is the last event that the consumer gets.");
             break;
         default:
             break;
@@ -307,7 +307,7 @@ void Recorder::finish(const Finding& finding) {
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const bool any = moved || std::any_of(steps.begin(), steps.end(),
                                           [](const TimelineStep& step) { return step.decisive; });
-    if (!any) mark(last, "This is said of the run as a whole: no single step decides it.");
+    if (!any) mark(last, "The verdict is about the whole run, and no single step decides it.");
 }
 
 }  // namespace kmes::conformance

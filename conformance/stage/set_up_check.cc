@@ -22,8 +22,8 @@ namespace {
 std::string why_not_startable(const std::string& path) {
     struct stat status{};
     if (stat(path.c_str(), &status) != 0) return strerror(errno);
-    if (S_ISDIR(status.st_mode)) return "it is a folder";
-    if (access(path.c_str(), X_OK) != 0) return "it is not executable (chmod +x)";
+    if (S_ISDIR(status.st_mode)) return "this is a folder";
+    if (access(path.c_str(), X_OK) != 0) return "this file is not executable (chmod +x)";
     return "";
 }
 
@@ -69,11 +69,11 @@ std::string describe_stepper(const StageSettings& settings) {
     alone.debug = false;
     alone.debugger = nullptr;
     run_on_stage(first_look, alone);
-    return reason.empty() ? "not known: the testee mapped no buffer in a first look" : reason;
+    return reason.empty() ? "not known: the consumer mapped no buffer in a first run" : reason;
 }
 
 std::string check_set_up(const StageSettings& settings) {
-    if (settings.testee.empty()) return "no testee is named: PROGRAM ARGS... go behind --";
+    if (settings.testee.empty()) return "no program is named; expected PROGRAM ARGS... after --";
     if (std::string why = why_no_program(settings.testee.front()); !why.empty()) return why;
     if (std::string why = why_not_traceable(); !why.empty()) return why;
     if (!settings.device.empty()) return why_no_device(settings.device);

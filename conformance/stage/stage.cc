@@ -202,7 +202,7 @@ void Stage::read_report() {
     // A comment is no progress: some thread may give a sign of life for as long as it lives.
     if (parser_.records().size() + parser_.malformed_count() != lines_before) note_work();
     if (parser_.flooded())
-        stop_with(contract_finding("it floods its report: " +
+        stop_with(contract_finding("the consumer floods its report: " +
                                    (parser_.malformed().empty()
                                         ? std::string("more than any run can need")
                                         : parser_.malformed().back().message)));
@@ -278,14 +278,14 @@ void Stage::on(const Mapped& event) {
     const MapRequest& request = event.request;
     const std::uint64_t capacity = rings_->history().buffer(buffer).capacity;
     if (deviation.length)
-        blame_mapping(fmt::format("length {}; 4096 + 2 x capacity is right, {}",
+        blame_mapping(fmt::format("length {}; expected 4096 + 2 x capacity, {}",
                                   request.length_bytes, kMetadataBytes + 2 * capacity));
     if (deviation.shared)
-        blame_mapping(fmt::format("flags {:#x}; MAP_SHARED is right", request.flags));
+        blame_mapping(fmt::format("flags {:#x}; expected MAP_SHARED", request.flags));
     if (deviation.protection)
-        blame_mapping(fmt::format("protection {:#x}; PROT_READ | PROT_WRITE is right, {:#x}",
+        blame_mapping(fmt::format("protection {:#x}; expected PROT_READ | PROT_WRITE, {:#x}",
                                   request.protection, PROT_READ | PROT_WRITE));
-    if (deviation.offset) blame_mapping(fmt::format("offset {}; 0 is right", request.offset_bytes));
+    if (deviation.offset) blame_mapping(fmt::format("offset {}; expected 0", request.offset_bytes));
 }
 
 std::optional<BufferIndex> Stage::index_of(BufferId id) const {
@@ -481,20 +481,19 @@ void Stage::on(const Ended& event) {
 
 void Stage::on_other(const TracerEvent& event) {
     if (const auto* other = std::get_if<FutexOther>(&event)) {
-        note(fmt::format("thread {} did futex operation {} on a ring word", other->tid,
+        note(fmt::format("thread {} called futex with operation {} on a ring word", other->tid,
                          other->operation));
     } else if (const auto* forked = std::get_if<Forked>(&event)) {
         last_change_ = Clock::now();
         // A child of vfork executes another program, or ends: it reads no ring.
         has_forked_ |= !forked->is_vfork;
         has_twin_ |= forked->shares_memory && !forked->is_vfork;
-        note(fmt::format("the testee made a child process, {}", forked->child_pid));
+        note(fmt::format("the consumer made a child process, {}", forked->child_pid));
     } else if (const auto* executed = std::get_if<Executed>(&event)) {
         if (!maps_.empty())
             stop_inconclusive(fmt::format(
-                "process {} replaced its program after it had mapped buffers: the suite does not "
-                "follow what the next one goes on with. Let it map them in the program that reads "
-                "them, in the run that is judged",
+                "process {} replaced its program (execve) after it had mapped buffers, which the "
+                "suite does not follow. Map them in the program that reads them in the judged run",
                 executed->pid));
         // As before the first attach: the program that maps is the one that is looked at.
         waiting_.clear();
@@ -502,23 +501,22 @@ void Stage::on_other(const TracerEvent& event) {
                          executed->pid));
     } else if (const auto* limit = std::get_if<OutputLimit>(&event)) {
         if (limit->file == OutputLimit::File::kReport)
-            stop_with(contract_finding(
-                fmt::format("it floods its report: {} bytes unread", limit->unread_bytes)));
-        note("it floods its standard output or error; the middle is left out");
+            stop_with(contract_finding(fmt::format(
+                "the consumer floods its report: {} bytes unread", limit->unread_bytes)));
+        note("the consumer floods its standard output or error; the middle is left out");
     } else if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
         foreign_process_ = foreign->pid;
-        note(fmt::format("process {}, which is not the testee, called kmes_attach; it got EPERM",
+        note(fmt::format("process {}, which is not the consumer, called kmes_attach and got EPERM",
                          foreign->pid));
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
         if (trouble->reason == TracerTrouble::Reason::not_followed)
             stop_inconclusive(trouble->what);
         // Before its end is looked at: refused, it exits.
         if (trouble->reason == TracerTrouble::Reason::its_rights)
-            stop_inconclusive(
-                trouble->what +
-                "; the suite serves kmes_attach, and the mmap of each buffer, by openat in the "
-                "testee: another user, a root folder, a filter or a process namespace of its own "
-                "may come behind the last of these calls, not before it");
+            stop_inconclusive(trouble->what +
+                              "; the suite serves kmes_attach and each mmap by openat in the "
+                              "consumer: change user, root folder, filter or process namespace "
+                              "only after the last of these calls");
         // One that is ending refuses all that is done in it.
         if (has_gone_or_stop()) return;
         throw SuiteError("tracer: " + trouble->what);

@@ -361,7 +361,7 @@ class Stage {
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;
     void stop_at_lost_counter() const;
-    void stop_at_unrefused(const std::string& state, const std::string& waited) const;
+    void stop_at_unrefused(const std::string& waited) const;
     void name_repeats(Finding& finding) const;
     void name_forged(Finding& finding, const Inspection& inspection) const;
     void stop_at_retired(const Inspection& inspection) const;

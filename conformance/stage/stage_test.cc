@@ -79,7 +79,7 @@ TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
     settings_.testee = {"conformance/testees/broken_spins"};
     const CaseOutcome outcome = run_on_stage(case_, settings_);
     EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
-    EXPECT_NE(outcome.message.find("step by step"), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
 }
 
 // Guards that are closed or opened interrupt its wait; what comes just behind that must find it in

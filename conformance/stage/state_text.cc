@@ -39,9 +39,10 @@ std::string activity_text(const ThreadState& thread) {
     }
     std::string text = "blocked in " + call_text(thread.call_number);
     for (const FutexWord& word : thread.words)
-        text += fmt::format(", on a ring word at offset {} ({} futex, expects {}, there is {})",
-                            word.place.offset_bytes, word.is_private ? "private" : "shared",
-                            word.value_expected, word.value_there);
+        text +=
+            fmt::format(", on a ring word at offset {} ({} futex, expects {}, current value {})",
+                        word.place.offset_bytes, word.is_private ? "private" : "shared",
+                        word.value_expected, word.value_there);
     if (const auto seconds = far_limit_seconds(thread))
         text += fmt::format(", with a time limit {} s ahead{}", *seconds,
                             thread.limit == TimeLimit::kAbsolute
@@ -136,7 +137,7 @@ std::string describe_threads(const Inspection& inspection) {
     }
     for (std::size_t i = 0; i < kinds.size() && i < kKindsAtMost; ++i)
         text += fmt::format("; {} {}", some_of(kinds[i].second), kinds[i].first);
-    if (kinds.size() > kKindsAtMost) text += "; the others are doing the like";
+    if (kinds.size() > kKindsAtMost) text += "; the others do the same";
     return text;
 }
 

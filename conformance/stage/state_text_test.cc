@@ -72,8 +72,7 @@ TEST(DescribeThreads, StopsBehindSixKinds) {
     Inspection inspection;
     for (pid_t tid = 1; tid <= 9; ++tid) inspection.threads.push_back(thread_in(tid, 600 + tid));
     const std::string text = describe_threads(inspection);
-    EXPECT_NE(text.find("6 blocked in system call 606; the others are doing the like"),
-              std::string::npos)
+    EXPECT_NE(text.find("6 blocked in system call 606; the others do the same"), std::string::npos)
         << text;
 }
 

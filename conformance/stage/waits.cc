@@ -422,8 +422,7 @@ bool Stage::wait_until_or_asleep(const std::function<bool()>& condition, std::ui
             return !came && !progress_->ended(cpu) &&
                    !(asleep(cpu) && !progress_->first_undelivered(cpu));
         },
-        [&] { return progress_->first_undelivered(cpu) != nullptr; },
-        "the testee to act or to sleep");
+        [&] { return progress_->first_undelivered(cpu) != nullptr; }, "an access or a sleep");
     return came;
 }
 
@@ -440,7 +439,7 @@ bool Stage::all_mapped() const {
 
 void Stage::wait_mapped_unless(const std::function<bool()>& condition) {
     wait_while([&] { return !all_mapped() && !condition(); }, [] { return true; },
-               "every buffer to be mapped or refused");
+               "an mmap or an R record of every buffer");
     tracer_->go_apart();
 }
 
@@ -460,12 +459,12 @@ void Stage::wait_delivered(std::uint32_t cpu) {
     const auto pending = [this, cpu] {
         return !progress_->ended(cpu) && progress_->first_undelivered(cpu) != nullptr;
     };
-    wait_while(pending, pending, fmt::format("CPU {} to be drained", cpu));
+    wait_while(pending, pending, fmt::format("a drain of CPU {}", cpu));
 }
 
 void Stage::wait_delivered() {
     const auto pending = [this] { return !all_mapped() || !owes_nothing(); };
-    wait_while(pending, pending, "every CPU to be drained");
+    wait_while(pending, pending, "a drain of every CPU");
 }
 
 void Stage::wait_asleep(std::uint32_t cpu) {
@@ -474,9 +473,7 @@ void Stage::wait_asleep(std::uint32_t cpu) {
                (progress_->first_undelivered(cpu) != nullptr || !asleep(cpu));
     };
     wait_while(pending, pending,
-               fmt::format("CPU {} to be drained, and its consumer to sleep by futex on "
-                           "futex_counter",
-                           cpu));
+               fmt::format("a drain of CPU {}, and a futex wait on futex_counter", cpu));
     if (progress_->ended(cpu)) return;
     let_fall_asleep(cpu);
     take_checkpoint(cpu);
@@ -498,7 +495,7 @@ void Stage::wait_tolerated_at_rest() {
     };
     // A look is of use only after a while in which nothing moved: look_for_quiet sees to that.
     wait_while([&] { return !ended_ && !all_refused() && !is_at_rest(); }, [] { return false; },
-               "the testee to refuse what it was shown, or to sleep");
+               "R records of the forged buffers, or a sleep");
 }
 
 void Stage::wait_asleep() {
