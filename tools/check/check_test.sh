@@ -272,7 +272,7 @@ test_compilers() {
     allow "a remark on it" conformance/oracle/oracle.h '// std::stable_sort(a, b)'
 }
 
-# repeat_words COUNT: a line of so many short words.
+# repeat_words COUNT: a line of COUNT short words.
 repeat_words() { printf 'word %.0s' $(seq "$1"); }
 
 test_documents() {
@@ -281,6 +281,24 @@ test_documents() {
     allow "one sentence a line" README.md "$(repeat_words 25)."
     allow "a row of a table" README.md "| One. $(repeat_words 25) | Two. |"
     allow "100 characters of text, not bytes" README.md "É. $(repeat é 97)"
+}
+
+test_sentence_length() {
+    local half
+    half=$(repeat_words 14)
+    plant "a sentence of 28 words in two lines" README.md \
+        "$(printf 'Short. %s\n%s.' "$half" "$half")" \
+        '^README.md:1: a sentence of 28 words; at most 25: word word'
+    fresh_tree
+    {
+        printf '%s\n%s.\n\n' "$(repeat_words 13)" "$(repeat_words 12)"
+        printf '%s.\n*%s.* %s?\n' "$half" "$half" "$half"
+        printf -- '- %s\n- %s\n\n' "$half" "$half"
+        printf '| %s %s |\n\n' "$half" "$half"
+        printf '%s%s\n%s%s\n\n' '`' "$half" "$half" '`'
+        printf '    %s %s\n' "$half" "$half"
+    } >>"$TREE/README.md"
+    expect_silence "25 words, two sentences, two items, a row, a code span, code"
 }
 
 test_words() {
@@ -408,6 +426,7 @@ test_compilers
 test_documents
 test_words
 test_document_words
+test_sentence_length
 test_sentences
 test_commit_subjects
 test_usage

@@ -32,6 +32,7 @@ all_rules() {
     rule_words
     rule_document_words
     rule_sentences
+    rule_sentence_length
     rule_commit_subjects
 }
 
@@ -250,6 +251,12 @@ rule_sentences() {
         files '\.(py|sh|awk|bzl|bazel)$' |
             on_files grep -nHE -e "# $start" -e "#.*[.:] $start" --
     } | say 'begin the sentence with its subject'
+}
+
+# Sentences of documents have at most 25 words.
+rule_sentence_length() {
+    files '\.md$' "$LICENSE_TEXTS" |
+        on_files awk -v most=25 -f "$KMES_ROOT/tools/check/sentences.awk"
 }
 
 # The commits that the branch main does not have; on main itself, the last one.
