@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdio>
 #include <sstream>
 #include <string_view>
@@ -80,6 +82,43 @@ void sync_folder(const std::string& path) {
 
     if (folder.get() < 0 || fsync(folder.get()) != 0)
         fail(errno, "cannot sync the folder of " + path);
+}
+
+// The name at the end of the symbolic links that begin at `path`; `path` itself, where it is none.
+std::string end_of_links(const std::string& path) {
+    constexpr int kLinksAtMost = 40;  // as many as the kernel follows
+    std::string end = path;
+
+    for (int i = 0; i < kLinksAtMost; i++) {
+        std::array<char, PATH_MAX> text;
+        ssize_t length = readlink(end.c_str(), text.data(), text.size());
+
+        if (length < 0) break;
+        std::string target(text.data(), static_cast<size_t>(length));
+
+        end = target[0] == '/' ? target : folder_of(end) + "/" + target;
+    }
+    return end;
+}
+
+// A name of a file that rename() may replace. False: what is there is no regular file, or has no
+// name of its own (an open file that was removed, by its link in /proc).
+bool is_replaceable(const std::string& path, const std::string& end) {
+    struct stat named = {}, found = {};
+
+    if (stat(path.c_str(), &named) != 0) return true;
+    return S_ISREG(named.st_mode) && lstat(end.c_str(), &found) == 0 &&
+           found.st_dev == named.st_dev && found.st_ino == named.st_ino;
+}
+
+// Into a device, a FIFO, an open file: they stay what they are. A FIFO without a reader is ENXIO.
+void write_in_place(const std::string& path, const std::string& text) {
+    const int flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    Descriptor file(open(path.c_str(), flags));
+
+    if (file.get() < 0) fail(errno, "cannot write " + path);
+    fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+    write_all(file.get(), text, path);
 }
 
 // The lines of a state, word by word.
@@ -187,7 +226,10 @@ ResumeState ResumeState::from_text(const std::string& text, const std::string& n
 
 void ResumeState::save(const std::string& path) const {
     FileSizeSignalBlocked blocked;
-    std::string temporary = path + ".new." + std::to_string(getpid());
+    std::string end = end_of_links(path);
+
+    if (!is_replaceable(path, end)) return write_in_place(path, to_text());
+    std::string temporary = end + ".new." + std::to_string(getpid());
 
     try {
         Descriptor file(
@@ -196,20 +238,23 @@ void ResumeState::save(const std::string& path) const {
         if (file.get() < 0) fail(errno, "cannot make " + temporary);
         write_all(file.get(), to_text(), temporary);
         if (fsync(file.get()) != 0) fail(errno, "cannot sync " + temporary);
-        if (rename(temporary.c_str(), path.c_str()) != 0)
-            fail(errno, "cannot put " + temporary + " in the place of " + path);
+        if (rename(temporary.c_str(), end.c_str()) != 0)
+            fail(errno, "cannot put " + temporary + " in the place of " + end);
     } catch (const std::system_error&) {
         unlink(temporary.c_str());
         throw;
     }
-    sync_folder(path);
+    sync_folder(end);
 }
 
 ResumeState ResumeState::take(const std::string& path) {
-    // Claimed by its new name first: two producers that start at a time do not both resume.
-    std::string claimed = path + ".taken." + std::to_string(getpid());
+    std::string end = end_of_links(path);
 
-    if (rename(path.c_str(), claimed.c_str()) != 0) {
+    if (!is_replaceable(path, end)) fail(EINVAL, path + ": wanted a regular file");
+    // Claimed by its new name first: two producers that start at a time do not both resume.
+    std::string claimed = end + ".taken." + std::to_string(getpid());
+
+    if (rename(end.c_str(), claimed.c_str()) != 0) {
         if (errno == ENOENT) return ResumeState();
         fail(errno, "cannot take " + path);
     }
@@ -220,12 +265,12 @@ ResumeState ResumeState::take(const std::string& path) {
         ResumeState state = from_text(read_all(file.get(), path), path);
 
         if (unlink(claimed.c_str()) != 0) fail(errno, "cannot remove " + path);
-        sync_folder(path);
+        sync_folder(end);
         return state;
     } catch (const std::system_error&) {
         // Nothing is lost: whoever looks finds it where it was. link() does not replace a newer
         // one.
-        if (link(claimed.c_str(), path.c_str()) == 0) unlink(claimed.c_str());
+        if (link(claimed.c_str(), end.c_str()) == 0) unlink(claimed.c_str());
         throw;
     }
 }

@@ -26,7 +26,8 @@ struct ResumeState {
     uint64_t session = 0;
     std::vector<Cpu> cpus;
 
-    // Writes the file whole or not at all: a new one is put in the place of the old.
+    // Writes the file whole or not at all: a new one is put in the place of the old. A symbolic
+    // link is followed. A device or a FIFO is written to and stays; ENXIO: nobody reads the FIFO.
     // std::system_error: which step failed, on which path. EFBIG: the file is larger than
     // RLIMIT_FSIZE allows; no SIGXFSZ is delivered.
     void save(const std::string& path) const;
@@ -34,7 +35,7 @@ struct ResumeState {
     // Takes the file: reads it and removes it, so that a state is resumed from at most once. (A
     // producer that crashes leaves none: the next one begins a new session, and no consumer takes
     // its numbers for old ones.) No file: the empty state. std::system_error: EINVAL for what is no
-    // state, which is then left where it was; or the error of the system call.
+    // state, or no regular file, which is then left where it was; or the error of the system call.
     static ResumeState take(const std::string& path);
 
     std::string to_text() const;

@@ -3,11 +3,15 @@
 // The end of a producer and the beginning of the next one (E25), and the file between them.
 #include "kmes/user/resume.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <system_error>
 
@@ -103,6 +107,91 @@ TEST(ResumeTest, SaveSaysWhatFailed) {
         EXPECT_EQ(ENOENT, error.code().value());
         EXPECT_NE(std::string::npos, std::string(error.what()).find("not/there"));
     }
+}
+
+bool is_link(const std::string& path) {
+    struct stat status = {};
+
+    return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+// Links of links, to a file that is there and to one that is not yet.
+TEST(ResumeTest, SaveAndTakeFollowLinks) {
+    for (const bool is_there : {true, false}) {
+        TemporaryFolder folder;
+        std::string link = folder.path("link"), real = folder.path("real");
+
+        if (is_there) std::ofstream(real) << "old\n";
+        ASSERT_EQ(0, symlink("real", folder.path("second").c_str()));
+        ASSERT_EQ(0, symlink(folder.path("second").c_str(), link.c_str()));
+        example().save(link);
+        EXPECT_TRUE(is_link(link));
+        EXPECT_TRUE(is_link(folder.path("second")));
+        EXPECT_EQ(example().to_text(), contents(real));
+        EXPECT_EQ(77u, ResumeState::take(link).session);
+        EXPECT_TRUE(is_link(link));
+        EXPECT_EQ(0u, ResumeState::take(link).session);
+    }
+}
+
+int error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+TEST(ResumeTest, WhatIsNoRegularFileStays) {
+    TemporaryFolder folder;
+    std::string fifo = folder.path("fifo"), inside = folder.path("folder");
+    const auto mode_of = [](const std::string& path) {
+        struct stat status = {};
+
+        return lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+    };
+
+    ASSERT_EQ(0, mkfifo(fifo.c_str(), 0600));
+    ASSERT_EQ(0, mkdir(inside.c_str(), 0700));
+    EXPECT_EQ(ENXIO, error_of([&] { example().save(fifo); }));
+    EXPECT_EQ(EISDIR, error_of([&] { example().save(inside); }));
+    int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+    ASSERT_GE(reader, 0);
+    example().save(fifo);
+    char text[4096];
+    ssize_t got = read(reader, text, sizeof(text));
+
+    close(reader);
+    EXPECT_EQ(example().to_text(), std::string(text, got > 0 ? static_cast<size_t>(got) : 0));
+    EXPECT_EQ(EINVAL, error_of([&] { ResumeState::take(fifo); }));
+    EXPECT_EQ(EINVAL, error_of([&] { ResumeState::take(inside); }));
+    EXPECT_EQ(static_cast<mode_t>(S_IFIFO), mode_of(fifo));
+    EXPECT_EQ(static_cast<mode_t>(S_IFDIR), mode_of(inside));
+
+    std::string device = folder.path("null");
+
+    if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // wants root
+    if (error_of([&] { example().save(device); }) == EACCES) return;        // mounted nodev
+    EXPECT_EQ(EINVAL, error_of([&] { ResumeState::take(device); }));
+    EXPECT_EQ(static_cast<mode_t>(S_IFCHR), mode_of(device));
+}
+
+// By its link in /proc, as a shell has it for a process substitution, or a removed file.
+TEST(ResumeTest, OpenFilesAreWrittenInPlace) {
+    TemporaryFolder folder;
+    std::string path = folder.path("state");
+    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(0, unlink(path.c_str()));
+    example().save("/proc/self/fd/" + std::to_string(fd));
+    char text[4096];
+    ssize_t got = pread(fd, text, sizeof(text), 0);
+
+    close(fd);
+    EXPECT_EQ(example().to_text(), std::string(text, got > 0 ? static_cast<size_t>(got) : 0));
 }
 
 TEST(ResumeTest, NextProducerGoesOnWithNumbersAndGenerations) {
