@@ -312,6 +312,9 @@ TEST(FailureFile, NamesTheFieldAndWhatIsRight) {
               "judge is a list of 0 items; an object is right");
     EXPECT_EQ(error_after([](Json& json) { json["timeline"]["steps"] = "x"; }),
               "timeline.steps is \"x\"; a list of at most 10000 items is right");
+    EXPECT_EQ(
+        error_after([](Json& json) { json["history"]["kept_payload_bytes"] = 134'217'729; }),
+        "history.kept_payload_bytes is 134217729; a whole number from 0 to 134217728 is right");
 }
 
 TEST(FailureFile, SaysWhereItIsNoJson) {

@@ -304,7 +304,8 @@ HistoryLog read_history(const JsonReader& json) {
     if (json.has("boot_capacity_bytes"))
         settings.boot_capacity_bytes =
             json.at("boot_capacity_bytes").number(1, kMaximumCapacityBytes);
-    log.kept_payload_bytes = json.at("kept_payload_bytes").number(0, kAny64);
+    log.kept_payload_bytes =
+        json.at("kept_payload_bytes").number(0, HistoryLog::kMaximumKeptPayloadBytes);
     const JsonReader operations = json.at("operations");
     const std::size_t count = operations.count(HistoryLog::kMaximumOperations);
     if (!log.complete && count > 0) operations.fail("an empty list where complete is false");

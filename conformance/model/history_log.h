@@ -74,9 +74,10 @@ struct HistoryLog {
     // becomes false, and the operations and bytes are given back.
     static constexpr std::size_t kMaximumOperations = 500'000;
     static constexpr std::size_t kMaximumBytes = std::size_t{32} << 20;
+    static constexpr std::uint64_t kMaximumKeptPayloadBytes = std::uint64_t{128} << 20;
 
     HistorySettings settings;
-    std::uint64_t kept_payload_bytes = std::uint64_t{128} << 20;  // set_kept_payload_bytes
+    std::uint64_t kept_payload_bytes = kMaximumKeptPayloadBytes;  // set_kept_payload_bytes
     std::uint64_t report_bytes = 0;                               // set_report_bytes, in the end
     std::vector<LoggedOperation> operations;
     std::string bytes;  // what LoggedBytes point into

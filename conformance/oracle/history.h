@@ -247,6 +247,8 @@ class History {
     // Payloads of overwritten events are kept up to this many bytes, to say what a torn event was
     // mixed with.
     void set_kept_payload_bytes(std::uint64_t bytes) { log_.kept_payload_bytes = bytes; }
+    // Payload bytes in memory: those, and all that the present buffers hold.
+    std::uint64_t payload_bytes_in_memory() const { return kept_payload_bytes_; }
 
     // What it was told so far: history_from() makes it again.
     const HistoryLog& log() const { return log_; }
@@ -301,8 +303,10 @@ bool may_refuse(BufferFault fault);
 
 // The history to which exactly this was told. Throws std::invalid_argument, with the number of the
 // operation, where no driver can have told it; so does a log that is not complete, or whose making
-// would take more work than any run.
-History history_from(const HistoryLog& log);
+// would take more work, or more memory for payloads, than any run.
+inline constexpr std::uint64_t kMaximumPayloadBytesInMemory = std::uint64_t{1} << 30;
+History history_from(const HistoryLog& log,
+                     std::uint64_t most_payload_bytes_in_memory = kMaximumPayloadBytesInMemory);
 
 }  // namespace kmes::conformance
 

@@ -38,7 +38,8 @@ void require_bounded_events(const HistoryLog& log) {
 
 class Teller {
   public:
-    Teller(const HistoryLog& log, History& history) : log_(log), history_(history) {}
+    Teller(const HistoryLog& log, History& history, std::uint64_t most_payload_bytes)
+        : log_(log), history_(history), most_payload_bytes_(most_payload_bytes) {}
 
     void tell(const LoggedOperation& operation) {
         history_.set_report_bytes(operation.report_bytes);
@@ -83,6 +84,8 @@ class Teller {
 
   private:
     void emit(const LoggedOperation& operation) {
+        if (history_.payload_bytes_in_memory() + operation.payload.length > most_payload_bytes_)
+            throw std::invalid_argument("the buffers hold more bytes than those of any run");
         const EventSpec spec = log_.event(operation);
         if (operation.kind == OperationKind::emit)
             history_.emit(operation.cpu, spec, operation.style);
@@ -103,18 +106,19 @@ class Teller {
 
     const HistoryLog& log_;
     History& history_;
+    std::uint64_t most_payload_bytes_;  // in memory
     std::uint64_t copied_ = 0;
 };
 
 }  // namespace
 
-History history_from(const HistoryLog& log) {
+History history_from(const HistoryLog& log, std::uint64_t most_payload_bytes_in_memory) {
     if (!log.complete)
         throw std::invalid_argument("the log is not complete: the run had too many operations");
     require_bounded_events(log);
     History history(log.settings);
     history.set_kept_payload_bytes(log.kept_payload_bytes);
-    Teller teller(log, history);
+    Teller teller(log, history, most_payload_bytes_in_memory);
     for (std::size_t i = 0; i < log.operations.size(); ++i) {
         try {
             teller.tell(log.operations[i]);

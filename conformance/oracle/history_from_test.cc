@@ -148,5 +148,27 @@ TEST(HistoryLog, BoundsTheWorkThatALogAsksFor) {
     EXPECT_THROW(history_from(log), std::invalid_argument);
 }
 
+// A small log may ask for gigabytes: payloads stay in memory as long as they are in a buffer, and
+// that is as large as the log says.
+TEST(HistoryFrom, RefusesALogWhosePayloadsNeedMoreMemoryThanAnyRun) {
+    constexpr std::uint32_t kPayloadBytes = 1000;
+    HistoryLog log;
+    log.settings.cpus = 2;
+    log.settings.capacity_bytes = 1 << 20;
+    LoggedOperation emit;
+    emit.type = log.keep("t");
+    emit.payload = {1, kPayloadBytes, true};
+    log.operations.assign(6, emit);
+    for (std::size_t i = 0; i < log.operations.size(); ++i) log.operations[i].cpu = i % 2;
+    EXPECT_EQ(history_from(log, 6 * kPayloadBytes).payload_bytes_in_memory(), 6 * kPayloadBytes);
+    try {
+        history_from(log, 6 * kPayloadBytes - 1);
+        FAIL() << "not refused";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(),
+                     "operation 5 (emit): the buffers hold more bytes than those of any run");
+    }
+}
+
 }  // namespace
 }  // namespace kmes::conformance::simulation
