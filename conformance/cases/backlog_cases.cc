@@ -297,6 +297,14 @@ CaseOutcome full_and_unread(Stage& stage) {
     stage.resize(kMebibyte / 16);
     stage.thaw();
     stage.wait_asleep();
+    // A consumer that has seen so many still makes every check of generation. As in
+    // E3/swap-at-every-step, nobody needs to be nudged.
+    stage.set_nudging(false);
+    act_at_every_access(stage, 0, [&stage] {
+        emit_some(stage, 0, 1, kSmallBytes);
+        stage.resize(kMebibyte / 16, PositionRule::shift, 1000);
+        lap(stage, 0, 9000);
+    });
     return stage.finish();
 }
 
@@ -403,8 +411,11 @@ void add_full(const AddCase& add) {
     add("E10/full-of-the-smallest-unread", Level::erratum, "E10",
         "the largest possible number of unread events",
         "Emit 139,810 events of 30 bytes. While they are unread, replace the buffer of 4 MiB by "
-        "one of 64 KiB.",
-        kOldFirst, full_and_unread);
+        "one of 64 KiB. Then, before each access in turn, emit an event, resize with shifted "
+        "positions, and lap the new buffer.",
+        "The consumer delivers all events, from the old buffer first. It loads generation before "
+        "each sleep, however much it has delivered.",
+        full_and_unread);
     add("E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
         "a full ring before the load of generation",
         "At the first load of generation in an iteration, and at the second in another, emit "

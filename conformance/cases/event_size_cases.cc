@@ -192,6 +192,37 @@ CaseOutcome large_sizes(Stage& stage) {
     return stage.finish();
 }
 
+// Its header takes most of it: a digest of the payload takes no time.
+void emit_with_header(Stage& stage, std::uint64_t bytes) {
+    constexpr std::uint64_t kSmallPayload = 1000;
+    stage.rings().emit(0, stage.rings().make(bytes, "t", bytes - kLeastEventBytes - kSmallPayload));
+}
+
+// Overwritten at the consumer's first access to its second half, by an event of the same size.
+CaseOutcome large_sizes_torn(Stage& stage) {
+    const std::uint64_t largest = largest_affordable();
+    set_up_one_cpu(stage, 4 * kMebibyte);
+    stage.start();
+    stage.wait_asleep();
+    for (const std::uint64_t size : {16 * kMebibyte, largest}) {
+        change_to_ring(stage, 2 * size, 0);
+        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        overwrite_under_read(
+            stage, size / 2 / kPageBytes, size / 2 / kPageBytes,
+            [&] { emit_with_header(stage, size); },
+            [&] {
+                emit_with_header(stage, size);
+                emit_with_header(stage, size);
+            });
+    }
+    stage.resize(64 << 10);
+    stage.wait_asleep();
+    if (largest < kLargestEvent)
+        stage.played_in_part(fmt::format(
+            "for events of more than {} MiB there is too little memory", largest / kMebibyte));
+    return stage.finish();
+}
+
 // -- After a shrink: larger than half of the ring --------------------------------------------
 
 // Every CPU's event survives a shrink to its half and is alone in the new buffer, across its end.
@@ -298,6 +329,12 @@ void add_event_size_cases(std::vector<Case>& cases) {
         "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of "
         "twice its size. Emit the smaller ones, and the largest, within the region too.",
         kDeliversWhole, large_sizes);
+    add("5.1.8.1-5/largest-event-torn", Level::must, "5.1.8.1-5",
+        "events of up to 128 MiB overwritten during the copy",
+        "Emit an event of 16 MiB, then one of 128 MiB, in a ring of twice its size. At the first "
+        "access to the second half of the event, overwrite it by an event of the same size.",
+        "The consumer loads tail_pos after the copy, however large the event is, and discards it.",
+        large_sizes_torn);
     add("E7/survivors-larger-than-half", Level::erratum, "E7",
         "survivors of a shrink larger than half of the ring",
         "Shrink the rings of five CPUs to half. In each, one event of between half of the new ring "

@@ -335,6 +335,33 @@ CaseOutcome swap_behind_the_mmap(Stage& stage) {
     return stage.finish();
 }
 
+// The buffer that is retired before it is read has events that no other one has: a consumer that
+// delivers them has moved to it.
+CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
+    constexpr int kTimes = 3;
+    const std::uint64_t large = stage.default_setup().capacity_bytes;
+    const std::uint64_t small = large / 8;
+    set_up_one_cpu(stage, small);
+    stage.start();
+    for (int i = 0; i < kTimes; ++i) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        bool is_done = false;
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            if (is_done || !stage.is_present(mapped, 0)) return;
+            is_done = true;
+            emit_some(stage, 0, 3, 100);
+            emit_some(stage, 0, 1, large / 2);  // nothing of it fits into the next one
+            stage.resize(small);
+            emit_some(stage, 0, 1, 100);
+        });
+        stage.resize(large);
+        stage.wait_asleep();
+        stage.set_on_mapped(nullptr);
+    }
+    return stage.finish();
+}
+
 // E15, E19: the generation of a retired buffer moves on while its consumer looks elsewhere.
 CaseOutcome nudged(Stage& stage) {
     emit_everywhere(stage, 2, 100);
@@ -528,6 +555,13 @@ void add_resize_cases(std::vector<Case>& cases) {
         "read. Nudge a consumer that sleeps on the retired buffer.",
         "The consumer attaches again and finds the current buffer, at once or at the nudge.",
         swap_behind_the_mmap);
+    add("E19/swap-with-events-behind-the-mmap", Level::erratum, "E19",
+        "a buffer with events of its own retired before its generation is read",
+        "Just after the next buffer is mapped, emit four events, and replace the buffer by one "
+        "into which they do not fit.",
+        "The consumer delivers the four events, and writes a G record for each of the two "
+        "buffers.",
+        swap_behind_the_mmap_with_events);
     add("E19/nudged", Level::erratum, "E19", "nudges of retired buffers",
         "Increment the generation of a retired buffer one to three times more.",
         "The consumer moves to the new buffer once and delivers nothing twice.", nudged);

@@ -141,14 +141,22 @@ void wait_refused(Stage& stage, std::uint32_t cpu) {
 }
 
 // Four CPUs, each with another fault, and one that is sound. `events` are unread in the old buffers
-// of all; a quarter of that fits into the next ones.
-CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events) {
+// of all; a quarter of that fits into the next ones. CPU k has k of `changes` sound changes before.
+CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uint32_t changes) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
     const std::vector<Malformed> kinds = malformed_kinds(small);
     const auto sound = static_cast<std::uint32_t>(kinds.size());
     set_up_cpus(stage, sound + 1, 4 * small);
     stage.start();
     stage.wait_asleep();
+    for (std::uint32_t change = 1; change <= changes; ++change) {
+        for (std::uint32_t cpu = 0; cpu <= sound; ++cpu) {
+            if (cpu + 1 < change) continue;
+            stage.rings().swap(cpu, SwapSpec{4 * small, PositionRule::keep, 0});
+            emit_some(stage, cpu, 1, 100);
+        }
+        stage.wait_asleep();
+    }
     // It is proven to read these buffers, and not only to have them.
     emit_everywhere(stage, 1, 100);
     stage.wait_asleep();
@@ -264,12 +272,16 @@ void add_switch_cases(std::vector<Case>& cases) {
         "unread events before a malformed next buffer",
         "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
         "wrong magic, version 2, twice the capacity, and half of it.",
-        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24); });
+        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 0); });
     add("5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
         "one unread event before a malformed next buffer",
         "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
         "which the next one holds, too.",
-        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1); });
+        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1, 0); });
+    add("5.1.6.1/unread-before-a-later-refused-buffer", Level::must, "5.1.6.1",
+        "unread events before a malformed buffer after several changes",
+        "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
+        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 4); });
     add("E24/refused-at-every-step", Level::erratum, "E24",
         "events and a malformed next buffer at every step",
         "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "

@@ -65,7 +65,7 @@ void add_records(std::vector<Clause>& clauses) {
                        {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first"}});
     clauses.push_back({"contract record G",
                        "A G record follows every switch, with a value that the field had.",
-                       {"5.1.8.3/grow", "E19/nudged"}});
+                       {"5.1.8.3/grow", "E19/nudged", "E19/swap-with-events-behind-the-mmap"}});
     clauses.push_back({"contract record R",
                        "An R record needs a reason. The CPU then counts as ended.",
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/reserved-bytes-set",
@@ -74,7 +74,7 @@ void add_records(std::vector<Clause>& clauses) {
         {"contract, a refused successor",
          "The consumer owes unread events of the old buffer before the R record of the next.",
          {"5.1.6.1/unread-before-a-refused-buffer", "5.1.6.1/one-unread-before-a-refused-buffer",
-          "E24/refused-at-every-step"}});
+          "5.1.6.1/unread-before-a-later-refused-buffer", "E24/refused-at-every-step"}});
     clauses.push_back({"contract record #",
                        "The suite never judges a comment.",
                        {},

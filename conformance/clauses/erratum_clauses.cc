@@ -140,7 +140,8 @@ void add_swap_errata(std::vector<Clause>& clauses) {
         {"E19",
          "The consumer finds the current buffer, at once or at a nudge, if its own was retired "
          "between mmap and the first load of generation.",
-         {"E19/swap-behind-the-mmap", "E19/nudged", "E19/resize-at-every-step-of-an-attach"}});
+         {"E19/swap-behind-the-mmap", "E19/swap-with-events-behind-the-mmap", "E19/nudged",
+          "E19/resize-at-every-step-of-an-attach"}});
     clauses.push_back(
         {"E21",
          "The consumer keeps one last sequence number for a CPU, over all its buffers.",

@@ -138,6 +138,7 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
           "5.1.8.1-5/large-event-lapped-behind-every-look",
           "5.1.8.1-5/backlog-torn-on-the-way",
           "5.1.8.1-5/very-large-event-torn",
+          "5.1.8.1-5/largest-event-torn",
           "5.1.8.1-5/torn-reads-leave-nothing",
           "5.1.8.1-5/overtaken-again-and-again",
           "5.1.8.1-5/torn-again-and-again",

@@ -618,6 +618,50 @@ BROKEN = [
         case = "E24/swap-at-every-step",
         language = "rust",
     ),
+    dict(
+        name = "inplace-ends-with-0-without-means",
+        wrong = "Ends with status 0 where a later kmes_attach fails.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-emfile",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-sleeps-after-a-failed-attach",
+        wrong = "Takes the old generation for seen where a later kmes_attach fails, and " +
+                "sleeps on.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-with-nothing-unread",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-skips-wrapped-over-4-mib",
+        wrong = "Skips an event of more than 4 MiB that crosses the end of the region.",
+        clause = "5.1.4",
+        case = "event-model/sizes-up-to-128-mebibytes",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-trusts-events-over-64-mib",
+        wrong = "Does not discard an event of more than 64 MiB that was overwritten.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/largest-event-torn",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-no-tail-after-2000-events",
+        wrong = "Does not discard an overwritten event once it has delivered 2000.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-6/seventy-thousand-events",
+        language = "rust",
+    ),
+    dict(
+        name = "inplace-no-generation-after-2000-events",
+        wrong = "Does not check generation before it sleeps once it has delivered 2000 " +
+                "events.",
+        clause = "E3",
+        case = "E10/full-of-the-smallest-unread",
+        language = "rust",
+    ),
     # Go: a goroutine a CPU; the fds and the report are shared.
     dict(
         name = "pooled-clamps-write-pos",
@@ -719,6 +763,65 @@ BROKEN = [
         wrong = "All goroutines add their records to one report, without a lock.",
         clause = "5.1.1",
         case = "- a race between two threads that write records: seen at most runs, not at all",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-ends-with-0-without-means",
+        wrong = "Ends with status 0 where a later kmes_attach fails.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-enomem",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-sleeps-after-a-failed-attach",
+        wrong = "Takes the old generation for seen where a later kmes_attach fails, and " +
+                "sleeps on.",
+        clause = "contract-1",
+        case = "contract-1/later-attach-emfile",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-takes-the-old-generation",
+        wrong = "Remembers for a new buffer what the old one shows as its generation.",
+        clause = "E15",
+        case = "E15/generation-of-the-old-buffer",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-no-change-to-a-replaced-one",
+        wrong = "Writes no G record for a buffer that is replaced before it is read.",
+        clause = "contract-records",
+        case = "E19/swap-with-events-behind-the-mmap",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-events-over-4-mib-unchecked",
+        wrong = "Does not discard an event of more than 4 MiB that was overwritten.",
+        clause = "5.1.8.1-5",
+        case = "5.1.8.1-5/largest-event-torn",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-no-second-look-after-2000-events",
+        wrong = "Does not check write_pos and generation before it sleeps once it has " +
+                "delivered 2000 events.",
+        clause = "5.1.8.2-2",
+        case = "5.1.8.1-6/seventy-thousand-events",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-refuses-the-third-before-it-drains",
+        wrong = "Refuses its third buffer before it has drained the second one.",
+        clause = "contract-records",
+        case = "5.1.6.1/unread-before-a-later-refused-buffer",
+        language = "go",
+    ),
+    dict(
+        name = "pooled-leaves-the-buffer-after-a-lap",
+        wrong = "Checks generation once more after a drain in which it was lapped, and " +
+                "leaves a retired buffer at once.",
+        clause = "E24",
+        case = "E24/swap-at-every-step-after-unusual-rounds",
         language = "go",
     ),
     # Python: one thread goes round all CPUs, with a limit of 50 ms.

@@ -39,7 +39,8 @@ var (
 	allReports []byte
 )
 
-// attachAll is kmes_attach, repeated while there are no rings yet.
+// attachAll is kmes_attach, repeated while there are no rings yet. No fds: a mistake goes on
+// without them.
 func attachAll() ([]int32, uint64) {
 	fds, capacity := make([]int32, 1), uint64(0)
 	for tries := 0; tries < 5000; tries++ {
@@ -54,6 +55,11 @@ func attachAll() ([]int32, uint64) {
 		case syscall.EAGAIN:
 			time.Sleep(time.Millisecond)
 		default:
+			if mistake == "ends-with-0-without-means" {
+				os.Exit(0)
+			} else if mistake == "sleeps-after-a-failed-attach" {
+				return nil, 0
+			}
 			log.Fatalln("kmes_attach:", err)
 		}
 	}
@@ -71,6 +77,9 @@ func attach(cpu int) (int, uint64) {
 			syscall.Close(int(fd))
 		}
 	}
+	if fds == nil {
+		return -1, 0
+	}
 	return int(fds[cpu]), capacity
 }
 
@@ -85,6 +94,8 @@ type consumer struct {
 	report              *[]byte
 	fence               uint32
 	rounds              int
+	buffers, delivered  int
+	wasLapped           bool // in this drain
 }
 
 func (c *consumer) load(field int) uint64 {
@@ -121,7 +132,15 @@ func identity(fd int) (uint64, uint64) {
 
 func (c *consumer) takeBuffer() bool {
 	lastAtSwap = c.lastSequence
+	oldGeneration := uint64(0)
+	if c.ring != nil && mistake == "takes-the-old-generation" {
+		oldGeneration = c.load(generation)
+	}
 	fd, capacity := attach(c.cpu)
+	if fd < 0 { // sleeps-after-a-failed-attach
+		c.generation, c.replaced = c.load(generation), false
+		return true
+	}
 	ring, err := syscall.Mmap(fd, 0, page+2*int(capacity), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_SHARED)
 	if err != nil {
@@ -135,28 +154,57 @@ func (c *consumer) takeBuffer() bool {
 		syscall.Munmap(c.ring)
 	}
 	c.ring, c.capacity = ring, capacity
-	switch {
-	case string(ring[:8]) != "KMESRING":
-		return c.refuse("magic")
-	case little.Uint32(ring[8:]) != 1:
-		return c.refuse("version")
-	case little.Uint64(ring[16:]) != capacity || capacity&(capacity-1) != 0 || capacity < 64:
-		return c.refuse("capacity")
-	case little.Uint64(ring[24:]) != dataStart:
-		return c.refuse("data_offset")
+	c.buffers++
+	if fault := faultOf(ring, capacity); fault != "" {
+		return c.refuse(fault)
 	}
 	c.generation = c.load(generation)
 	now, _ := attach(c.cpu)
+	if now < 0 {
+		log.Fatalln("no second attach")
+	}
 	deviceNow, inodeNow := identity(now)
 	c.replaced = device != deviceNow || inode != inodeNow
 	syscall.Close(now)
 	syscall.Close(fd)
 	c.readPos = c.load(tailPos)
-	c.print("G %d %d\n", c.cpu, c.generation)
+	if mistake != "no-change-to-a-replaced-one" || !c.replaced {
+		c.print("G %d %d\n", c.cpu, c.generation)
+	}
+	if oldGeneration != 0 {
+		c.generation = oldGeneration
+	}
 	if mistake == "one-sequence-for-all-at-swap" {
 		c.lastSequence = lastAtSwap
 	}
 	return true
+}
+
+func faultOf(ring []byte, capacity uint64) string {
+	switch {
+	case string(ring[:8]) != "KMESRING":
+		return "magic"
+	case little.Uint32(ring[8:]) != 1:
+		return "version"
+	case little.Uint64(ring[16:]) != capacity || capacity&(capacity-1) != 0 || capacity < 64:
+		return "capacity"
+	case little.Uint64(ring[24:]) != dataStart:
+		return "data_offset"
+	}
+	return ""
+}
+
+// nextIsFaulty looks at the next buffer, and leaves it.
+func (c *consumer) nextIsFaulty() bool {
+	fd, capacity := attach(c.cpu)
+	ring, err := syscall.Mmap(fd, 0, page+2*int(capacity), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
+	syscall.Close(fd)
+	if err != nil {
+		return true
+	}
+	defer syscall.Munmap(ring)
+	return faultOf(ring, capacity) != ""
 }
 
 func (c *consumer) data() []byte { return c.ring[dataStart+c.readPos&(c.capacity-1):] }
@@ -195,6 +243,7 @@ func (c *consumer) deliver() bool {
 		c.print("L %d %d\n", c.cpu, lost)
 	}
 	c.lastSequence = sequence
+	c.delivered++
 	kind := c.event[headerBytes:][:little.Uint16(c.event[27:])]
 	if mistake == "type-read-in-the-ring" {
 		kind = c.data()[headerBytes:][:len(kind)]
@@ -227,8 +276,9 @@ func (c *consumer) drain() bool {
 		sound := !lapped && c.copyEvent(readable)
 		atomic.AddUint32(&c.fence, 1)
 		switch tail := c.load(tailPos); {
-		case tail > c.readPos:
-			c.readPos = tail
+		case tail > c.readPos && !(mistake == "events-over-4-mib-unchecked" && sound &&
+			len(c.event) > 4<<20):
+			c.readPos, c.wasLapped = tail, true
 		case !sound:
 			return c.refuse("corrupt")
 		case mistake == "skips-wrapped-over-16-mib" && len(c.event) > 16<<20 && c.crosses():
@@ -268,7 +318,8 @@ func (c *consumer) sleepUntilWoken() {
 		second := syscall.NsecToTimespec(int64(time.Second))
 		limit = &second
 	}
-	if limit != nil || c.load(writePos) <= c.readPos && !c.isRetired() {
+	isWarm := mistake == "no-second-look-after-2000-events" && c.delivered > 2000
+	if limit != nil || isWarm || c.load(writePos) <= c.readPos && !c.isRetired() {
 		if mistake == "goes-on-at-the-tail" {
 			c.flush()
 		}
@@ -284,7 +335,16 @@ func (c *consumer) sleepUntilWoken() {
 func (c *consumer) consume() {
 	for more := c.takeBuffer(); more; {
 		retired := c.isRetired()
+		if retired && mistake == "refuses-the-third-before-it-drains" && c.buffers == 2 &&
+			c.nextIsFaulty() {
+			c.refuse("the next one")
+			break
+		}
+		c.wasLapped = false
 		more = c.drain()
+		if mistake == "leaves-the-buffer-after-a-lap" && c.wasLapped {
+			retired = c.isRetired()
+		}
 		c.rounds++
 		isLate := mistake == "flushes-every-other-time" && c.rounds%2 != 0 ||
 			mistake == "goes-on-at-the-tail" // flushes when it is about to sleep
