@@ -6,9 +6,11 @@
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
+#define KMES_BULK_BYTES (6u << 10)
+
 /* 5.1.8.3, after the buffer was drained; also where its producer was killed, and nothing in the
  * buffer says so (E25). 1: look again; 0: no newer buffer; or an error. */
-static int follow_generation(struct kmes_reader* reader) {
+static KMES_NOINLINE int follow_generation(struct kmes_reader* reader) {
     /* LOOK_GENERATION pairs with GENERATION (E24): the write_pos that is loaded after it is the
      * last one of this buffer. */
     __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOOK_GENERATION);
@@ -28,9 +30,12 @@ int kmes_reader_stop_error(const struct kmes_reader* reader) {
     return reader->mapping.base ? -EBADMSG : -EBADF;
 }
 
+/* What every event goes through is in line in each of the three forms: a header that is handed over
+ * by its address goes through memory. */
+
 /* 5.1.8.1 steps 1 to 3: bytes that are published after the read position, which is not lapped.
  * write_pos is loaded before tail_pos: more than the capacity is never an honest race (E26). */
-static int look(struct kmes_reader* reader, __u64* available_bytes) {
+static KMES_ALWAYS_INLINE int look(struct kmes_reader* reader, __u64* available_bytes) {
     for (;;) {
         __u64 write_pos, tail_pos;
         int follow;
@@ -57,7 +62,7 @@ static int look(struct kmes_reader* reader, __u64* available_bytes) {
  * the read position moves to the tail. DATA_FENCE pairs with TAIL_FENCE (E4): the data was read
  * before the tail is.
  */
-static bool is_whole(struct kmes_reader* reader) {
+static KMES_ALWAYS_INLINE bool is_whole(struct kmes_reader* reader) {
     __u64 tail_pos;
 
     kmes_fence_acquire(KMES_ORDER_DATA_FENCE);
@@ -73,12 +78,21 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
                   KMES_ORDER_READ_DATA);
 }
 
+static void read_header(const struct kmes_reader* reader, __u64 pos,
+                        struct kmes_event_header* header) {
+    struct kmes_event_words words;
+
+    kmes_copy_out_words(words.word, reader->shared.data, reader->capacity, pos, sizeof(*header),
+                        KMES_ORDER_READ_DATA);
+    kmes_event_header_from(header, &words);
+}
+
 /*
  * 5.1.8.1 steps 1 to 4 for the header alone: one that is sound, and so safe to take lengths from
  * (E7), but that may be torn until is_whole has said otherwise.
  */
-static int find_event(struct kmes_reader* reader, struct kmes_event_header* header,
-                      __u64* available_bytes) {
+static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
+                                         struct kmes_event_header* header, __u64* available_bytes) {
     for (;;) {
         int found = look(reader, available_bytes);
 
@@ -87,7 +101,7 @@ static int find_event(struct kmes_reader* reader, struct kmes_event_header* head
          * the capacity after its tail. A reader that believed such a write_pos would walk round a
          * ring of old events. */
         if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
-            read_data(reader, header, sizeof(*header));
+            read_header(reader, reader->read_pos, header);
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
                 return KMES_READ_EVENT;
         }
@@ -128,7 +142,7 @@ int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
     reader->peeked_bytes = 0; /* a peek ends here */
     for (;;) {
         struct kmes_event_header header;
-        __u64 available_bytes;
+        __u64 available_bytes = 0;
         bool fits;
         int found = find_event(reader, &header, &available_bytes);
 
@@ -157,7 +171,7 @@ int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
 int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view) {
     for (;;) {
         struct kmes_event_header header;
-        __u64 available_bytes;
+        __u64 available_bytes = 0;
         int found = find_event(reader, &header, &available_bytes);
 
         reader->peeked_bytes = 0;
@@ -192,35 +206,35 @@ bool kmes_reader_release(struct kmes_reader* reader) {
     return true;
 }
 
-/* Bytes of the whole, sound events at the start of private bytes. */
-static __u64 whole_events(const __u8* bytes, __u64 length) {
-    __u64 whole = 0;
+/*
+ * What a bulk copies, of `available_bytes` bytes and `room` in the caller's buffer, where the first
+ * event has `first_bytes`. The event that the copy ends in, if any, is copied again by the next
+ * bulk; where all events have one size there is none.
+ */
+static __u64 bulk_bytes(const struct kmes_reader* reader, __u64 first_bytes, __u64 available_bytes,
+                        __u64 room) {
+    __u64 bytes = reader->config.bulk_bytes ? reader->config.bulk_bytes : KMES_BULK_BYTES;
 
-    while (length - whole >= KMES_EVENT_MIN_BYTES) {
-        struct kmes_event_header header;
-
-        kmes_copy_private(&header, bytes + whole, sizeof(header));
-        if (kmes_event_check(&header, length - whole) != KMES_EVENT_IS_SOUND) break;
-        whole += header.event_size;
-    }
-    return whole;
+    if (bytes < first_bytes) bytes = first_bytes;
+    if (bytes > room) bytes = room;
+    if (bytes >= available_bytes) return available_bytes; /* write_pos is a boundary */
+    return bytes - bytes % first_bytes;
 }
 
 /* Copies up to `bytes` bytes from the read position and throws away what the tail has passed by
- * then; what is left stands at *kept. 0: nothing is left. */
+ * then; *kept points at the rest. Returns its bytes. */
 static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes,
                            const __u8** kept) {
     __u64 from = reader->read_pos;
-    __u64 passed, whole;
+    __u64 passed;
 
     read_data(reader, buffer, bytes);
     if (!is_whole(reader) && reader->read_pos - from >= bytes) return 0;
     passed = reader->read_pos - from; /* the tail is a boundary: an event begins there */
-    whole = whole_events(buffer + passed, bytes - passed);
-    kmes_data_is_valid(reader->shared.data, reader->read_pos, whole, KMES_ORDER_VALID_DATA);
-    reader->read_pos += whole;
+    kmes_data_is_valid(reader->shared.data, reader->read_pos, bytes - passed,
+                       KMES_ORDER_VALID_DATA);
     *kept = buffer + passed;
-    return whole;
+    return bytes - passed;
 }
 
 int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
@@ -228,7 +242,7 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
     reader->peeked_bytes = 0; /* a peek ends here */
     for (;;) {
         struct kmes_event_header header;
-        __u64 available_bytes;
+        __u64 available_bytes = 0;
         int found = find_event(reader, &header, &available_bytes);
 
         if (found != KMES_READ_EVENT) return found;
@@ -241,25 +255,51 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
             if (needed_bytes) *needed_bytes = header.event_size;
             return -EMSGSIZE;
         }
-        if (available_bytes > buffer_bytes) available_bytes = buffer_bytes;
-        bulk->left_bytes = copy_and_keep(reader, (__u8*)buffer, available_bytes, &bulk->bytes);
+        bulk->left_bytes = copy_and_keep(
+            reader, (__u8*)buffer,
+            bulk_bytes(reader, header.event_size, available_bytes, buffer_bytes), &bulk->bytes);
         if (bulk->left_bytes) return KMES_READ_EVENT;
     }
 }
 
-bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
-                    struct kmes_event_view* view) {
-    while (bulk->left_bytes) {
-        kmes_event_view_make(view, bulk->bytes);
-        bulk->bytes += view->event_size;
-        bulk->left_bytes -= view->event_size;
-        if (!is_newer(reader, view->sequence)) {
+/* The copy may end in an event, or in a header. The read position follows event by event, so that a
+ * caller that stops early loses none. */
+static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct kmes_bulk* bulk,
+                                            struct kmes_event_view* view) {
+    while (bulk->left_bytes >= KMES_EVENT_MIN_BYTES) {
+        const __u8* event = bulk->bytes;
+        struct kmes_event_header header;
+
+        kmes_event_header_load(&header, event);
+        if (KMES_UNLIKELY(kmes_event_check(&header, bulk->left_bytes) != KMES_EVENT_IS_SOUND))
+            break;
+        bulk->bytes += header.event_size;
+        bulk->left_bytes -= header.event_size;
+        reader->read_pos += header.event_size;
+        if (KMES_UNLIKELY(!is_newer(reader, header.sequence))) {
             reader->statistics.not_newer++;
             continue;
         }
-        view->lost_before = lost_before(reader, view->sequence);
-        deliver(reader, view->sequence);
+        kmes_event_view_from(view, &header, event);
+        view->lost_before = lost_before(reader, header.sequence);
+        deliver(reader, header.sequence);
         return true;
     }
+    bulk->left_bytes = 0;
     return false;
+}
+
+bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
+                    struct kmes_event_view* view) {
+    return next_of_bulk(reader, bulk, view);
+}
+
+__u32 kmes_bulk_take(struct kmes_reader* reader, struct kmes_bulk* bulk,
+                     struct kmes_event_view* views, __u32 count) {
+    struct kmes_bulk left = *bulk; /* in registers */
+    __u32 taken = 0;
+
+    while (taken < count && next_of_bulk(reader, &left, &views[taken])) taken++;
+    *bulk = left;
+    return taken;
 }

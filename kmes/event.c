@@ -13,17 +13,6 @@ void kmes_event_header_build(struct kmes_event_header* header, const struct kmes
     kmes_copy_private(header, &words, sizeof(*header));
 }
 
-enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
-                                       __u64 available_bytes) {
-    if (available_bytes < KMES_EVENT_MIN_BYTES) return KMES_EVENT_IS_SHORT;
-    if (header->type_len == 0) return KMES_EVENT_HAS_NO_TYPE;
-    if (header->header_size < KMES_EVENT_FIXED_BYTES + (__u32)header->type_len)
-        return KMES_EVENT_TYPE_TOO_LONG;
-    if (header->event_size < header->header_size) return KMES_EVENT_HEADER_TOO_LONG;
-    if (header->event_size > available_bytes) return KMES_EVENT_TOO_LONG;
-    return KMES_EVENT_IS_SOUND;
-}
-
 const char* kmes_event_check_text(enum kmes_event_check check) {
     switch (check) {
         case KMES_EVENT_IS_SOUND:
@@ -40,28 +29,6 @@ const char* kmes_event_check_text(enum kmes_event_check check) {
             return "event_size is more than what is published";
     }
     return "no result of kmes_event_check";
-}
-
-void kmes_event_view_from(struct kmes_event_view* view, const struct kmes_event_header* header,
-                          const __u8* body) {
-    view->timestamp = header->timestamp;
-    view->sequence = header->sequence;
-    view->lost_before = 0;
-    view->type = body + KMES_EVENT_FIXED_BYTES;
-    view->payload = body + header->header_size;
-    view->event_size = header->event_size;
-    view->header_size = header->header_size;
-    view->payload_len = header->event_size - header->header_size;
-    view->type_len = header->type_len;
-    view->cpu_id = header->cpu_id;
-    view->origin_class = header->origin_class;
-}
-
-void kmes_event_view_make(struct kmes_event_view* view, const void* bytes) {
-    struct kmes_event_header header;
-
-    kmes_copy_private(&header, bytes, sizeof(header));
-    kmes_event_view_from(view, &header, (const __u8*)bytes);
 }
 
 /* Bytes of the sequence that `lead` begins, and the range of its second byte; 0: no lead byte. */

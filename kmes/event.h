@@ -87,24 +87,67 @@ void kmes_event_header_build(struct kmes_event_header* header, const struct kmes
  * E7: 29 + type_len <= header_size <= event_size <= available_bytes, and type_len > 0. Says the
  * first rule that is broken. `header` may hold any bytes at all.
  */
-enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
-                                       __u64 available_bytes);
+static inline enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
+                                                     __u64 available_bytes) {
+    if (available_bytes < KMES_EVENT_MIN_BYTES) return KMES_EVENT_IS_SHORT;
+    if (header->type_len == 0) return KMES_EVENT_HAS_NO_TYPE;
+    if (header->header_size < KMES_EVENT_FIXED_BYTES + (__u32)header->type_len)
+        return KMES_EVENT_TYPE_TOO_LONG;
+    if (header->event_size < header->header_size) return KMES_EVENT_HEADER_TOO_LONG;
+    if (header->event_size > available_bytes) return KMES_EVENT_TOO_LONG;
+    return KMES_EVENT_IS_SOUND;
+}
 
 /* What a check found, in words, for a report. Never NULL. */
 const char* kmes_event_check_text(enum kmes_event_check check);
 
 /*
- * Points `view` at the event that starts at `bytes`, which is private and passed kmes_event_check
- * with its header in front. lost_before is set to 0.
+ * Points `view` at the event that starts at `body`. `header` is a private copy of its header, and
+ * passed kmes_event_check. The payload begins at header_size, never at 29 + type_len. lost_before
+ * is set to 0.
  */
-void kmes_event_view_make(struct kmes_event_view* view, const void* bytes);
+static inline void kmes_event_view_from(struct kmes_event_view* view,
+                                        const struct kmes_event_header* header, const __u8* body) {
+    view->timestamp = header->timestamp;
+    view->sequence = header->sequence;
+    view->lost_before = 0;
+    view->type = body + KMES_EVENT_FIXED_BYTES;
+    view->payload = body + header->header_size;
+    view->event_size = header->event_size;
+    view->header_size = header->header_size;
+    view->payload_len = header->event_size - header->header_size;
+    view->type_len = header->type_len;
+    view->cpu_id = header->cpu_id;
+    view->origin_class = header->origin_class;
+}
 
-/*
- * The payload begins at header_size, never at 29 + type_len. Same as above for a header that was
- * copied, with the rest of the event at `body` (the address where the event starts).
- */
-void kmes_event_view_from(struct kmes_event_view* view, const struct kmes_event_header* header,
-                          const __u8* body);
+/* The header whose fixed part is in `words`. */
+static inline void kmes_event_header_from(struct kmes_event_header* header,
+                                          const struct kmes_event_words* words) {
+    header->event_size = (__u32)words->word[0];
+    header->header_size = (__u32)(words->word[0] >> 32);
+    header->timestamp = words->word[1];
+    header->sequence = words->word[2];
+    header->cpu_id = (__u16)words->word[3];
+    header->origin_class = (__u8)(words->word[3] >> 16);
+    header->type_len = (__u16)(words->word[3] >> 24);
+}
+
+/* The header at the start of private bytes, of which there are KMES_EVENT_FIXED_BYTES at least. */
+static inline void kmes_event_header_load(struct kmes_event_header* header, const void* bytes) {
+    struct kmes_event_words words;
+
+    kmes_load_words(words.word, bytes, sizeof(*header));
+    kmes_event_header_from(header, &words);
+}
+
+/* kmes_event_view_from for an event whose bytes are private: the header is at its start. */
+static inline void kmes_event_view_make(struct kmes_event_view* view, const void* bytes) {
+    struct kmes_event_header header;
+
+    kmes_event_header_load(&header, bytes);
+    kmes_event_view_from(view, &header, (const __u8*)bytes);
+}
 
 /* kmes_utf8_is_valid for a text that is not ASCII alone. */
 bool kmes_utf8_check(const void* text, __u64 bytes);

@@ -113,6 +113,9 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *        kmes_copy_in of `bytes`, a constant below 32, that the caller has just built in
  *        __u64 words: each word goes from its register to the ring. (A copy by wider loads than the
  *        stores that built the bytes would wait until these have left the store buffer.)
+ *   void kmes_copy_out_words(words, data, capacity_bytes, pos, bytes, label)
+ *        kmes_copy_out of `bytes`, as kmes_load_words takes them, to words that the caller looks at
+ *        next: each goes from the ring to its register.
  *   void kmes_data_is_valid(data, pos, bytes, label)
  *        nothing, but for tools: the caller has proved that what it copied from there is whole.
  *
@@ -146,6 +149,14 @@ static inline void kmes_copy_in_words(__u8* data, __u64 capacity_bytes, __u64 po
                                       const __u64* words, __u64 bytes,
                                       enum kmes_order_label label) {
     kmes_copy_in(data, capacity_bytes, pos, words, bytes, label);
+}
+#endif
+
+#ifndef KMES_ORDER_HAS_COPY_OUT_WORDS
+static inline void kmes_copy_out_words(__u64* words, const __u8* data, __u64 capacity_bytes,
+                                       __u64 pos, __u64 bytes, enum kmes_order_label label) {
+    words[bytes / 8] = 0;
+    kmes_copy_out(words, data, capacity_bytes, pos, bytes, label);
 }
 #endif
 

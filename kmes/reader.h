@@ -79,6 +79,9 @@ struct kmes_reader_config {
     /* Where to go on (kmes_reader_get_place): events of the same session up to this one are not
      * delivered again. For a producer in the kernel it is good until the next boot. */
     struct kmes_reader_place place;
+    /* About how many bytes kmes_reader_bulk copies with one check; 0: 6 KiB, which are still in the
+     * nearest cache when their events are taken. */
+    __u64 bulk_bytes;
     __u32 spin_looks;     /* looks at write_pos before a sleep (5.1.8.2 step 4); 0: none */
     bool stop_on_corrupt; /* E7: corrupt content ends this CPU with -EBADMSG; else it is skipped */
     __u16 cpu_id;
@@ -168,10 +171,11 @@ struct kmes_bulk {
 };
 
 /*
- * Copies as many whole events as fit into `buffer`, with one check of the tail; what lies at or
- * after the new tail is kept, so that a slow reader at the tail is not starved. KMES_READ_EVENT:
- * take them by kmes_bulk_next, all of them, before any other call. Else as kmes_reader_next;
- * -EMSGSIZE: *needed_bytes (may be NULL) says what the first event takes.
+ * Copies events to `buffer` with one check of the tail: as many as config.bulk_bytes and
+ * buffer_bytes have room for, and one at least. Events at or after the new tail are kept, so that a
+ * slow reader at the tail is not starved. KMES_READ_EVENT: take them by kmes_bulk_next or
+ * kmes_bulk_take before any other call; those that are left then are read again. Else as
+ * kmes_reader_next; -EMSGSIZE: *needed_bytes (may be NULL) says what the first event takes.
  */
 int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
                      struct kmes_bulk* bulk, __u32* needed_bytes);
@@ -179,6 +183,11 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
 /* The next event of a bulk; false at its end. */
 bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
                     struct kmes_event_view* view);
+
+/* The next events of a bulk, at most `count`, which are all delivered then; how many: 0 at its end.
+ * Costs less for each event than kmes_bulk_next. */
+__u32 kmes_bulk_take(struct kmes_reader* reader, struct kmes_bulk* bulk,
+                     struct kmes_event_view* views, __u32 count);
 
 /*
  * Sleeps until there may be something new, for at most timeout_ns (KMES_NO_TIMEOUT: for ever).

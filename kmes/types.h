@@ -33,12 +33,32 @@
 
 #define KMES_PACKED __attribute__((packed))
 #define KMES_NOINLINE __attribute__((__noinline__))
+#define KMES_ALWAYS_INLINE inline __attribute__((__always_inline__))
 #define KMES_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define KMES_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /* Copies and fills of private memory: what the compiler offers, so that no libc is needed. */
 #define kmes_copy_private(to, from, bytes) __builtin_memcpy((to), (from), (bytes))
 #define kmes_zero_private(to, bytes) __builtin_memset((to), 0, (bytes))
+
+/*
+ * Loads `bytes` bytes, a constant from 8 to 32 that is no multiple of 8, as little-endian words;
+ * the last word is filled up with zeros. Reads no byte beyond, and goes from memory to registers: a
+ * copy that is loaded again would wait until it has left the store buffer.
+ */
+static inline void kmes_load_words(__u64* words, const void* from, __u64 bytes) {
+    const __u8* last = (const __u8*)from + bytes - sizeof(*words);
+
+    __u64 word;
+
+    /* Word by word: a compiler would copy more than one by a wider register, and load them again.
+     */
+    kmes_copy_private(&words[0], from, sizeof(word));
+    if (bytes >= 16) kmes_copy_private(&words[1], (const __u8*)from + 8, sizeof(word));
+    if (bytes >= 24) kmes_copy_private(&words[2], (const __u8*)from + 16, sizeof(word));
+    kmes_copy_private(&word, last, sizeof(word));
+    words[bytes / 8] = word >> (64 - 8 * (bytes & 7));
+}
 
 /* Event headers are little-endian and metadata is in the machine's order (event-model.md): this
  * core serves machines on which the two are the same. */

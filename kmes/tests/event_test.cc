@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace kmes::tests {
 namespace {
@@ -41,6 +42,18 @@ TEST(EventCheck, SaysTheFirstRuleThatIsBroken) {
     };
     for (const auto& row : rows)
         EXPECT_EQ(kmes_event_check(&row.header, row.available), row.first) << row.available;
+}
+
+// From exactly the fixed part of a header: a load beyond it is found by ASan.
+TEST(EventHeader, IsLoadedFieldByFieldFromItsBytesAlone) {
+    std::vector<std::uint8_t> bytes(sizeof(kmes_event_header));
+    for (std::size_t i = 0; i < bytes.size(); i++)
+        bytes[i] = static_cast<std::uint8_t>(0xE1 - 7 * i);
+    kmes_event_header expected;
+    memcpy(&expected, bytes.data(), sizeof(expected));
+    kmes_event_header loaded;
+    kmes_event_header_load(&loaded, bytes.data());
+    EXPECT_EQ(memcmp(&loaded, &expected, sizeof(loaded)), 0);
 }
 
 TEST(EventView, SaysThatNothingWasLostBefore) {

@@ -95,6 +95,9 @@ class Labels : public testing::Test {
                 EXPECT_EQ(field, rule.field) << rule.label;
         }
         if (access.label == KMES_ORDER_VALID_DATA) valid_bytes += access.bytes;
+        if (access.label != KMES_ORDER_READ_DATA || words_before_emission == 0) return;
+        const bool is_now = --words_before_emission == 0;
+        EXPECT_EQ(is_now ? world.emit_sized(128) : 0, 0);
     }
 
     /* What `call` says is valid is so many bytes. */
@@ -108,6 +111,7 @@ class Labels : public testing::Test {
     World world{{.capacity_bytes = 512}};
     std::set<std::string> seen;
     std::uint64_t valid_bytes = 0;
+    int words_before_emission = 0; /* of READ_DATA; 0: there is none */
     ScopedHook hook{[this](const kmes_order_access& access) { see(access); }};
 };
 
@@ -159,20 +163,31 @@ TEST_F(Labels, ValidIsTheEventThatIsDelivered) {
     expect_valid(0, [&] { EXPECT_TRUE(kmes_reader_peek_is_whole(&reader.reader)); });
     expect_valid(41, [&] { EXPECT_TRUE(kmes_reader_release(&reader.reader)); });
     kmes_bulk bulk{};
-    expect_valid(52 + 63, [&] {
-        std::uint8_t room[52 + 63 + 10];
+    // A bulk says it of its whole copy, with the piece of an event that this ends in.
+    expect_valid(52 + 52, [&] {
+        std::uint8_t room[52 + 63];
         EXPECT_EQ(kmes_reader_bulk(&reader.reader, room, sizeof(room), &bulk, nullptr), 1);
         EXPECT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
         EXPECT_EQ(reader.view.event_size, 52u);
-        EXPECT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
-        EXPECT_EQ(reader.view.event_size, 63u);
         EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
     });
+    expect_valid(63, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
     expect_valid(0, [&] {
         std::uint8_t room[73];
         EXPECT_EQ(kmes_reader_next(&reader.reader, room, sizeof(room), &reader.view), -EMSGSIZE);
     });
     expect_valid(74, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
+}
+
+TEST_F(Labels, ValidIsWhatABulkKeepsOfItsCopy) {
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128), 0);
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    kmes_bulk bulk{};
+    expect_valid(384, [&] {
+        words_before_emission = 20;
+        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512, &bulk, nullptr), 1);
+    });
 }
 
 TEST_F(Labels, NothingIsValidOfAnEventThatWasOverwritten) {

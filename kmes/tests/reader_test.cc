@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The reader's calls, one test for each promise of reader.h: opening, reading in three forms,
- * switching, losses (5.1.8 with E7, E9, E11, E14, E15, E19, E20, E21, E25). Sleep is in
- * sleep_test.cc, torn reads are in torn_test.cc.
+ * switching, losses (5.1.8 with E7, E9, E11, E14, E15, E19, E20, E21, E25). Bulks
+ * are in bulk_test.cc, sleep is in sleep_test.cc, torn reads are in torn_test.cc.
  */
 #include "kmes/reader.h"
 
@@ -289,51 +289,7 @@ TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     EXPECT_EQ(reader.drain(), Sequences({3}));
 }
 
-TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
-    World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
-    Reader reader(world);
-    ASSERT_EQ(reader.open(), 0);
-    kmes_bulk bulk;
-    std::uint32_t needed = 0;
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59, &bulk, &needed), -EMSGSIZE);
-    EXPECT_EQ(needed, 60u);
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59, &bulk, nullptr), -EMSGSIZE);
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 179, &bulk, &needed), KMES_READ_EVENT);
-    kmes_event_view view;
-    for (const std::uint64_t sequence : {1u, 2u}) {
-        ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
-        EXPECT_EQ(view.sequence, sequence);
-        EXPECT_TRUE(is_self_describing(Delivered::from(view)));
-    }
-    EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &view));
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, &needed), KMES_READ_EVENT);
-    ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
-    ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
-    EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &view));
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, &needed), KMES_READ_EMPTY);
-    EXPECT_EQ(reader.reader.statistics.delivered, 4u);
-}
-
 // E7: how much room it takes is not said of an event that was overwritten meanwhile.
-TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
-    World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50 + i), 0);
-    Reader reader(world);
-    ASSERT_EQ(reader.open(), 0);
-    bool done = false;
-    kmes_bulk bulk;
-    std::uint32_t needed = 0;
-    ScopedHook hook([&](const kmes_order_access& access) {
-        if (access.label != KMES_ORDER_DATA_FENCE || done) return;
-        done = true;
-        ASSERT_EQ(world.emit_sized(60), 0);
-    });
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 40, &bulk, &needed), -EMSGSIZE);
-    EXPECT_EQ(needed, 51u) << "of the second: the first is gone";
-    EXPECT_EQ(reader.reader.statistics.torn, 1u);
-}
-
 // E21: what is not newer needs no room.
 TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
@@ -348,38 +304,7 @@ TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
 }
 
 // E21: counted one by one where they came in a bulk, too.
-TEST(ReaderBulk, CountsWhatIsNotNewer) {
-    World world({});
-    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40), 0);
-    Reader reader(world);
-    ASSERT_EQ(reader.open(), 0);
-    EXPECT_EQ(reader.drain(), Sequences({1, 2, 3}));
-    ASSERT_EQ(world.swap(512), 0);
-    kmes_bulk bulk;
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, nullptr), KMES_READ_EVENT);
-    EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
-    EXPECT_EQ(reader.reader.statistics.not_newer, 3u);
-    EXPECT_EQ(reader.reader.statistics.delivered, 3u);
-}
-
 // E21: what is not newer needs no room.
-TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
-    World world({});
-    ASSERT_EQ(world.emit_sized(100), 0);
-    Reader reader(world);
-    ASSERT_EQ(reader.open(), 0);
-    EXPECT_EQ(reader.drain(), Sequences({1}));
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(40), 0);
-    kmes_bulk bulk;
-    std::uint32_t needed = 0;
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 64, &bulk, &needed), KMES_READ_EVENT);
-    kmes_event_view view;
-    ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
-    EXPECT_EQ(view.sequence, 2u);
-    EXPECT_EQ(reader.reader.statistics.not_newer, 1u);
-}
-
 TEST(ReaderClose, DetachesOnce) {
     World world({});
     Reader reader(world);

@@ -109,6 +109,7 @@ struct TornBulk {
 // A slow reader at the tail would never get anything if one lost event cost it all of the copy.
 TEST(TornBulk, KeepsWhatLiesBehindTheNewTailOfTheSameCopy) {
     TornBulk torn(1);
+    EXPECT_EQ(torn.bulk.left_bytes, 180u);
     EXPECT_EQ(torn.sequences(), Sequences({2, 3, 4}));
     EXPECT_EQ(torn.looks_at_tail, 1);
     EXPECT_EQ(torn.reader.reader.statistics.torn, 1u);

@@ -115,6 +115,13 @@ static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_byte
     __builtin_memcpy(to, data + (pos & (capacity_bytes - 1)), bytes);
 }
 
+#define KMES_ORDER_HAS_COPY_OUT_WORDS
+static inline void kmes_copy_out_words(__u64* words, const __u8* data, __u64 capacity_bytes,
+                                       __u64 pos, __u64 bytes, enum kmes_order_label label) {
+    (void)label;
+    kmes_load_words(words, data + (pos & (capacity_bytes - 1)), bytes);
+}
+
 static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
                                       enum kmes_order_label label) {
     (void)data;

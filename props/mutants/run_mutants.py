@@ -31,6 +31,7 @@ TEST_PROGRAMS = [
     ("kmes/tests", "writer_test", {}),
     ("kmes/tests", "batch_entries_test", {}),
     ("kmes/tests", "reader_test", {}),
+    ("kmes/tests", "bulk_test", {}),
     ("kmes/tests", "swap_bytes_test", {}),
     ("kmes/tests", "attach_test", {}),
     ("kmes/tests", "torn_test", {}),
@@ -49,11 +50,12 @@ TEST_PROGRAMS = [
 # All schedules of small worlds: seconds for each mutant.
 INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
 # Those of them that meet the sanitised core, too: quick ones, that look at memory.
-SANITISED_PROGRAMS = ["attach_test", "bytes_test", "event_test", "reader_test", "torn_test"]
+SANITISED_PROGRAMS = ["attach_test", "bulk_test", "bytes_test", "event_test", "reader_test"]
+SANITISED_PROGRAMS += ["torn_test"]
 FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
-HEADERS = ["guard.h", "index.h"]
+HEADERS = ["event.h", "guard.h", "index.h"]
 KINDS = ["scripts", "tests", "interleavings", "sanitizer"]
 STANDARD_KINDS = "scripts,tests,sanitizer"
 
