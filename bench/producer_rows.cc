@@ -23,8 +23,8 @@ void must(int error, const char* what) {
 // The core alone, on the platform of a single emitter.
 class Core {
   public:
-    explicit Core(std::uint64_t payload_bytes)
-        : payload_(payload_bytes), platform_(EmitterMode::kSingle, Clock()) {
+    Core(std::uint64_t payload_bytes, Clock clock)
+        : payload_(payload_bytes), platform_(EmitterMode::kSingle, clock) {
         BufferOptions options;
 
         options.capacity_bytes = kCapacityBytes;
@@ -62,11 +62,12 @@ class Core {
 // The whole producer, with all checks of the emit call.
 class Whole {
   public:
-    Whole(EmitterMode mode, std::uint64_t payload_bytes) : payload_(payload_bytes) {
+    Whole(EmitterMode mode, std::uint64_t payload_bytes, Clock clock) : payload_(payload_bytes) {
         ProducerOptions options;
 
         options.capacity_bytes = kCapacityBytes;
         options.emitters = mode;
+        options.clock = clock;
         producer_ = std::make_unique<Producer>(options);
         must(producer_->start_without_registry(), "start");
         entries_.assign(kBatchEvents, {kType, payload_});
@@ -104,9 +105,9 @@ Variant variant(const std::string& name, std::uint64_t payload_bytes, const Effo
 
 std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& effort) {
     std::shared_ptr<Floor> floor = make_floor(payload_bytes);
-    auto core = std::make_shared<Core>(payload_bytes);
-    auto single = std::make_shared<Whole>(EmitterMode::kSingle, payload_bytes);
-    auto locked = std::make_shared<Whole>(EmitterMode::kLocked, payload_bytes);
+    auto core = std::make_shared<Core>(payload_bytes, effort.clock);
+    auto single = std::make_shared<Whole>(EmitterMode::kSingle, payload_bytes, effort.clock);
+    auto locked = std::make_shared<Whole>(EmitterMode::kLocked, payload_bytes, effort.clock);
     auto add = [&](const std::string& name, std::function<void(std::uint64_t)> run) {
         return variant(name, payload_bytes, effort, std::move(run));
     };

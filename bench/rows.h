@@ -12,6 +12,7 @@
 
 #include "bench/sampling.h"
 #include "kmes/abi.h"
+#include "kmes/user/platform.h"
 
 namespace kmes::bench {
 
@@ -34,6 +35,7 @@ struct Effort {
     std::uint64_t warm_up_laps = 4;
     std::uint64_t sample_events = 16384;
     Sampling sampling;
+    Clock clock;  // of the producers; none: theirs
 };
 
 std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& effort);

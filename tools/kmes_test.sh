@@ -22,10 +22,10 @@ test_usage() {
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile vm; a"
+    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile release"
     like "$ERR" '; a target begins with //$'
     kmes 2 test vm //kmes/tests:abi_test
-    like "$ERR" "part 'vm' takes no targets; those that do: default asan ubsan tsan fuzz profile$"
+    like "$ERR" "part 'vm' takes no targets; those that do: default asan ubsan tsan fuzz profile"
     lines "$CALLS" 0
     kmes 2 fuzz
     like "$ERR" 'fuzz: name a target: batch header script $'
@@ -38,10 +38,11 @@ test_usage() {
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
     kmes 2 bench
-    has "$ERR" \
-        'tools/kmes: bench: name what is to be measured, one of: conformance producer reader'
+    like "$ERR" 'to be measured, one of: conformance instructions producer reader$'
     kmes 2 bench conformance more
     has "$ERR" 'tools/kmes: bench: conformance takes no options'
+    kmes 2 bench instructions --quick
+    has "$ERR" 'tools/kmes: bench: instructions takes --update, and nothing else'
     kmes 2 bench consumer
     lines "$ERR" 1
     kmes 2 vm --kernel 5.10

@@ -3,7 +3,8 @@
 #
 # `tools/kmes bench GROUP`: figures. They are printed and never asserted: a busy machine proves
 # nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
-# The other groups are those of bench/main.cc, beside their floors.
+# `instructions`: counted by callgrind, beside what bench/instructions.txt allows; the test of the
+# same name holds that. The other groups are those of bench/main.cc, beside their floors.
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
@@ -11,7 +12,8 @@ readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
 readonly BENCH_DEEP_SECONDS=20
 
 readonly BENCH_TARGET=//bench:kmes-bench
-readonly BENCH_GROUPS='conformance producer reader'
+readonly INSTRUCTIONS_TARGET=//bench:kmes-instructions
+readonly BENCH_GROUPS='conformance instructions producer reader'
 
 bench_command() {
     case "${1-}" in
@@ -22,6 +24,13 @@ bench_command() {
                 bad_usage "bench: conformance takes no options"
             fi
             ;;
+        instructions)
+            case "${*:2}" in
+                '') bench_instructions check ;;
+                --update) bench_instructions update ;;
+                *) bad_usage "bench: instructions takes --update, and nothing else" ;;
+            esac
+            ;;
         producer | reader)
             # Optimised, as it is given away.
             build_targets "what is measured" --config=release "$BENCH_TARGET" || return
@@ -29,6 +38,13 @@ bench_command() {
             ;;
         *) bad_usage "bench: name what is to be measured, one of: $BENCH_GROUPS" ;;
     esac
+}
+
+# bench_instructions check|update
+bench_instructions() {
+    build_targets "what is counted" --config=release "$INSTRUCTIONS_TARGET" || return
+    python3 -B "$KMES_ROOT/bench/instructions.py" "$1" "$BAZEL_BIN/bench/kmes-instructions" \
+        "$KMES_ROOT/bench/instructions.txt"
 }
 
 bench_conformance() {

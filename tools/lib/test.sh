@@ -4,12 +4,13 @@
 # `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
 # the count; or, with targets, those tests only. Reads Bazel's summary; knows no test.
 
-# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; vm: the module.
-readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile vm)
+# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; release: the
+# instructions of the code that is given away; vm: the module.
+readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release vm)
 # asan has all that ubsan looks for.
-readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile vm)
+readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release vm)
 # The parts that Bazel runs, and that therefore take targets.
-readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile'
+readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile release'
 readonly LOG_LINES=1000
 readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
