@@ -166,9 +166,9 @@ TEST_F(CommandsTest, JudgeRefusesWhatIsNoFile) {
     const std::string path = folder_ + "/x.json";
     std::ofstream(path) << "{\"kmes_failure\":9}";
     EXPECT_EQ(judge_command(path, tools()), kExitUsage);
-    EXPECT_EQ(error_.str(), "kmes-conformance: " + path +
-                                ": kmes_failure is 9; 2, the only format that this suite knows, "
-                                "is right\n");
+    EXPECT_EQ(error_.str(),
+              "kmes-conformance: " + path +
+                  ": kmes_failure is 9; expected 2, the only format that this suite knows\n");
     EXPECT_EQ(out_.str(), "");
 }
 

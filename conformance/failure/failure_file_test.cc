@@ -129,8 +129,8 @@ TEST(FailureFile, NumbersOfStepsStayBelowTheLargestNumber) {
     auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
     json["timeline"]["left_out"] = 0xffffffffffffffff;
     EXPECT_EQ(failure_from_json(json.dump()).error,
-              "timeline.left_out is 18446744073709551615; a whole number from 0 to "
-              "18446744073709541615 is right");
+              "timeline.left_out is 18446744073709551615; expected a whole number from 0 to "
+              "18446744073709541615");
 }
 
 TEST(FailureFile, AStepThatAShortTimelineDoesNotHaveIsNotFound) {
@@ -286,43 +286,42 @@ std::string error_after(const std::function<void(nlohmann::json&)>& change) {
 TEST(FailureFile, NamesTheFieldAndWhatIsRight) {
     using Json = nlohmann::json;
     EXPECT_EQ(error_after([](Json& json) { json["kmes_failure"] = 3; }),
-              "kmes_failure is 3; 2, the only format that this suite knows, is right");
+              "kmes_failure is 3; expected 2, the only format that this suite knows");
     EXPECT_EQ(error_after([](Json& json) { json.erase("case"); }), "case is missing");
     EXPECT_EQ(error_after([](Json& json) { json["run"].erase("cpus"); }), "run.cpus is missing");
     EXPECT_EQ(error_after([](Json& json) { json["run"]["cpus"] = "4"; }),
-              "run.cpus is \"4\"; a whole number from 1 to 1024 is right");
+              "run.cpus is \"4\"; expected a whole number from 1 to 1024");
     EXPECT_EQ(error_after([](Json& json) { json["run"]["cpus"] = -1; }),
-              "run.cpus is -1; a whole number from 1 to 1024 is right");
+              "run.cpus is -1; expected a whole number from 1 to 1024");
     EXPECT_EQ(error_after([](Json& json) { json["level"] = "may"; }),
-              "level is \"may\"; must, should, erratum or robust is right");
+              "level is \"may\"; expected must, should, erratum or robust");
     EXPECT_EQ(error_after([](Json& json) { json["extra"] = 1; }).substr(0, 53),
-              "the file has the unknown member \"extra\"; kmes_failure");
+              "the file has the unknown member \"extra\"; expected kme");
     EXPECT_EQ(error_after([](Json& json) {
                   json["schedule"]["moves"][1]["action"] = "jump";
               }).substr(0, 57),
-              "schedule.moves[1].action is \"jump\"; one of nothing, emit,");
+              "schedule.moves[1].action is \"jump\"; expected one of nothi");
     EXPECT_EQ(
         error_after([](Json& json) { json["history"]["operations"][0]["do"] = 7; }).substr(0, 50),
-        "history.operations[0].do is 7; one of emit, drop, ");
-    EXPECT_EQ(
-        error_after([](Json& json) { json["run"]["testee"][2]["hex"] = "fg"; }),
-        "run.testee[2].hex is \"fg\"; an even number of lower-case hex digits, at most 262144 "
-        "is right");
+        "history.operations[0].do is 7; expected one of emi");
+    EXPECT_EQ(error_after([](Json& json) { json["run"]["testee"][2]["hex"] = "fg"; }),
+              "run.testee[2].hex is \"fg\"; expected an even number of lower-case hex digits, at "
+              "most 262144");
     EXPECT_EQ(error_after([](Json& json) { json["judge"] = Json::array(); }),
-              "judge is a list of 0 items; an object is right");
+              "judge is a list of 0 items; expected an object");
     EXPECT_EQ(error_after([](Json& json) { json["timeline"]["steps"] = "x"; }),
-              "timeline.steps is \"x\"; a list of at most 10000 items is right");
+              "timeline.steps is \"x\"; expected a list of at most 10000 items");
     EXPECT_EQ(
         error_after([](Json& json) { json["history"]["kept_payload_bytes"] = 134'217'729; }),
-        "history.kept_payload_bytes is 134217729; a whole number from 0 to 134217728 is right");
+        "history.kept_payload_bytes is 134217729; expected a whole number from 0 to 134217728");
 }
 
 TEST(FailureFile, SaysWhereItIsNoJson) {
     EXPECT_EQ(failure_from_json("").error,
-              "it is no JSON from line 1 on (byte 0 of 0); a file as --save writes it is right");
+              "it is no JSON from line 1 on (byte 0 of 0); expected a file as --save writes it");
     EXPECT_EQ(failure_from_json("{\n\"kmes_failure\": 2,\n!}").error,
-              "it is no JSON from line 3 on (byte 22 of 23); a file as --save writes it is right");
-    EXPECT_EQ(failure_from_json("[]").error, "the file is a list of 0 items; an object is right");
+              "it is no JSON from line 3 on (byte 22 of 23); expected a file as --save writes it");
+    EXPECT_EQ(failure_from_json("[]").error, "the file is a list of 0 items; expected an object");
 }
 
 TEST(FailureFile, DeepNestingIsNoMatter) {

@@ -394,7 +394,7 @@ FailureFile read_file(const JsonReader& json) {
     // Before everything else: another version may have other members.
     const JsonReader version = json.at("kmes_failure");
     if (version.number(0, kAny64) != kFailureFormat)
-        version.fail(fmt::format("{}, the only format that this suite knows,", kFailureFormat));
+        version.fail(fmt::format("{}, the only format that this suite knows", kFailureFormat));
     json.expect_names({"kmes_failure", "suite", "case", "level", "clause", "message", "run",
                        "schedule", "nearest_passing", "points", "judge", "findings", "history",
                        "report", "standard_error", "timeline"});
@@ -421,7 +421,7 @@ FailureFile read_file(const JsonReader& json) {
 ReadFailure failure_from_json(std::string_view text) {
     ReadFailure read;
     if (text.size() > kMaximumFailureFileBytes) {
-        read.error = fmt::format("it has {} bytes; at most {} are right", text.size(),
+        read.error = fmt::format("it has {} bytes; expected at most {}", text.size(),
                                  kMaximumFailureFileBytes);
         return read;
     }

@@ -43,7 +43,7 @@ Json parse_json(std::string_view text) {
         const std::string_view before = text.substr(0, at);
         const auto line = 1 + std::count(before.begin(), before.end(), '\n');
         throw FormatError(fmt::format(
-            "it is no JSON from line {} on (byte {} of {}); a file as --save writes it is right",
+            "it is no JSON from line {} on (byte {} of {}); expected a file as --save writes it",
             line, at, text.size()));
     } catch (const Json::exception& error) {
         throw FormatError("it is no JSON that can be read: " + printable(error.what()));
@@ -64,7 +64,7 @@ std::string JsonReader::shown() const {
 void JsonReader::fail(const std::string& right) const {
     const std::string where = path();
     throw FormatError(
-        fmt::format("{} is {}; {} is right", where.empty() ? "the file" : where, shown(), right));
+        fmt::format("{} is {}; expected {}", where.empty() ? "the file" : where, shown(), right));
 }
 
 bool JsonReader::has(const char* name) const {
@@ -90,7 +90,7 @@ void JsonReader::expect_names(std::initializer_list<std::string_view> names) con
         for (const std::string_view known : names)
             all += (all.empty() ? "" : ", ") + std::string(known);
         const std::string where = path();
-        throw FormatError(fmt::format("{} has the unknown member \"{}\"; {} are right",
+        throw FormatError(fmt::format("{} has the unknown member \"{}\"; expected {}",
                                       where.empty() ? "the file" : where,
                                       printable(name.substr(0, kShownBytes)), all));
     }

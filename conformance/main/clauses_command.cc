@@ -15,12 +15,12 @@ Command clauses_command(std::function<void(std::ostream&)> print) {
     return {"clauses", [print = std::move(print)](const auto& arguments, const auto& around) {
                 const CommandWords words = split_words(arguments);
                 CLI::App app(
-                    "What a consumer is held to: each clause with its cases, each case "
-                    "with the broken testees that it is meant to fail.",
+                    "Lists each clause of the specification with its cases, and each case with the "
+                    "broken consumers that it has to fail.",
                     "kmes-conformance clauses");
                 if (const auto status = parse_words(app, words.own, around)) return *status;
                 if (words.has_program) {
-                    return say_usage("clauses", "it takes no program", around);
+                    return say_usage("clauses", "this command takes no program", around);
                 }
                 print(around.out);
                 around.out.flush();

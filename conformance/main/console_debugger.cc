@@ -23,13 +23,12 @@ constexpr std::chrono::seconds kFreezeLimit{10};
 constexpr std::uint64_t kEventBytes = 100;
 
 constexpr std::string_view kHelp =
-    "  step, s             on to the next thing that it does (an empty line does the same)\n"
-    "  continue, c         on to the end of the case\n"
-    "  accesses on|off     whether a single access to a buffer is such a thing (off at first)\n"
-    "  state               threads, positions, what is delivered and what is owed\n"
-    "  emit CPU [BYTES]    one more event from the producer; the oracle is told of it\n"
-    "  detach              let go of the testee, stopped by SIGSTOP, for gdb -p; ends the case\n"
-    "  quit                end the case here\n";
+    "  step, s             run to the next action of the consumer (an empty line does the same)\n  "
+    "continue, c         run to the end of the case\n  accesses on|off     whether each access to "
+    "a buffer is such an action (off at first)\n  state               print threads, positions, "
+    "delivered and owed events\n  emit CPU [BYTES]    emit one more event; the oracle expects it, "
+    "too\n  detach              detach from the testee, stopped by SIGSTOP, for gdb -p; ends the "
+    "case\n  quit                end the case here\n";
 
 std::string word_of(const BufferPlace& place) {
     return fmt::format("buffer {} at byte {}", place.buffer, place.offset_bytes);
@@ -71,7 +70,7 @@ std::string describe_event(const TracerEvent& event) {
     }
     if (const auto* wait = std::get_if<FutexWait>(&event)) return describe(*wait);
     if (const auto* end = std::get_if<FutexWaitEnd>(&event)) {
-        if (end->thread_ended) return fmt::format("thread {} ended in its wait", end->tid);
+        if (end->thread_ended) return fmt::format("thread {} ended in the wait", end->tid);
         return fmt::format("thread {} is awake again: {}", end->tid,
                            end->result >= 0 ? "woken" : strerror(static_cast<int>(-end->result)));
     }
@@ -92,9 +91,9 @@ void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
     if (!told_how_) {
         told_how_ = true;
         out_ << fmt::format(
-            "the testee is process {}, stopped behind its kmes_attach; no time limit holds.\n"
-            "A program has one tracer, and that is the suite: say what is to be done here\n"
-            "(help lists the words), or `detach`, and gdb -p {} can have it.\n",
+            "the testee is process {}, stopped after its kmes_attach; there is no time limit.\nA "
+            "program has one tracer, and that is the suite: enter a command here\n(help lists "
+            "them), or `detach` first to use gdb -p {}.\n",
             stage.tracer().testee_pid(), stage.tracer().testee_pid());
     }
     out_ << printable(text) << "\n";
@@ -138,7 +137,7 @@ ConsoleDebugger::After ConsoleDebugger::obey(Stage& stage, const std::string& li
     } else if (word == "help") {
         out_ << kHelp;
     } else {
-        out_ << "\"" << printable(line) << "\" is no word of these:\n" << kHelp;
+        out_ << "\"" << printable(line) << "\" is not a command; the commands are:\n" << kHelp;
     }
     return After::stay;
 }
@@ -178,7 +177,7 @@ void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
         return;
     }
     if (stage.rings().is_reserved(cpu)) {
-        out_ << "that CPU is in the middle of an emission\n";
+        out_ << "this CPU is in the middle of an emission\n";
         return;
     }
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(bytes));
@@ -189,7 +188,7 @@ void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
 void ConsoleDebugger::detach(Stage& stage) {
     const pid_t pid = stage.tracer().testee_pid();
     if (!stage.tracer().detach(Clock::now() + kFreezeLimit)) {
-        out_ << "it could not be let go of\n";
+        out_ << "the testee could not be detached\n";
         return;
     }
     out_ << fmt::format(
@@ -214,7 +213,7 @@ void ConsoleDebugger::detach(Stage& stage) {
     }
     ::kill(pid, SIGKILL);
     while (::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) continue;
-    stop_inconclusive("let go of by hand (--debug, detach)");
+    stop_inconclusive("detached by hand (--debug, detach)");
 }
 
 }  // namespace kmes::conformance

@@ -36,7 +36,7 @@ FailureTools tools_of(const Surroundings& around) {
 struct FileCommand {
     FileCommand(const std::string& name, const std::string& summary)
         : name(name), app(summary, "kmes-conformance " + name) {
-        app.add_option("FILE", file, "the file of a failure, as --save wrote it");
+        app.add_option("FILE", file, "the file of a failure, written by --save");
     }
 
     void add_scale() {
@@ -56,11 +56,11 @@ struct FileCommand {
         if (const auto status = parse_words(app, words.own, around)) return status;
         std::string wrong;
         if (file.empty()) {
-            wrong = "no file is named; " + name + " FILE is right";
+            wrong = "no file is named; expected " + name + " FILE";
         } else if (!takes_program && words.has_program) {
-            wrong = "it takes no program: the file has what the testee wrote";
+            wrong = "this command takes no program: the file has what the testee wrote";
         } else if (words.has_program && (words.program.empty() || words.program[0].empty())) {
-            wrong = "no program stands behind --";
+            wrong = "no program follows after --";
         } else if (!count_option.empty() && app.count(count_option) > 0) {
             const auto number = parse_decimal(count);
             if (!number || *number < 1 || *number > kMostRuns) {
@@ -90,24 +90,24 @@ struct FileCommand {
 };
 
 int run_judge(const std::vector<std::string>& arguments, const Surroundings& around) {
-    FileCommand command("judge", "Judges a kept failure again, without a testee.");
+    FileCommand command("judge", "Judges a saved failure again, without a consumer.");
     command.app.footer(
-        "Exit status: 0 nothing is wrong in it; 1 something is; 2 bad usage or a bad "
-        "file; 3 the\nresult cannot be printed.");
+        "Exit status: 0 the run has no fault; 1 it has one; 2 bad usage or a bad file; 3 "
+        "the\nresult cannot be printed.");
     if (const auto status = command.parse(arguments, false, around)) return *status;
     return judge_command(command.file, tools_of(around));
 }
 
 int run_replay(const std::vector<std::string>& arguments, const Surroundings& around) {
-    FileCommand command("replay", "Runs the case of a kept failure again, as the file says.");
+    FileCommand command("replay",
+                        "Runs the case of a saved failure again, with the same schedule.");
     bool verbose = false;
-    command.add_count("--times", "so many runs, until one is no pass (default 1)");
+    command.add_count("--times", "at most N runs, until one does not pass (default 1)");
     command.add_scale();
-    command.app.add_flag("-v", verbose, "with the details of the outcome");
+    command.app.add_flag("-v", verbose, "print the details of the outcome");
     command.app.footer(
-        "Behind -- may stand another program than the file's. Exit status: 0 it "
-        "passes now; 1 it\nfails; 2 bad usage or a bad file; 3 the suite or its "
-        "set-up failed; 4 inconclusive or "
+        "Another program than the file's may follow after --. Exit status: 0 the case passes; 1 "
+        "it\nfails; 2 bad usage or a bad file; 3 the suite or its set-up failed; 4 inconclusive or "
         "unsupported.");
     if (const auto status = command.parse(arguments, true, around)) return *status;
     ReplayOptions options;
@@ -122,12 +122,12 @@ int run_shrink(const std::vector<std::string>& arguments, const Surroundings& ar
     FileCommand command("shrink",
                         "Finds the smallest schedule that still fails, and the nearest one that "
                         "passes.");
-    command.add_count("--runs", "at most so many runs (default 300)");
+    command.add_count("--runs", "at most N runs (default 300)");
     command.add_scale();
     command.app.footer(
-        "Behind -- may stand another program than the file's. Exit status: 0 done; 1 "
-        "it does not\nfail again; 2 bad usage, a bad file, or a case without a "
-        "schedule; 3 the suite or its set-up failed.");
+        "Another program than the file's may follow after --. Exit status: 0 done; 1 the case "
+        "does\nnot fail again; 2 bad usage, a bad file, or a case without a schedule; 3 the suite "
+        "or its set-up failed.");
     if (const auto status = command.parse(arguments, true, around)) return *status;
     ShrinkOptions options;
     options.testee = command.words.program;

@@ -138,33 +138,33 @@ class Checker {
 // What goes deeper than one run of each case.
 void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explore", raw.explore,
-                   "how far interleavings are explored: not at all, for 30 s (quick, the default), "
-                   "to the end, or for so many seconds (24 schedules of a case at least)")
+                   "how far interleavings are explored: off, for 30 s (quick, the default), "
+                   "completely (deep), or for N seconds (at least 24 schedules of a case)")
         ->type_name("off|quick|deep|SECONDS");
     app.add_option("--stepper", raw.stepper,
-                   "how single accesses are stopped at (default auto: the best that works)")
+                   "how the suite stops at single accesses (default auto: the best that works)")
         ->type_name("auto|guards|watchpoints|single-step");
     app.add_option("--save", raw.save,
-                   "a file for each failure in DIR, for replay, judge and shrink")
+                   "save each failure in a file in DIR, for replay, judge and shrink")
         ->type_name("DIR");
     app.add_option("--debug", raw.debug,
-                   "run one case without time limits, and wait for a word on standard input at "
+                   "run one case without time limits, and wait for a command on standard input at "
                    "each step")
         ->type_name("CASE");
-    app.add_flag("--shared", options.shared, "also the cases with several consumers on one buffer");
-    app.add_option("--soak", raw.soak, "also the case that does random everything, for SECONDS")
+    app.add_flag("--shared", options.shared,
+                 "run also the cases with several consumers on one buffer");
+    app.add_option("--soak", raw.soak, "run also the case of random plays, for SECONDS")
         ->type_name("SECONDS");
 }
 
 // Where it runs, and what is known of that.
 void declare_surroundings(CLI::App& app, Options& options) {
     app.add_option("--device", options.device,
-                   "the buffers of a test build of the kernel module, by its device (/dev/kmes), "
-                   "in the place of the runner's own")
+                   "use the buffers of a test build of the kernel module, by its device "
+                   "(/dev/kmes), instead of the runner's")
         ->type_name("PATH");
     app.add_option("--expect-unsupported", options.expect_unsupported,
-                   "fail unless exactly the cases that FILE lists (of those that run) are "
-                   "unsupported")
+                   "fail unless exactly those cases of the run that FILE lists are unsupported")
         ->type_name("FILE");
 }
 
@@ -172,25 +172,22 @@ std::string footer(const std::vector<std::string>& commands) {
     std::string text;
     for (const std::string& command : commands) text += (text.empty() ? "" : ", ") + command;
     if (!text.empty()) {
-        text = "As the first word, in the place of a run: " + text +
-               " (each has a --help of its own).\n";
+        text = "Commands, as the first word: " + text + " (each has a --help of its own).\n";
     }
     return text +
-           "Behind -- stands the program to test, with its arguments.\n"
-           "Exit status: 0 nothing failed and nothing inconclusive; 1 some failed; 2 bad usage;\n"
-           "3 the suite or its set-up failed; 4 inconclusive only; 130 and 143 after SIGINT and "
-           "SIGTERM.";
+           "The program to test, with its arguments, follows after --.\nExit status: 0 nothing "
+           "failed and nothing is inconclusive; 1 a case failed; 2 bad usage;\n3 the suite or its "
+           "set-up failed; 4 inconclusive only; 130 and 143 after SIGINT and SIGTERM.";
 }
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
-    app.add_flag("--list", options.list, "list the cases and end");
+    app.add_flag("--list", options.list, "list the cases and exit");
     app.add_option("--filter", raw.filters,
                    "run only the cases whose id matches GLOB (*, ?, [a-z]); repeatable")
         ->type_name("GLOB")
         ->take_all()
         ->allow_extra_args(false);
-    app.add_option("--without", raw.without,
-                   "leave out the cases whose id matches GLOB; repeatable")
+    app.add_option("--without", raw.without, "omit the cases whose id matches GLOB; repeatable")
         ->type_name("GLOB")
         ->take_all()
         ->allow_extra_args(false);
@@ -203,7 +200,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("BYTES");
     app.add_option("--seed", raw.seed, "seed of everything random (default 1)")->type_name("N");
     app.add_option("--shuffle", raw.shuffle,
-                   "run the cases in an order drawn from SEED (no verdict depends on it)")
+                   "run the cases in a random order from SEED (no verdict depends on it)")
         ->type_name("SEED");
     app.add_option("--timeout-scale", raw.timeout_scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
@@ -211,13 +208,13 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--report", raw.report, "form of the report (default console)")
         ->type_name("console|json");
     app.add_option("--report-file", raw.report_file,
-                   "write the report to FILE, and print the console report too")
+                   "write the report to FILE, and print the console report, too")
         ->type_name("FILE");
-    app.add_option("--explain", raw.explain, "say what a case does and expects, and end")
+    app.add_option("--explain", raw.explain, "print what a case does and expects, and exit")
         ->type_name("CASE");
     declare_deeper(app, raw, options);
     declare_surroundings(app, options);
-    app.add_flag("--fail-fast", options.fail_fast, "end at the first case that fails");
+    app.add_flag("--fail-fast", options.fail_fast, "stop after the first case that fails");
     app.add_flag("-v", options.verbose, "show the details of every case");
 }
 
@@ -240,18 +237,17 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
     }
     for (const char* option : {"--filter", "--without"}) {
         if (app.count("--debug") > 0 && app.count(option) > 0)
-            return fmt::format("--debug runs one case; {} does not go with it", option);
+            return fmt::format("--debug runs one case and excludes {}", option);
     }
     if (app.count("--debug") > 0 && options.report == ReportFormat::json && !options.report_file) {
-        return "--debug talks on standard output; --report json goes with it only where "
-               "--report-file is given";
+        return "--debug uses standard output; with --report json it also needs --report-file";
     }
     if (options.testee.empty() && !options.list && options.explain.empty()) {
-        return "no program to test is named; kmes-conformance [OPTIONS...] -- PROGRAM ARGS... is "
-               "right";
+        return "no program to test is named; expected kmes-conformance [OPTIONS...] -- PROGRAM "
+               "ARGS...";
     }
     if (!options.testee.empty() && options.testee.front().empty()) {
-        return "the name of the program behind -- is empty";
+        return "the name of the program after -- is empty";
     }
     return {};
 }
@@ -323,7 +319,7 @@ std::optional<ExploreSettings> parse_explore(const std::string& text) {
 }
 
 std::string wrong_value(std::string_view option, const std::string& value, std::string_view right) {
-    return fmt::format("{} is \"{}\"; {} is right", option, printable(value), right);
+    return fmt::format("{} is \"{}\"; expected {}", option, printable(value), right);
 }
 
 ParsedOptions parse_options(const std::vector<std::string>& arguments,
@@ -333,8 +329,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
     // What stands behind -- is the testee's, whatever it looks like.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
     if (dashes != arguments.end()) parsed.options.testee.assign(dashes + 1, arguments.end());
-    CLI::App app("Puts a consumer of KMES events through the conformance suite.",
-                 "kmes-conformance");
+    CLI::App app("Tests a consumer of KMES events by the conformance suite.", "kmes-conformance");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     RawOptions raw;
     declare(app, raw, parsed.options);

@@ -87,7 +87,7 @@ TEST(Options, TakeEveryName) {
     EXPECT_EQ(options.report_file, "out.json");
     EXPECT_TRUE(options.fail_fast);
     EXPECT_TRUE(options.verbose);
-    EXPECT_FALSE(options.list);  // it stands behind --
+    EXPECT_FALSE(options.list);  // it follows after --
     EXPECT_THAT(options.testee, ElementsAre("prog", "--list", "--"));
 }
 
@@ -129,8 +129,8 @@ TEST(Options, TakeWhereItRuns) {
         right({"--device", "/dev/kmes", "--expect-unsupported", "list", "--", "p"});
     EXPECT_EQ(options.device, "/dev/kmes");
     EXPECT_EQ(options.expect_unsupported, "list");
-    EXPECT_THAT(wrong({"--device", "", "--", "p"}), HasSubstr("the path of a device is right"));
-    EXPECT_THAT(wrong({"--expect-unsupported", "", "--", "p"}), HasSubstr("a file is right"));
+    EXPECT_THAT(wrong({"--device", "", "--", "p"}), HasSubstr("expected the path of a device"));
+    EXPECT_THAT(wrong({"--expect-unsupported", "", "--", "p"}), HasSubstr("expected a file"));
 }
 
 TEST(Options, SayWhatGoesDeeperShouldBe) {
@@ -138,18 +138,19 @@ TEST(Options, SayWhatGoesDeeperShouldBe) {
         EXPECT_THAT(wrong({std::string("--explore=") + value, "--", "p"}),
                     HasSubstr("off, quick, deep, or a number of seconds from 0.1 to 1000000"));
     }
-    EXPECT_THAT(wrong({"--stepper", "guard", "--", "p"}),
-                HasSubstr("--stepper is \"guard\"; auto, guards, watchpoints or single-step"));
+    EXPECT_THAT(
+        wrong({"--stepper", "guard", "--", "p"}),
+        HasSubstr("--stepper is \"guard\"; expected auto, guards, watchpoints or single-step"));
     EXPECT_THAT(wrong({"--soak", "0", "--", "p"}),
-                HasSubstr("--soak is \"0\"; a number of seconds from 0.1 to 1000000 is right"));
-    EXPECT_THAT(wrong({"--save", "", "--", "p"}), HasSubstr("--save is \"\"; a folder is right"));
+                HasSubstr("--soak is \"0\"; expected a number of seconds from 0.1 to 1000000"));
+    EXPECT_THAT(wrong({"--save", "", "--", "p"}), HasSubstr("--save is \"\"; expected a folder"));
     EXPECT_THAT(wrong({"--debug", "", "--", "p"}), HasSubstr("the id of a case"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--filter", "a/*", "--", "p"}),
-                HasSubstr("--filter does not go with it"));
+                HasSubstr("excludes --filter"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--without", "a/*", "--", "p"}),
-                HasSubstr("--without does not go with it"));
+                HasSubstr("excludes --without"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--report", "json", "--", "p"}),
-                HasSubstr("only where --report-file is given"));
+                HasSubstr("also needs --report-file"));
 }
 
 TEST(Options, NeedNoProgramToListOrExplain) {
@@ -160,12 +161,12 @@ TEST(Options, NeedNoProgramToListOrExplain) {
 TEST(Options, WantAProgram) {
     EXPECT_THAT(wrong({}), HasSubstr("no program to test is named"));
     EXPECT_THAT(wrong({"--"}), HasSubstr("no program to test is named"));
-    EXPECT_THAT(wrong({"--", ""}), HasSubstr("program behind -- is empty"));
+    EXPECT_THAT(wrong({"--", ""}), HasSubstr("program after -- is empty"));
     EXPECT_THAT(wrong({"./consumer"}), HasSubstr("./consumer"));
 }
 
 TEST(Options, SayWhatAValueShouldBe) {
-    EXPECT_EQ(wrong({"--cpus", "0", "--", "p"}), "--cpus is \"0\"; a number from 1 to 64 is right");
+    EXPECT_EQ(wrong({"--cpus", "0", "--", "p"}), "--cpus is \"0\"; expected a number from 1 to 64");
     EXPECT_THAT(wrong({"--cpus", "65", "--", "p"}), HasSubstr("--cpus is \"65\""));
     EXPECT_THAT(wrong({"--cpus=-1", "--", "p"}), HasSubstr("--cpus is \"-1\""));
     EXPECT_THAT(wrong({"--cpus", "four", "--", "p"}), HasSubstr("--cpus is \"four\""));
@@ -181,7 +182,7 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--timeout-scale", "1x", "--", "p"}), HasSubstr("\"1x\""));
     EXPECT_THAT(wrong({"--level", "MUST", "--", "p"}),
                 HasSubstr("must, should, erratum or robust"));
-    EXPECT_THAT(wrong({"--report", "xml", "--", "p"}), HasSubstr("console or json is right"));
+    EXPECT_THAT(wrong({"--report", "xml", "--", "p"}), HasSubstr("expected console or json"));
     EXPECT_THAT(wrong({"--filter", "", "--", "p"}), HasSubstr("a pattern for case ids"));
     EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
 }
@@ -206,7 +207,7 @@ TEST(Options, TakeTheScaleOfTheEnvironment) {
 
 TEST(Options, PrintHelp) {
     const ParsedOptions parsed = parse_options({"--help"}, "", {"smoke", "judge"});
-    EXPECT_THAT(parsed.help, HasSubstr("in the place of a run: smoke, judge"));
+    EXPECT_THAT(parsed.help, HasSubstr("Commands, as the first word: smoke, judge"));
     for (const char* name : {"--list",
                              "--filter GLOB",
                              "--without GLOB",

@@ -409,7 +409,7 @@ int debug_case(Options options, const Surroundings& around) {
     if (found == nullptr) return say_no_such_case(options.debug, around);
     if (found->demand == Demand::soak && options.soak_seconds == 0) {
         return say(around, kExitUsage,
-                   fmt::format("--debug {} needs --soak SECONDS with it", found->id));
+                   fmt::format("--debug {} also needs --soak SECONDS", found->id));
     }
     if (found->demand == Demand::shared) options.shared = true;
     if (!options.explore.on) options.explore = ExploreSettings{};
@@ -431,8 +431,8 @@ int run_command(const std::vector<std::string>& arguments, const Surroundings& a
         names += (names.empty() ? "" : ", ") + command.name;
     }
     return say(around, kExitUsage,
-               fmt::format("there is no command \"{}\"; the commands are {}; a program to test "
-                           "stands behind -- (--help lists the options)",
+               fmt::format("there is no command \"{}\"; the commands are {}; the program to test "
+                           "follows after -- (--help lists the options)",
                            printable(arguments[0]), names));
 }
 

@@ -64,14 +64,15 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
     for (const Case& other : cases) {
         if (!matches(pattern, other.id)) continue;
         if (other.level <= level) {
-            return fmt::format("--filter \"{}\" matches only cases that are not asked for; {} asks",
-                               printable(pattern), asks_for(other.demand));
+            return fmt::format(
+                "--filter \"{}\" matches only cases that need another option; add {}",
+                printable(pattern), asks_for(other.demand));
         }
         return fmt::format(
-            "--filter \"{}\" matches only cases above the level {}; --level {} takes them in",
+            "--filter \"{}\" matches only cases above the level {}; --level {} includes them",
             printable(pattern), level_name(level), level_name(other.level));
     }
-    return fmt::format("--filter \"{}\" matches no case; --list names them (nearest: {})",
+    return fmt::format("--filter \"{}\" matches no case; --list prints them all (nearest: {})",
                        printable(pattern), list_ids(nearest_ids(cases, pattern)));
 }
 
@@ -81,7 +82,7 @@ std::string leaves_out_none(const std::vector<Case>& cases, const std::string& p
     if (is_known)
         return fmt::format("--without \"{}\" matches only cases that would not run anyway",
                            printable(pattern));
-    return fmt::format("--without \"{}\" matches no case; --list names them (nearest: {})",
+    return fmt::format("--without \"{}\" matches no case; --list prints them all (nearest: {})",
                        printable(pattern), list_ids(nearest_ids(cases, pattern)));
 }
 
@@ -133,10 +134,10 @@ std::string contradiction(const std::vector<Case>& cases, const Selection& selec
         }
         if (lowest == nullptr) continue;
         if (lowest->level > level)
-            return fmt::format("{} asks for cases of the level {}, which --level {} leaves out",
+            return fmt::format("{} adds cases of the level {}, which --level {} excludes",
                                asks_for(demand), level_name(lowest->level), level_name(level));
         if (demand != Demand::soak) continue;
-        return fmt::format("{} asks for cases that no --filter takes in; --filter \"{}\" does",
+        return fmt::format("{} adds cases that no --filter includes; --filter \"{}\" does",
                            asks_for(demand), lowest->id);
     }
     return "";

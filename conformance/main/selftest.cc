@@ -369,7 +369,8 @@ int run_selftest(const std::string& folder, const SelftestRunner& runner,
     declare(app, raw, settings);
     if (const auto status = parse_words(app, words.own, around)) return *status;
     std::string wrong = check(app, raw, around.timeout_scale, settings);
-    if (wrong.empty() && words.has_program) wrong = "it takes no program: the table names them";
+    if (wrong.empty() && words.has_program)
+        wrong = "this command takes no program: the table names them";
     if (!wrong.empty()) return say_usage("selftest", wrong, around);
     const std::string path = folder + "/main/selftest.table";
     if (!exists(path)) {

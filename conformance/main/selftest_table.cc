@@ -41,8 +41,8 @@ SelftestTable parse_selftest_table(std::string_view text) {
                            broken != fields[3].empty();
         if (!sound) {
             table.error = fmt::format(
-                "line {} is \"{}\"; broken|correct, name, language, case, "
-                "program and its arguments, separated by tabs, are right",
+                "line {} is \"{}\"; expected broken|correct, name, language, case, program and its "
+                "arguments, separated by tabs",
                 number, printable(line));
             return table;
         }

@@ -202,15 +202,15 @@ TEST(Selftest, SaysBadUsageInOneLine) {
         std::string said;
     };
     const std::vector<Usage> usages = {
-        Usage{{"--jobs", "0"}, "--jobs is \"0\"; a number from 1 to 64 is right"},
-        Usage{{"--only", "both"}, "--only is \"both\"; broken or correct is right"},
-        Usage{{"--share", "3/2"}, "--share is \"3/2\"; N/M with N from 1 to M is right"},
+        Usage{{"--jobs", "0"}, "--jobs is \"0\"; expected a number from 1 to 64"},
+        Usage{{"--only", "both"}, "--only is \"both\"; expected broken or correct"},
+        Usage{{"--share", "3/2"}, "--share is \"3/2\"; expected N/M with N from 1 to M"},
         Usage{{"--share", "2"}, "N/M"},
         Usage{{"--share", "7/9"}, "there is nothing in this share"},
-        Usage{{"--explore", "much"}, "--explore is \"much\"; off, quick, deep"},
+        Usage{{"--explore", "much"}, "--explore is \"much\"; expected off, quick, deep"},
         Usage{{"--timeout-scale", "0"}, "a number from 0.04 to 1000"},
         Usage{{"--filter", "nobody"}, "no testee has such a name"},
-        Usage{{"--", "./program"}, "it takes no program"},
+        Usage{{"--", "./program"}, "this command takes no program"},
         Usage{{"more"}, "more"},
         Usage{{"--what"}, "--what"},
     };
@@ -264,7 +264,7 @@ TEST(Clauses, PrintsTheTableAndTakesNoProgram) {
     EXPECT_EQ(out.str(), "the table\n");
     EXPECT_EQ(command.run({"--", "p"}, around), 2);
     EXPECT_EQ(command.run({"5.1"}, around), 2);
-    EXPECT_THAT(error.str(), HasSubstr("clauses: it takes no program"));
+    EXPECT_THAT(error.str(), HasSubstr("clauses: this command takes no program"));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ int print_run(const SmokeRun& run, const std::vector<LineProblem>& lines, bool v
     const std::size_t count = run.problems.size() + lines.size();
     if (count == 0) {
         for (const std::string& fact : run.facts) out << "  " << fact << "\n";
-        out << "the adapter is right; now run: " << around.command << " -- "
+        out << "the adapter is correct; now run: " << around.command << " -- "
             << shell_command(program) << "\n"
             << std::flush;
         return out.good() ? kExitClean : kExitSuite;
@@ -123,19 +123,19 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
               const Surroundings& around) {
     CommandWords words = split_words(arguments);
     CLI::App app(
-        "Is a new testee's adapter right? A handful of events on three CPUs, every kind of "
-        "record once; whatever is wrong in what it writes is named, line and field.",
+        "Checks a new testee's adapter by a few events on three CPUs and every kind of record, and "
+        "names each mistake in the report by line and field.",
         "kmes-conformance smoke");
     std::string scale;
     bool verbose = false;
     app.add_option("--timeout-scale", scale,
-                   "factor for the time that it gets (default KMES_TIMEOUT_SCALE, or 1)")
+                   "factor for the time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
     app.add_flag("-v", verbose, "show the testee's report, with line numbers");
     app.footer(
-        "Behind -- stands the program, with its arguments. Exit status: 0 the adapter is "
-        "right;\n1 it is not; 2 bad usage; 3 the suite or its set-up failed; 4 inconclusive. It "
-        "ends within 15 s,\ntimes X.");
+        "The program, with its arguments, follows after --. Exit status: 0 the adapter is "
+        "correct;\n1 it is not; 2 bad usage; 3 the suite or its set-up failed; 4 inconclusive. The "
+        "check takes at\nmost 15 s, times X.");
     if (const auto status = parse_words(app, words.own, around)) return *status;
     const bool given = app.count("--timeout-scale") > 0;
     const std::string& text = given ? scale : around.timeout_scale;
@@ -147,7 +147,7 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
                          around);
     }
     if (words.program.empty() || words.program[0].empty()) {
-        return say_usage("smoke", "no program is named; smoke -- PROGRAM ARGS... is right", around);
+        return say_usage("smoke", "no program is named; expected smoke -- PROGRAM ARGS...", around);
     }
     StageSettings settings;
     settings.testee = words.program;

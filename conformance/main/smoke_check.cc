@@ -98,7 +98,9 @@ class ReportCheck {
 
     void check_line(const Line& line) {
         if (!line.has_newline) {
-            complain(line, "the report ends within it: a record ends with a newline");
+            complain(
+                line,
+                "the report ends within the line; expected a newline at the end of each record");
         }
         Record record;
         const std::string malformed = parse_record_line(line.text, record);
@@ -114,14 +116,14 @@ class ReportCheck {
         }
         const auto cpu = static_cast<std::uint32_t>(record.cpu);
         if (record.kind == RecordKind::event) {
-            complain(line, fmt::format("there was no such event: event {} of CPU {} was another",
+            complain(line, fmt::format("there was no such event; event {} of CPU {} was another",
                                        record.sequence, cpu));
         } else if (record.kind == RecordKind::lost) {
             lanes_[cpu].lost = record.count;
             lanes_[cpu].lost_line = line.number;
             if (lanes_[cpu].last == nullptr) {
-                complain(line, fmt::format("no event of CPU {} stands before it: what was lost "
-                                           "before the first one is not counted",
+                complain(line, fmt::format("no event of CPU {} precedes the record; expected no "
+                                           "count of events lost before the first one",
                                            cpu));
             }
         } else if (record.kind == RecordKind::generation) {
@@ -195,21 +197,24 @@ class ReportCheck {
         Lane& lane = lanes_[match.cpu];
         const auto before = lane.lines.find(event.sequence);
         if (before != lane.lines.end()) {
-            return complain(line, fmt::format("event {} of CPU {} stands in line {} already",
-                                              event.sequence, match.cpu, before->second));
+            return complain(
+                line,
+                fmt::format("event {} of CPU {} is in line {} already; expected one record of it",
+                            event.sequence, match.cpu, before->second));
         }
         if (lane.end_line != 0) {
             return complain(line,
-                            fmt::format("it stands behind the event kmes.conformance.end of "
-                                        "CPU {} (line {}): nothing of a CPU comes behind that",
+                            fmt::format("the record follows the event kmes.conformance.end of CPU "
+                                        "{} (line {}); expected no record of the CPU after that",
                                         match.cpu, lane.end_line));
         }
         if (lane.last == nullptr) return;
         if (event.sequence < lane.last->sequence) {
-            return complain(line,
-                            fmt::format("event {} of CPU {} stands behind event {}: the events of "
-                                        "a CPU come in the order of their sequence numbers",
-                                        event.sequence, match.cpu, lane.last->sequence));
+            return complain(
+                line,
+                fmt::format(
+                    "event {} of CPU {} follows event {}; expected the order of sequence numbers",
+                    event.sequence, match.cpu, lane.last->sequence));
         }
         check_lost(line, match.cpu, event.sequence - lane.last->sequence - 1, event);
     }
@@ -222,7 +227,7 @@ class ReportCheck {
             "between event {} (line {}) and event {} (line {}) of CPU {}", lane.last->sequence,
             lane.lines.at(lane.last->sequence), event.sequence, line.number, cpu);
         if (lost == 0) {
-            complain(told, fmt::format("nothing was lost {}: no L is right there", where));
+            complain(told, fmt::format("nothing was lost {}; expected no L record there", where));
         } else {
             complain(told,
                      fmt::format("field 2 (count) is {}; {} {} lost {}", *lane.lost, lost,
@@ -251,9 +256,10 @@ class ReportCheck {
         lanes_[cpu].refused = true;
         const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
         if (may_refuse(buffer.fault)) return;
-        complain(line, fmt::format("it refuses the buffer of CPU {}, and there is no reason to: "
-                                   "magic, version, capacity and data_offset are right",
-                                   cpu));
+        complain(line,
+                 fmt::format("the record refuses the sound buffer of CPU {}; expected its events, "
+                             "since magic, version, capacity and data_offset are correct",
+                             cpu));
     }
 
     void find_missing(std::uint32_t cpu) {
@@ -261,11 +267,11 @@ class ReportCheck {
         const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
         if (must_refuse(buffer.fault)) {
             if (lane.refused) return;
-            problems_.push_back({0,
-                                 fmt::format("the buffer of CPU {} is one to refuse ({}), and no R "
-                                             "says so",
-                                             cpu, buffer.fault_detail),
-                                 "", fmt::format("R {} {}", cpu, buffer.fault_detail)});
+            problems_.push_back(
+                {0,
+                 fmt::format("the buffer of CPU {} is malformed ({}); expected an R record", cpu,
+                             buffer.fault_detail),
+                 "", fmt::format("R {} {}", cpu, buffer.fault_detail)});
             return;
         }
         if (lane.refused) return;
@@ -282,18 +288,18 @@ class ReportCheck {
             if (event.type == kEndEventType) break;
         }
         if (missing > kMissingShown) {
-            problems_.push_back({0,
-                                 fmt::format("{} more records of CPU {} are not there",
-                                             missing - kMissingShown, cpu),
-                                 "", ""});
+            problems_.push_back(
+                {0,
+                 fmt::format("{} more records of CPU {} are missing", missing - kMissingShown, cpu),
+                 "", ""});
         }
     }
 
     void complain_missing(std::uint32_t cpu, const Event& event, std::uint64_t line_before) {
         const std::string where =
-            line_before == 0 ? std::string() : fmt::format(", behind line {},", line_before);
+            line_before == 0 ? std::string() : fmt::format(", after line {},", line_before);
         problems_.push_back({0,
-                             fmt::format("the record of event {} of CPU {}{} is not there",
+                             fmt::format("the record of event {} of CPU {}{} is missing",
                                          event.sequence, cpu, where),
                              "", right_record(cpu, event)});
     }

@@ -170,7 +170,7 @@ TEST_F(SmokeCheck, NamesTwoWrongFieldsOfALine) {
 }
 
 TEST_F(SmokeCheck, NamesALineOfAnotherShape) {
-    EXPECT_THAT(with(2, lines_[1] + " ").what, HasSubstr("there is more behind the last field"));
+    EXPECT_THAT(with(2, lines_[1] + " ").what, HasSubstr("there is more after the last field"));
     EXPECT_THAT(with(2, lines_[1] + "\r").what, HasSubstr("CR LF"));
     EXPECT_THAT(with(2,
                      "E  0 1 1700000000123456789 1 736d6f6b652e7477656c7665 12 "
@@ -187,7 +187,7 @@ TEST_F(SmokeCheck, NamesARecordThatIsNotThere) {
     std::vector<LineProblem> problems = check();
     ASSERT_EQ(problems.size(), 1u);
     EXPECT_EQ(problems[0].line, 0u);
-    EXPECT_EQ(problems[0].what, "the record of event 2 of CPU 0, behind line 2, is not there");
+    EXPECT_EQ(problems[0].what, "the record of event 2 of CPU 0, after line 2, is missing");
     EXPECT_EQ(problems[0].right,
               "E 0 2 1700000001123456789 2 736d6f6b652e6e6f7468696e67 0 cbf29ce484222325");
 }
@@ -196,12 +196,12 @@ TEST_F(SmokeCheck, NamesADoubledRecordAndOneOutOfOrder) {
     lines_.insert(lines_.begin() + 3, lines_[2]);
     ASSERT_FALSE(check().empty());
     EXPECT_EQ(check()[0].line, 4u);
-    EXPECT_EQ(check()[0].what, "event 2 of CPU 0 stands in line 3 already");
+    EXPECT_EQ(check()[0].what, "event 2 of CPU 0 is in line 3 already; expected one record of it");
     lines_.erase(lines_.begin() + 3);
     std::swap(lines_[1], lines_[2]);
     ASSERT_FALSE(check().empty());
     EXPECT_EQ(check()[0].line, 3u);
-    EXPECT_THAT(check()[0].what, HasSubstr("event 1 of CPU 0 stands behind event 2"));
+    EXPECT_THAT(check()[0].what, HasSubstr("event 1 of CPU 0 follows event 2"));
 }
 
 TEST_F(SmokeCheck, NamesWhatStandsBehindTheEnd) {
@@ -210,7 +210,7 @@ TEST_F(SmokeCheck, NamesWhatStandsBehindTheEnd) {
     ASSERT_FALSE(check().empty());
     EXPECT_EQ(check()[0].line, 11u);
     EXPECT_THAT(check()[0].what,
-                HasSubstr("behind the event kmes.conformance.end of CPU 1 (line 10)"));
+                HasSubstr("follows the event kmes.conformance.end of CPU 1 (line 10)"));
 }
 
 TEST_F(SmokeCheck, NamesAWrongCountOfLostEvents) {
@@ -234,7 +234,7 @@ TEST_F(SmokeCheck, NamesARefusalWithoutReason) {
     lines_.insert(lines_.begin() + 7, "R 1 bad magic");
     ASSERT_FALSE(check().empty());
     EXPECT_EQ(check()[0].line, 8u);
-    EXPECT_THAT(check()[0].what, HasSubstr("there is no reason to"));
+    EXPECT_THAT(check()[0].what, HasSubstr("refuses the sound buffer"));
 }
 
 TEST_F(SmokeCheck, NamesARefusalThatIsNotThere) {
@@ -244,7 +244,7 @@ TEST_F(SmokeCheck, NamesARefusalThatIsNotThere) {
     EXPECT_TRUE(check().empty());
     lines_.pop_back();
     ASSERT_FALSE(check().empty());
-    EXPECT_THAT(check()[0].what, HasSubstr("no R says so"));
+    EXPECT_THAT(check()[0].what, HasSubstr("expected an R record"));
     EXPECT_EQ(check()[0].right, "R 1 bad magic");
 }
 
@@ -255,7 +255,7 @@ TEST_F(SmokeCheck, WantsANewlineBehindTheLastRecord) {
     const std::vector<LineProblem> problems = check_report(history_, report);
     ASSERT_FALSE(problems.empty());
     EXPECT_EQ(problems[0].line, 11u);
-    EXPECT_THAT(problems[0].what, HasSubstr("a record ends with a newline"));
+    EXPECT_THAT(problems[0].what, HasSubstr("expected a newline at the end of each record"));
 }
 
 TEST(ExplainDigest, SaysNothingOfWhatItDoesNotKnow) {

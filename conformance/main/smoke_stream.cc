@@ -221,16 +221,16 @@ class Session {
     void give_up_as_flood(const std::string& how) {
         if (is_given_up_) return;
         is_given_up_ = run_.flooded = true;
-        complain("it floods its report: " + how);
+        complain("the program floods its report: " + how);
     }
 
     // The machine may have been too slow, or the testee: nothing is said against it.
     void give_up_for_time(const std::string& what) {
         is_given_up_ = run_.cut_short = true;
         run_.inconclusive = fmt::format(
-            "after {} ms the stream was not at its end, and the testee still made progress; it "
-            "waited for {}. --timeout-scale gives it more time",
-            scaled(kLimit).count(), waiting_for_exit_ ? "its exit" : "the record of " + what);
+            "the stream was not at its end after {} ms, and the testee still made progress while "
+            "the suite waited for {}. --timeout-scale allows more time",
+            scaled(kLimit).count(), waiting_for_exit_ ? "the exit" : "the record of " + what);
     }
 
     void give_up_as_inconclusive(const std::string& why) {
@@ -249,34 +249,33 @@ class Session {
     std::string why_hopeless() {
         const TimePoint now = Clock::now();
         if (patience_.is_over(tracer_.testee_threads()))
-            return fmt::format("nothing new came in {} ms", patience_ms().count());
+            return fmt::format("no progress in {} ms", patience_ms().count());
         if (now - last_look_ < kLookEvery) return {};
         last_look_ = now;
         const Inspection inspection = tracer_.inspect();
         const bool for_good = tracer_.testee_pid() != 0 && inspection.all_blocked_for_good &&
                               !inspection.other_processes;
         quiet_looks_ = for_good ? quiet_looks_ + 1 : 0;
-        return quiet_looks_ >= kQuietLooks ? "all its threads are blocked for good" : std::string();
+        return quiet_looks_ >= kQuietLooks ? "all threads are blocked for good" : std::string();
     }
 
     void complain_hopeless(const std::string& what, const std::string& why) {
         if (waiting_for_exit_) {
             // One that did not come as far owes no exit.
             if (run_.to_the_end) {
-                complain(
-                    fmt::format("it does not exit: {}; when every CPU has ended (its event "
-                                "kmes.conformance.end delivered, or its buffer refused) it "
-                                "exits with status 0",
-                                why));
+                complain(fmt::format(
+                    "the program does not exit: {}; expected exit status 0 when every CPU has "
+                    "ended (its event kmes.conformance.end delivered, or its buffer refused)",
+                    why));
             }
             return;
         }
         if (attaches_ == 0) {
-            return complain("it does not call kmes_attach (system call 1091): " + why);
+            return complain("the program does not call kmes_attach (system call 1091): " + why);
         }
         if (mapped_cpus_.size() < kCpus) {
-            return complain(fmt::format("it has {} fds and has mapped {} of them: {}", kCpus,
-                                        mapped_cpus_.size(), why));
+            return complain(fmt::format("the program has {} fds and has mapped {} of them: {}",
+                                        kCpus, mapped_cpus_.size(), why));
         }
         stuck_at_ = run_.report.size();
         stuck_ = fmt::format("waited for the record of {}: {}", what, why);
@@ -292,12 +291,13 @@ class Session {
         if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
         if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
         if (const auto* fault = std::get_if<WriteFault>(&event)) {
-            return complain("it writes to a page that it may only read: " + fault->code.describe());
+            return complain("the program writes to a page that it may only read: " +
+                            fault->code.describe());
         }
         if (const auto* foreign = std::get_if<ForeignAttach>(&event)) {
             foreign_ = fmt::format(
-                "process {} calls kmes_attach as well, and gets EPERM: the first process "
-                "that called it is the testee. Consume in one process, with threads",
+                "process {} also calls kmes_attach and gets EPERM, because the first process that "
+                "called it is the testee. Consume in one process, with threads",
                 foreign->pid);
         }
         if (const auto* limit = std::get_if<OutputLimit>(&event)) {
@@ -307,7 +307,8 @@ class Session {
         if (std::holds_alternative<Forked>(event)) {
             if (++processes_ <= kProcessesAtMost) return;
             is_given_up_ = true;
-            return complain(fmt::format("it makes processes without end: {} by now", processes_));
+            return complain(
+                fmt::format("the program creates processes without end: {} so far", processes_));
         }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
             if (trouble->reason != TracerTrouble::Reason::none_known)
@@ -336,7 +337,7 @@ class Session {
         if (event.deviation.shared) complain("mmap without MAP_SHARED");
         if (event.deviation.protection) complain("mmap with other than PROT_READ | PROT_WRITE");
         if (event.deviation.offset) {
-            complain(fmt::format("mmap at offset {}; 0 is right", request.offset_bytes));
+            complain(fmt::format("mmap at offset {}; expected 0", request.offset_bytes));
         }
         if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
         mapped_cpus_.insert(history().buffer(index).cpu);
@@ -348,8 +349,8 @@ class Session {
             if (word.is_private && !told_private_) {
                 told_private_ = true;
                 complain(
-                    "it waits with FUTEX_PRIVATE_FLAG, and no other process can wake it; "
-                    "FUTEX_WAIT without that flag is right (E17)");
+                    "the program waits with FUTEX_PRIVATE_FLAG, and no other process can wake it; "
+                    "expected FUTEX_WAIT without that flag (E17)");
             }
         }
     }
@@ -362,11 +363,10 @@ class Session {
         const auto line =
             static_cast<std::uint64_t>(std::count(run_.report.begin(), run_.report.end(), '\n'));
         if (++cut_writes_ > 1) return;
-        complain(
-            fmt::format("line {} is written in pieces: a write of {} byte{} that does not end "
-                        "with a newline; a write holds whole lines, or the lines of threads "
-                        "mix",
-                        line + 1, write.bytes, write.bytes == 1 ? "" : "s"));
+        complain(fmt::format(
+            "line {} is written in pieces: a write of {} byte{} that does not end with a newline; "
+            "expected whole lines in each write, because lines of threads mix",
+            line + 1, write.bytes, write.bytes == 1 ? "" : "s"));
     }
 
     AttachAnswer answer() {
@@ -409,16 +409,18 @@ class Session {
     void conclude_end() {
         if (!ended_) return;
         if (ended_->sanitizer_needs_ptrace) {
-            give_up_as_inconclusive("it " + ended_->text);
+            give_up_as_inconclusive("the program " + ended_->text);
         } else if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
             run_.suite_error = ended_->text;
         } else if (ended_->kind == EndKind::kKilled || !ended_->attached) {
-            complain((ended_->kind == EndKind::kExited ? "it " : "it was ") + ended_->text);
+            complain((ended_->kind == EndKind::kExited ? "the program " : "the program was ") +
+                     ended_->text);
         } else if (ended_->exit_status != 0) {
-            complain(fmt::format("it exited with status {}; 0 is right when every CPU has ended",
-                                 ended_->exit_status));
+            complain(fmt::format(
+                "the program exited with status {}; expected 0 when every CPU has ended",
+                ended_->exit_status));
         } else if (!run_.to_the_end && stuck_.empty()) {
-            complain("it exited with status 0 before any CPU had ended");
+            complain("the program exited with status 0; expected the end of a CPU first");
         }
     }
 
@@ -442,15 +444,15 @@ class Session {
         const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
         if (came_late) {
             return complain(
-                fmt::format("{}; it came when the testee ended: records are written "
-                            "before it goes to sleep (is its output buffered?)",
+                fmt::format("{}; the record came when the testee ended, but has to be written "
+                            "before a sleep (is the output buffered?)",
                             stuck_));
         }
         if (!stuck_.empty()) complain(stuck_);
         if (event_lines_ > 0) return;
         if (run_.standard_output.find("E ") != std::string::npos) {
             complain(
-                "its records stand on standard output; they belong to the descriptor that "
+                "the records are on standard output; expected them on the descriptor that "
                 "KMES_REPORT_FD names");
         }
     }

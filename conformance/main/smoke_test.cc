@@ -67,7 +67,7 @@ TEST(Smoke, PassesARightAdapterAndSaysWhatComesNext) {
     EXPECT_EQ(shell.smoke(""), 0) << shell.out.str() << shell.error.str();
     EXPECT_THAT(shell.out.str(), StartsWith("smoke: conformance/main/testdata/adapter ''\n"));
     EXPECT_THAT(shell.out.str(),
-                HasSubstr("\nthe adapter is right; now run: tools/kmes conformance -- "
+                HasSubstr("\nthe adapter is correct; now run: tools/kmes conformance -- "
                           "conformance/main/testdata/adapter ''\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("3 CPUs mapped"));
     EXPECT_EQ(shell.error.str(), "");
@@ -89,30 +89,29 @@ TEST(Smoke, NamesTheLineAndTheField) {
     EXPECT_THAT(shell.out.str(), HasSubstr("FNV-1 of the payload (multiplies first)"));
     EXPECT_THAT(shell.out.str(), HasSubstr("\n      is:    \"E 0 "));
     EXPECT_THAT(shell.out.str(), HasSubstr("\n      right: \"E 0 "));
-    EXPECT_THAT(shell.out.str(), Not(HasSubstr("the adapter is right")));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("the adapter is correct")));
     EXPECT_EQ(shell.smoke("behind-the-end"), 1);
-    EXPECT_THAT(shell.out.str(),
-                HasSubstr("stands behind the event kmes.conformance.end of CPU 1"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("follows the event kmes.conformance.end of CPU 1"));
 }
 
 TEST(Smoke, NamesWhatNoLineShows) {
     const std::vector<std::pair<std::string, std::string>> mistakes = {
         {"pieces", "is written in pieces: a write of 8 bytes that does not end with a newline"},
         {"stdout",
-         "its records stand on standard output; they belong to the descriptor that "
-         "KMES_REPORT_FD names"},
-        {"buffered", "records are written before it goes to sleep (is its output buffered?)"},
+         "the records are on standard output; expected them on the descriptor that KMES_REPORT_FD "
+         "names"},
+        {"buffered", "has to be written before a sleep (is the output buffered?)"},
         {"silent",
-         "waited for the record of the event that was there before the attach: all its "
-         "threads are blocked for good"},
+         "waited for the record of the event that was there before the attach: all threads are "
+         "blocked for good"},
         {"short-mapping", "mmap of 69632 bytes; 4096 + 2 * capacity is 135168"},
         {"private-mapping", "mmap without MAP_SHARED"},
-        {"private-futex", "it waits with FUTEX_PRIVATE_FLAG"},
+        {"private-futex", "the program waits with FUTEX_PRIVATE_FLAG"},
         {"no-attach", "without having called kmes_attach (system call 1091)"},
-        {"waits-first", "it does not call kmes_attach"},
-        {"no-exit", "it does not exit: all its threads are blocked for good"},
-        {"status", "it exited with status 3; 0 is right"},
-        {"crash", "it was killed by "},
+        {"waits-first", "the program does not call kmes_attach"},
+        {"no-exit", "the program does not exit: all threads are blocked for good"},
+        {"status", "the program exited with status 3; expected 0"},
+        {"crash", "the program was killed by "},
     };
     for (const auto& [mistake, said] : mistakes) {
         Shell shell;
@@ -168,27 +167,27 @@ TEST_P(Endless, IsEnded) {
                                   GetParam().mistake});
     EXPECT_TRUE(lifeline.is_cut());
     const std::string out = shell.out.str();
-    if (status == 4 && out.find("--timeout-scale gives it more time") != std::string::npos) return;
+    if (status == 4 && out.find("--timeout-scale allows more time") != std::string::npos) return;
     EXPECT_EQ(status, 1) << out << shell.error.str();
     EXPECT_THAT(out, HasSubstr(GetParam().said));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Testees, Endless,
-    ::testing::Values(NeverEnding{"flood-before", "it floods its report: "},
-                      NeverEnding{"flood-after", "it floods its report: "},
+    ::testing::Values(NeverEnding{"flood-before", "the program floods its report: "},
+                      NeverEnding{"flood-after", "the program floods its report: "},
                       NeverEnding{"endless-before", "is written in pieces"},
                       NeverEnding{"endless-after", "is written in pieces"},
-                      NeverEnding{"comments-before", "it does not call kmes_attach"},
-                      NeverEnding{"comments-after", "nothing new came in "},
-                      NeverEnding{"spin-before", "it does not call kmes_attach"},
-                      NeverEnding{"spin-after", "nothing new came in "},
-                      NeverEnding{"sleep-before", "it does not call kmes_attach"},
-                      NeverEnding{"sleep-after", "nothing new came in "},
-                      NeverEnding{"stubborn-before", "it does not call kmes_attach"},
-                      NeverEnding{"stubborn-after", "nothing new came in "},
-                      NeverEnding{"forks-before", "it does not call kmes_attach"},
-                      NeverEnding{"forks-after", "it makes processes without end"}),
+                      NeverEnding{"comments-before", "the program does not call kmes_attach"},
+                      NeverEnding{"comments-after", "no progress in "},
+                      NeverEnding{"spin-before", "the program does not call kmes_attach"},
+                      NeverEnding{"spin-after", "no progress in "},
+                      NeverEnding{"sleep-before", "the program does not call kmes_attach"},
+                      NeverEnding{"sleep-after", "no progress in "},
+                      NeverEnding{"stubborn-before", "the program does not call kmes_attach"},
+                      NeverEnding{"stubborn-after", "no progress in "},
+                      NeverEnding{"forks-before", "the program does not call kmes_attach"},
+                      NeverEnding{"forks-after", "creates processes without end"}),
     [](const auto& parameter) {
         std::string name = parameter.param.mistake;
         std::replace(name.begin(), name.end(), '-', '_');
@@ -205,7 +204,7 @@ TEST(Smoke, SaysBadUsageAndBadSetUpInOneLine) {
     Shell shell;
     EXPECT_EQ(shell.run({}), 2);
     EXPECT_EQ(shell.error.str(),
-              "kmes-conformance: smoke: no program is named; smoke -- PROGRAM ARGS... is right "
+              "kmes-conformance: smoke: no program is named; expected smoke -- PROGRAM ARGS... "
               "(smoke --help says more)\n");
     EXPECT_EQ(shell.run({"--", ""}), 2);
     EXPECT_EQ(shell.run({"--timeout-scale", "0", "--", "p"}), 2);
@@ -213,7 +212,7 @@ TEST(Smoke, SaysBadUsageAndBadSetUpInOneLine) {
     EXPECT_EQ(shell.run({"--cpus", "2", "--", "p"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("--cpus"));
     EXPECT_EQ(shell.run({"--help"}), 0);
-    EXPECT_THAT(shell.out.str(), HasSubstr("Exit status: 0 the adapter is right"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("Exit status: 0 the adapter is correct"));
     EXPECT_EQ(shell.run({"--", "/no/such/program"}), 3);
     EXPECT_THAT(shell.error.str(), HasSubstr("/no/such/program"));
 }

@@ -76,7 +76,7 @@ std::vector<Suspect> suspects(const EventSpec& event, std::uint64_t sequence, st
          "FNV-1a with the offset basis 1469598103934665603; 14695981039346656037 has one digit "
          "more"},
         {hash_a(payload, kFnvOffsetBasis, kPrimeWithFewZeros),
-         "FNV-1a with the prime 1000001b3; 100000001b3 is right"},
+         "FNV-1a with the prime 1000001b3; expected 100000001b3"},
         {hash_a(payload, kFnvOffsetBasis, kPrime32), "FNV-1a with the prime of the 32-bit hash"},
         {hash_32(payload), "the 32-bit FNV-1a"},
     };

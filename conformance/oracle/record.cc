@@ -70,7 +70,7 @@ class FieldReader {
         if (field.size() % 2 != 0) {
             fail("field <", name,
                  "> is " + quote_bytes(field, 40) +
-                     ": an odd number of hex digits; two for each byte are right");
+                     ": an odd number of hex digits; expected two for each byte");
             return bytes;
         }
         if (field.size() / 2 > kMaximumTypeBytes) {
@@ -93,7 +93,7 @@ class FieldReader {
         if (field.size() != kDigestDigits) {
             fail("field <", name,
                  "> is " + quote_bytes(field, 40) + ", " + std::to_string(field.size()) +
-                     " characters; 16 lower-case hex digits are right");
+                     " characters; expected 16 lower-case hex digits");
             return 0;
         }
         std::uint64_t value = 0;
@@ -115,21 +115,20 @@ class FieldReader {
 
     void expect_end() {
         if (failed() || at_end_) return;
-        error_ = "there is more behind the last field: " + quote_bytes(rest_, 40) + "; " +
-                 std::string(shape_) + " is right";
+        error_ = "there is more after the last field: " + quote_bytes(rest_, 40) + "; expected " +
+                 std::string(shape_);
     }
 
   private:
     void fail(std::string_view before, std::string_view name, std::string_view after) {
         if (failed()) return;
-        error_.append(before).append(name).append(after).append("; ").append(shape_).append(
-            " is right");
+        error_.append(before).append(name).append(after).append(" in ").append(shape_);
     }
 
     std::uint64_t bad_number(std::string_view name, std::string_view field, std::string_view what) {
         fail("field <", name,
              "> is " + quote_bytes(field, 40) + ", which " + std::string(what) +
-                 "; a decimal 64-bit number without sign or leading zeros is right");
+                 "; expected a decimal 64-bit number without sign or leading zeros");
         return 0;
     }
 
@@ -138,10 +137,10 @@ class FieldReader {
         if (value != std::string_view::npos) return static_cast<int>(value);
         const bool upper_case = digit >= 'A' && digit <= 'F';
         fail("field <", name,
-             "> is " + quote_bytes(field, 40) + ", which holds " +
+             "> is " + quote_bytes(field, 40) + ", which contains " +
                  quote_bytes(std::string_view(&digit, 1)) +
-                 (upper_case ? ", an upper-case hex digit; lower-case ones are right"
-                             : "; only the hex digits 0-9 and a-f are right"));
+                 (upper_case ? ", an upper-case hex digit; expected lower-case ones"
+                             : "; expected only the hex digits 0-9 and a-f"));
         return -1;
     }
 
@@ -181,7 +180,7 @@ std::string parse_refusal(std::string_view rest, Record& record) {
     });
     if (foreign == reason.end()) return {};
     return "field <reason> holds the byte " + quote_bytes(std::string_view(&*foreign, 1)) +
-           "; a line of ASCII is right";
+           "; expected a line of ASCII";
 }
 
 std::string parse_counter(std::string_view rest, Record& record) {
@@ -197,14 +196,14 @@ std::string parse_counter(std::string_view rest, Record& record) {
 
 std::string parse_record_line(std::string_view line, Record& record) {
     record = Record{};
-    if (line.empty()) return "the line is empty; a record or a comment is right";
+    if (line.empty()) return "the line is empty; expected a record or a comment";
     if (line[0] == '#') {
         record.kind = RecordKind::comment;
         line.remove_prefix(line.starts_with("# ") ? 2 : 1);
         record.text = bounded_text(line);
         return {};
     }
-    if (line.back() == '\r') return "the line ends in CR LF; a line that ends in LF alone is right";
+    if (line.back() == '\r') return "the line ends in CR LF; expected a line that ends in LF alone";
     const std::string_view kind = line.substr(0, line.find(' '));
     // Without a space there is no first field: the reader says that it is missing, not that it is
     // empty.
@@ -215,7 +214,7 @@ std::string parse_record_line(std::string_view line, Record& record) {
                                        : kind == "L" ? kLostShape
                                        : kind == "G" ? kGenerationShape
                                                      : kRefusalShape;
-        return "field <cpu> is missing; " + std::string(shape) + " is right";
+        return "field <cpu> is missing; expected " + std::string(shape);
     }
     if (kind == "E") return parse_event(rest, record);
     if (kind == "R") return parse_refusal(rest, record);
@@ -223,7 +222,7 @@ std::string parse_record_line(std::string_view line, Record& record) {
         record.kind = kind == "L" ? RecordKind::lost : RecordKind::generation;
         return parse_counter(rest, record);
     }
-    return "unknown record " + quote_bytes(kind, 40) + "; E, L, G, R or # is right";
+    return "unknown record " + quote_bytes(kind, 40) + "; expected E, L, G, R or #";
 }
 
 std::string quote_bytes(std::string_view bytes, std::size_t maximum_bytes) {
@@ -321,7 +320,7 @@ void RecordParser::finish() {
     if (finished_) return;
     finished_ = true;
     if (flooded_ || (partial_.empty() && skipped_bytes_ == 0)) return;
-    add_malformed("the report ends within a line; a newline at the end of every record is right",
+    add_malformed("the report ends within a line; expected a newline at the end of every record",
                   partial_);
     partial_.clear();
     skipped_bytes_ = 0;

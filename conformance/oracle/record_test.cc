@@ -75,17 +75,17 @@ TEST(RecordLine, SaysWhatIsWrongWithANumber) {
 TEST(RecordLine, WantsOneSpaceBetweenFields) {
     EXPECT_THAT(error_of("L  0 1"), HasSubstr("<cpu> is empty"));
     EXPECT_THAT(error_of("L 0  1"), HasSubstr("<count> is empty"));
-    EXPECT_THAT(error_of("L 0 1 "), HasSubstr("more behind the last field"));
+    EXPECT_THAT(error_of("L 0 1 "), HasSubstr("more after the last field"));
     EXPECT_THAT(error_of(" L 0 1"), HasSubstr("unknown record \"\""));
     EXPECT_THAT(error_of("L\t0 1"), HasSubstr("unknown record \"L\\x090\""));
-    EXPECT_THAT(error_of(kRightEvent + " 1"), HasSubstr("more behind the last field: \"1\""));
+    EXPECT_THAT(error_of(kRightEvent + " 1"), HasSubstr("more after the last field: \"1\""));
     EXPECT_THAT(error_of("L "), HasSubstr("<cpu> is empty"));
 }
 
 TEST(RecordLine, WantsLowerCaseHexInPairs) {
     EXPECT_THAT(error_of("E 0 1 0 0 6A 0 cbf29ce484222325"), HasSubstr("upper-case"));
     EXPECT_THAT(error_of("E 0 1 0 0 616 0 cbf29ce484222325"), HasSubstr("odd number"));
-    EXPECT_THAT(error_of("E 0 1 0 0 6g 0 cbf29ce484222325"), HasSubstr("holds \"g\""));
+    EXPECT_THAT(error_of("E 0 1 0 0 6g 0 cbf29ce484222325"), HasSubstr("contains \"g\""));
     EXPECT_THAT(error_of("E 0 1 0 0  0 cbf29ce484222325"), HasSubstr("<type> is empty"));
     EXPECT_THAT(error_of("E 0 1 0 0 61 0 cbf29ce48422232"), HasSubstr("15 characters"));
     EXPECT_THAT(error_of("E 0 1 0 0 61 0 cbf29ce4842223250"), HasSubstr("17 characters"));
@@ -98,7 +98,8 @@ TEST(RecordLine, NamesCarriageReturnsEmptyLinesAndUnknownRecords) {
     EXPECT_THAT(error_of(""), HasSubstr("empty"));
     EXPECT_THAT(error_of("Segmentation fault"), HasSubstr("unknown record \"Segmentation\""));
     EXPECT_THAT(error_of("e 0 1"), HasSubstr("unknown record \"e\""));
-    EXPECT_THAT(error_of("R 0 schlecht \xc3\xa4"), HasSubstr("\"\\xc3\"; a line of ASCII"));
+    EXPECT_THAT(error_of("R 0 schlecht \xc3\xa4"),
+                HasSubstr("\"\\xc3\"; expected a line of ASCII"));
 }
 
 TEST(RecordLine, TakesTheLongestTypeAndNoLonger) {
@@ -153,8 +154,8 @@ TEST(RecordParser, CallsAPartialLineAtTheEndMalformed) {
     ASSERT_EQ(parser.malformed().size(), 1u);
     EXPECT_EQ(parser.malformed_count(), 1u);
     EXPECT_EQ(parser.malformed()[0].message,
-              "line 2 of the report: the report ends within a line; a newline at the end of every "
-              "record is right: \"L 0 2\"");
+              "line 2 of the report: the report ends within a line; expected a newline at the end "
+              "of every record: \"L 0 2\"");
 }
 
 TEST(RecordParser, QuotesTheMalformedLineAndGoesOn) {
@@ -164,10 +165,10 @@ TEST(RecordParser, QuotesTheMalformedLineAndGoesOn) {
     EXPECT_EQ(parser.records().size(), 1u);
     ASSERT_EQ(parser.malformed().size(), 1u);
     EXPECT_EQ(parser.malformed()[0].line, 1u);
-    EXPECT_EQ(parser.malformed()[0].message,
-              "line 1 of the report: field <count> is \"x\", which is no decimal number; a decimal "
-              "64-bit number without sign or leading zeros is right; L <cpu> <count> is right: "
-              "\"L 0 x\"");
+    EXPECT_EQ(
+        parser.malformed()[0].message,
+        "line 1 of the report: field <count> is \"x\", which is no decimal number; expected a "
+        "decimal 64-bit number without sign or leading zeros in L <cpu> <count>: \"L 0 x\"");
 }
 
 TEST(RecordParser, BoundsALineThatNeverEnds) {

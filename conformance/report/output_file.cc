@@ -122,7 +122,7 @@ OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* sto
     if (::stat(target_.c_str(), &status) == 0) {
         if (S_ISDIR(status.st_mode)) {
             return refuse("the " + what_ + " \"" + printable(path) +
-                          "\" is a folder; a file name is right");
+                          "\" is a folder; expected a file name");
         }
         struct stat itself{};
         const bool is_link = ::lstat(target_.c_str(), &itself) == 0 && S_ISLNK(itself.st_mode);
@@ -134,7 +134,7 @@ OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* sto
         }
     } else if (target_.ends_with('/')) {
         return refuse("the " + what_ + " \"" + printable(path) +
-                      "\" is a folder; a file name is right");
+                      "\" is a folder; expected a file name");
     }
     return try_folder();
 }
@@ -157,7 +157,7 @@ OutputFile::Status OutputFile::open_in_place(mode_t mode, const StopFlag* stop) 
     const std::optional<int> own = own_descriptor(target_);
     if (!own && S_ISSOCK(mode)) {
         return refuse("the " + what_ + " \"" + printable(path_) +
-                      "\" is a socket; a file, a FIFO or a device is right");
+                      "\" is a socket; expected a file, a FIFO or a device");
     }
     fd_ = own ? duplicate(*own) : open_for_writing(target_, S_ISFIFO(mode), stop);
     if (fd_ < 0) {
