@@ -14,7 +14,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-"$BENCH" --quick --json "$TEST_TMPDIR/figures.json" producer reader >"$OUT" 2>&1 ||
+"$BENCH" --quick --json "$TEST_TMPDIR/figures.json" >"$OUT" 2>&1 ||
     fail "status $?"
 python3 - "$TEST_TMPDIR/figures.json" >>"$OUT" 2>&1 <<'PYTHON' || fail "the figures are wrong"
 import collections, json, sys
@@ -24,13 +24,14 @@ with open(sys.argv[1]) as file:
 tables = collections.defaultdict(list)
 for row in rows:
     tables[row["group"], row["table"], row["payload_bytes"]].append(row)
-assert len(tables) == 4 * 5, tables.keys()
+# Two tables each for five sizes: producer, reader and pair; and one for one size: wake.
+assert len(tables) == 3 * 2 * 5 + 1, tables.keys()
 for name, table in tables.items():
-    assert len(table) == 4, name
+    assert len(table) == (3 if name[0] == "pair" else 4), name
     assert table[0]["ratio"] == 1, name
     assert all(row["median_ns"] > 0 and row["samples"] == 5 for row in table), name
 PYTHON
-[ "$(grep -c '^producer: \|^reader: ' "$OUT")" -eq 4 ] || fail "not four tables"
+[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 7 ] || fail "not seven tables"
 
 "$BENCH" consumer >"$OUT" 2>&1
 [ $? -eq 2 ] || fail "an unknown group is not bad usage"

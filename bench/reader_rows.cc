@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/mapped_reader.h"
 #include "bench/rows.h"
 #include "kmes/reader.h"
 #include "kmes/ring.h"
-#include "kmes/user/libkmes_reader.h"
 #include "kmes/user/platform.h"
 
 namespace kmes::bench {
@@ -44,26 +44,22 @@ class FullRing {
         input.payload_len = static_cast<__u32>(payload.size());
         while (memory_->buffer()->tail == 0) must(kmes_cpu_emit(&cpu, &input) == 0, "emit");
         events_ = memory_->buffer()->frontier_ordinal - memory_->buffer()->tail_ordinal;
-        open();
+        reader_ = std::make_unique<MappedReader>(memory_);
     }
 
-    ~FullRing() { kmes_reader_close(&reader_); }
     FullRing(const FullRing&) = delete;
     FullRing& operator=(const FullRing&) = delete;
 
     std::uint64_t events() const { return events_; }
 
-    // Opens the reader anew: the next pass is the first one over a fresh mapping.
-    void map_again() {
-        kmes_reader_close(&reader_);
-        open();
-    }
+    void map_again() { reader_->map_again(); }
 
     void copied(std::uint64_t events) {
         struct kmes_event_view view;
 
-        passes(events,
-               [&] { return kmes_reader_next(&reader_, room_.data(), room_.size(), &view) == 1; });
+        passes(events, [&] {
+            return kmes_reader_next(reader_->get(), room_.data(), room_.size(), &view) == 1;
+        });
     }
 
     void bulk(std::uint64_t events) {
@@ -74,10 +70,10 @@ class FullRing {
         passes(events, [&] {
             if (next++ < taken) return true;
             next = 1;
-            taken = kmes_bulk_take(&reader_, &bulk, views.data(), views.size());
+            taken = kmes_bulk_take(reader_->get(), &bulk, views.data(), views.size());
             if (taken > 0) return true;
-            if (kmes_reader_bulk(&reader_, room_.data(), room_.size(), &bulk, nullptr) == 1)
-                taken = kmes_bulk_take(&reader_, &bulk, views.data(), views.size());
+            if (kmes_reader_bulk(reader_->get(), room_.data(), room_.size(), &bulk, nullptr) == 1)
+                taken = kmes_bulk_take(reader_->get(), &bulk, views.data(), views.size());
             return taken > 0;
         });
     }
@@ -87,9 +83,9 @@ class FullRing {
         struct kmes_event_view view;
 
         passes(events, [&] {
-            if (kmes_reader_peek(&reader_, &view) != 1) return false;
+            if (kmes_reader_peek(reader_->get(), &view) != 1) return false;
             std::memcpy(room_.data(), view.payload, view.payload_len);
-            return kmes_reader_release(&reader_);
+            return kmes_reader_release(reader_->get());
         });
     }
 
@@ -100,7 +96,8 @@ class FullRing {
         std::uint64_t pos = buffer->tail;
 
         for (std::uint64_t i = 0; i < events; i++) {
-            std::memcpy(room_.data(), reader_.shared.data + (pos & (kCapacityBytes - 1)), bytes);
+            std::memcpy(room_.data(), (*reader_)->shared.data + (pos & (kCapacityBytes - 1)),
+                        bytes);
             asm volatile("" ::"r"(room_.data()) : "memory");
             pos += bytes;
             if (pos == buffer->frontier) pos = buffer->tail;
@@ -108,44 +105,13 @@ class FullRing {
     }
 
   private:
-    static int attach(void* context, __u16, struct kmes_mapping* mapping) {
-        auto* self = static_cast<FullRing*>(context);
-        BufferMemory& memory = *self->memory_;
-
-        mapping->mapped_bytes = memory.mapped_bytes();
-        return identify(context, 0, mapping) |
-               kmes_double_map(memory.metadata_fd(), memory.data_fd(), memory.capacity_bytes(),
-                               false, &mapping->base);
-    }
-
-    static int identify(void* context, __u16, struct kmes_mapping* mapping) {
-        const BufferMemory& memory = *static_cast<FullRing*>(context)->memory_;
-
-        mapping->device = memory.device();
-        mapping->inode = memory.inode();
-        mapping->session = 0;
-        return 0;
-    }
-
-    static void detach(void*, struct kmes_mapping* mapping) {
-        kmes_double_unmap(mapping->base, kCapacityBytes);
-    }
-
-    void open() {
-        struct kmes_reader_config config = {};
-
-        config.attach_functions = {attach, identify, detach, this};
-        config.platform = kmes_user_platform();
-        must(kmes_reader_open(&reader_, &config) == 0, "open");
-    }
-
     // Reads `events` events, and starts at the tail again at the end of the ring.
     template <typename Read>
     void passes(std::uint64_t events, Read read) {
         for (std::uint64_t i = 0; i < events; i++) {
             if (read()) continue;
-            reader_.read_pos = memory_->buffer()->tail;
-            reader_.has_sequence = false;
+            (*reader_)->read_pos = memory_->buffer()->tail;
+            (*reader_)->has_sequence = false;
             must(read(), "the ring is full");
         }
     }
@@ -153,7 +119,7 @@ class FullRing {
     std::vector<std::byte> room_;
     CpuPlatform platform_;
     BufferHandle memory_;
-    struct kmes_reader reader_ = {};
+    std::unique_ptr<MappedReader> reader_;
     std::uint64_t events_ = 0;
 };
 

@@ -40,6 +40,8 @@ struct Effort {
 
 std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& effort);
 std::vector<Table> reader_tables(std::uint64_t payload_bytes, const Effort& effort);
+std::vector<Table> pair_tables(std::uint64_t payload_bytes, const Effort& effort);
+std::vector<Table> wake_tables(std::uint64_t payload_bytes, const Effort& effort);
 
 }  // namespace kmes::bench
 

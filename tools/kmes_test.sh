@@ -38,7 +38,7 @@ test_usage() {
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
     kmes 2 bench
-    like "$ERR" 'to be measured, one of: conformance instructions producer reader$'
+    like "$ERR" 'to be measured, one of: conformance instructions producer reader pair wake$'
     kmes 2 bench conformance more
     has "$ERR" 'tools/kmes: bench: conformance takes no options'
     kmes 2 bench instructions --quick

@@ -13,7 +13,7 @@ readonly BENCH_DEEP_SECONDS=20
 
 readonly BENCH_TARGET=//bench:kmes-bench
 readonly INSTRUCTIONS_TARGET=//bench:kmes-instructions
-readonly BENCH_GROUPS='conformance instructions producer reader'
+readonly BENCH_GROUPS='conformance instructions producer reader pair wake'
 
 bench_command() {
     case "${1-}" in
@@ -31,7 +31,7 @@ bench_command() {
                 *) bad_usage "bench: instructions takes --update, and nothing else" ;;
             esac
             ;;
-        producer | reader)
+        producer | reader | pair | wake)
             # Optimised, as it is given away.
             build_targets "what is measured" --config=release "$BENCH_TARGET" || return
             "$BAZEL_BIN/bench/kmes-bench" "$@"

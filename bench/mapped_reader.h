@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// A reader on a consumer's own mapping of a buffer in this process: what a consumer in another
+// process has, without the socket.
+#ifndef KMES_BENCH_MAPPED_READER_H
+#define KMES_BENCH_MAPPED_READER_H
+
+#include "kmes/reader.h"
+#include "kmes/user/memory.h"
+
+namespace kmes::bench {
+
+class MappedReader {
+  public:
+    // Maps the buffer and begins at its tail. Throws std::runtime_error.
+    explicit MappedReader(BufferHandle memory);
+    ~MappedReader();
+    MappedReader(const MappedReader&) = delete;
+    MappedReader& operator=(const MappedReader&) = delete;
+
+    // Unmaps and maps: the next read is the first one of a fresh mapping.
+    void map_again();
+
+    struct kmes_reader* operator->() { return &reader_; }
+    struct kmes_reader* get() { return &reader_; }
+
+  private:
+    static int attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping);
+    static int identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping);
+    static void detach(void* context, struct kmes_mapping* mapping);
+    void open();
+
+    BufferHandle memory_;
+    struct kmes_reader reader_ = {};
+};
+
+}  // namespace kmes::bench
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// What it takes to wake a thread that sleeps, beside other ways of Linux. Two threads wake each
+// other in turn; an operation is one wake: half of a round trip.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/mapped_reader.h"
+#include "bench/rows.h"
+#include "kmes/user/producer.h"
+
+namespace kmes::bench {
+namespace {
+
+constexpr std::uint64_t kSampleWakes = 2000;
+
+void must(bool is_so, const char* what) {
+    if (!is_so) throw std::runtime_error(what);
+}
+
+// One direction: what wakes, and what waits for that.
+class Channel {
+  public:
+    virtual ~Channel() = default;
+    virtual void wake() = 0;
+    virtual void wait() = 0;
+};
+
+class EventFd : public Channel {
+  public:
+    EventFd() : fd_(eventfd(0, EFD_CLOEXEC)) { must(fd_ >= 0, "eventfd"); }
+    ~EventFd() override { close(fd_); }
+    EventFd(const EventFd&) = delete;
+    EventFd& operator=(const EventFd&) = delete;
+
+    void wake() override {
+        const std::uint64_t one = 1;
+
+        must(write(fd_, &one, sizeof(one)) == sizeof(one), "write");
+    }
+    void wait() override {
+        std::uint64_t count;
+
+        must(read(fd_, &count, sizeof(count)) == sizeof(count), "read");
+    }
+
+  protected:
+    const int fd_;
+};
+
+class EpolledEventFd : public EventFd {
+  public:
+    EpolledEventFd() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+        struct epoll_event event = {};
+
+        event.events = EPOLLIN;
+        must(epoll_ >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event) == 0, "epoll");
+    }
+    ~EpolledEventFd() override { close(epoll_); }
+    EpolledEventFd(const EpolledEventFd&) = delete;
+    EpolledEventFd& operator=(const EpolledEventFd&) = delete;
+
+    void wait() override {
+        struct epoll_event event;
+
+        must(epoll_wait(epoll_, &event, 1, -1) == 1, "epoll_wait");
+        EventFd::wait();
+    }
+
+  private:
+    const int epoll_;
+};
+
+class Pipe : public Channel {
+  public:
+    Pipe() { must(pipe(fds_) == 0, "pipe"); }
+    ~Pipe() override {
+        close(fds_[0]);
+        close(fds_[1]);
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+
+    void wake() override { must(write(fds_[1], "w", 1) == 1, "write"); }
+    void wait() override {
+        char byte;
+
+        must(read(fds_[0], &byte, 1) == 1, "read");
+    }
+
+  private:
+    int fds_[2] = {-1, -1};
+};
+
+// An event, and a reader that sleeps until it is there.
+class Ring : public Channel {
+  public:
+    explicit Ring(std::uint64_t payload_bytes) : payload_(payload_bytes) {
+        ProducerOptions options;
+        Attachment attachment;
+
+        options.emitters = EmitterMode::kSingle;
+        producer_ = std::make_unique<Producer>(options);
+        must(producer_->start_without_registry() == 0, "start");
+        must(producer_->attach(0, &attachment) == 0, "attach");
+        reader_ = std::make_unique<MappedReader>(attachment.buffers[0]);
+    }
+
+    void wake() override { must(producer_->emit(0, kType, payload_) == 0, "emit"); }
+    void wait() override {
+        struct kmes_event_view view;
+
+        while (kmes_reader_next(reader_->get(), room_, sizeof(room_), &view) != 1)
+            must(kmes_reader_wait(reader_->get(), KMES_NO_TIMEOUT) == 1, "wait");
+    }
+
+  private:
+    std::vector<std::byte> payload_;
+    std::unique_ptr<Producer> producer_;
+    std::unique_ptr<MappedReader> reader_;
+    std::byte room_[4096];
+};
+
+// A thread that answers each wake by one.
+class Partner {
+  public:
+    Partner(std::unique_ptr<Channel> there, std::unique_ptr<Channel> back)
+        : there_(std::move(there)), back_(std::move(back)), thread_([this] { answer(); }) {}
+    ~Partner() {
+        is_ended_.store(true);
+        there_->wake();
+        thread_.join();
+    }
+    Partner(const Partner&) = delete;
+    Partner& operator=(const Partner&) = delete;
+
+    void exchange(std::uint64_t wakes) {
+        for (std::uint64_t i = 0; i < wakes; i += 2) {
+            there_->wake();
+            back_->wait();
+        }
+    }
+
+  private:
+    void answer() {
+        for (;;) {
+            there_->wait();
+            if (is_ended_.load()) return;
+            back_->wake();
+        }
+    }
+
+    std::unique_ptr<Channel> there_;
+    std::unique_ptr<Channel> back_;
+    std::atomic<bool> is_ended_ = false;
+    std::thread thread_;
+};
+
+template <typename Way, typename... Arguments>
+Variant variant(const char* name, Arguments... arguments) {
+    auto partner = std::make_shared<Partner>(std::make_unique<Way>(arguments...),
+                                             std::make_unique<Way>(arguments...));
+
+    return {name, [=](std::uint64_t n) { partner->exchange(n); }, 2, kSampleWakes};
+}
+
+}  // namespace
+
+std::vector<Table> wake_tables(std::uint64_t payload_bytes, const Effort&) {
+    return {{"one wake",
+             {variant<EventFd>("eventfd"), variant<EpolledEventFd>("eventfd and epoll"),
+              variant<Pipe>("pipe"), variant<Ring>("an event of KMES", payload_bytes)}}};
+}
+
+}  // namespace kmes::bench
