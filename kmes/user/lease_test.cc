@@ -20,6 +20,7 @@
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes.h"
 #include "kmes/user/libkmes_reader.h"
+#include "kmes/user/raw_client.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmes/user/test_support.h"
 
@@ -144,6 +145,23 @@ TEST_F(LeaseTest, EachBufferHasLeasesOfItsOwn) {
         EXPECT_EQ(std::to_string(i), child.line());
     }
     kill_asleep(&child);
+    expect_cleared();
+}
+
+// The end of a lease waits for no emitter: neither does an attach after it.
+TEST_F(LeaseTest, FlagIsClearedAfterAnOpenReservation) {
+    Child child({"read"}, address_);
+    RawClient client(address_);
+    Reservation reservation;
+
+    EXPECT_TRUE(comes_true([&] { return child.is_asleep(); }));
+    ASSERT_EQ(0, producer_->reserve(0, "t", 0, &reservation));
+    kill_asleep(&child);
+    for (int i = 0; i < 3; i++) {
+        ASSERT_TRUE(client.ask(KMES_SOCKET_IDENTIFY, 0));
+        ASSERT_EQ(0, client.reply());
+    }
+    reservation.abandon();
     expect_cleared();
 }
 

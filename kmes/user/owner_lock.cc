@@ -47,15 +47,32 @@ bool OwnerLock::lock() {
     return true;
 }
 
-void OwnerLock::lock_slowly(uint64_t self) {
+bool OwnerLock::try_lock() {
+    return !is_held_here() && lock_soon(this_thread());
+}
+
+bool OwnerLock::is_held_long() const {
+    for (int look = 0; look < kLooksBeforeSleep; look++) {
+        if (word_.load(std::memory_order_relaxed) == 0) return false;
+        relax();
+    }
+    return !is_held_here();
+}
+
+bool OwnerLock::lock_soon(uint64_t self) {
     for (int look = 0; look < kLooksBeforeSleep; look++) {
         uint64_t expected = 0;
 
         if (word_.load(std::memory_order_relaxed) == 0 &&
             word_.compare_exchange_weak(expected, self, std::memory_order_acquire))
-            return;
+            return true;
         relax();
     }
+    return false;
+}
+
+void OwnerLock::lock_slowly(uint64_t self) {
+    if (lock_soon(self)) return;
     for (;;) {
         uint64_t seen = word_.load(std::memory_order_relaxed);
 

@@ -21,11 +21,17 @@ class OwnerLock {
 
     // False: this thread holds it already, and nothing has changed. Else waits, and has it.
     bool lock();
+    // As lock(), but waits no longer than a critical section takes. False: not held, and nothing
+    // has changed.
+    bool try_lock();
+    // Another thread has held it for longer than a critical section takes, or others did in turn.
+    bool is_held_long() const;
     void unlock();
     // This thread holds it.
     bool is_held_here() const;
 
   private:
+    bool lock_soon(uint64_t self);
     void lock_slowly(uint64_t self);
     uint32_t* futex_word();
 

@@ -51,17 +51,34 @@ class CpuPlatform {
     template <typename Work>
     void with_others_out(Work work) {
         if (mode_ == EmitterMode::kLocked) lock_.lock();
-        passes_ = true;
-        work();
-        passes_ = false;
-        if (mode_ == EmitterMode::kLocked) lock_.unlock();
+        run_inside(work);
     }
+
+    // The same, unless an emitter stays inside for longer than an emission takes, as one with an
+    // open reservation does. False: `work` was not run.
+    template <typename Work>
+    bool try_with_others_out(Work work) {
+        if (mode_ == EmitterMode::kLocked && !lock_.try_lock()) return false;
+        run_inside(work);
+        return true;
+    }
+
+    // Such an emitter is inside now.
+    bool is_held_long() const { return mode_ == EmitterMode::kLocked && lock_.is_held_long(); }
 
     // From inside with_others_out: nobody gets into the critical section from now on.
     void close() { __atomic_store_n(&platform_.is_closed, 1, __ATOMIC_RELAXED); }
     bool is_closed() const { return __atomic_load_n(&platform_.is_closed, __ATOMIC_RELAXED); }
 
   private:
+    template <typename Work>
+    void run_inside(Work work) {
+        passes_ = true;
+        work();
+        passes_ = false;
+        if (mode_ == EmitterMode::kLocked) lock_.unlock();
+    }
+
     static __u64 counter_ns(void* context);
     static __u64 injected_ns(void* context);
     static bool enter(void* context);

@@ -200,6 +200,7 @@ int Producer::swap_all(uint64_t capacity_bytes) {
             cpu.current.swap(fresh[i]);
             cpu.leases = 0;
             cpu.has_unknown_users = false;
+            cpu.clear_is_due = false;
             // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
             if (capacity_bytes_) retired_.add(cpu.core.cpu_id, fresh[i], now_ms());
         }

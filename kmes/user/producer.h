@@ -163,7 +163,8 @@ class Producer {
     // refused.
     int emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
                              uint8_t origin = KMES_ORIGIN_KMES);
-    // In place, errors as emit_in_kernel. `reservation` is open only after 0.
+    // In place, errors as emit_in_kernel. `reservation` is open only after 0. While it is open,
+    // emissions to the CPU wait, resize() waits, and attaches wait for that resize().
     int reserve(unsigned cpu, std::string_view type, uint32_t payload_len, Reservation* reservation,
                 uint8_t origin = KMES_ORIGIN_KMES);
 
@@ -231,8 +232,13 @@ class Producer {
     int lease(Attachment* attachment) const;
     int lease(unsigned cpu, Attachment* attachment) const;
     // `inode` is that of the buffer. One that was swapped out meanwhile has no leases any more.
-    // From a thread that has its signals blocked.
+    // need_wake is cleared by the next clear_due_flags().
     void end_lease(unsigned cpu, uint64_t inode);
+    // Clears what is due. True: call it again, since an emitter has a reservation open, which is
+    // not waited for. From a thread that has its signals blocked.
+    bool clear_due_flags();
+    // An emitter of this CPU has a reservation open: an emission there may wait for long.
+    bool is_held_long(unsigned cpu) const;
 
     // -- The socket (socket_server.h). ----------------------------------------------------------
 
@@ -285,7 +291,7 @@ class Producer {
     int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
     void make_cpus();
     void retire_cpu(Cpu& cpu, ResumeState::Cpu* state);
-    void clear_wake(Cpu& cpu);
+    bool clear_wake(Cpu& cpu);  // false: not now
     uint64_t now_ms() const;
     void nudge_in_background();
     enum class User { kUnknown, kLease, kNone };

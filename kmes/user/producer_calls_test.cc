@@ -119,6 +119,34 @@ TEST_F(ProducerCallsTest, RefusalsInsideAReservationWaitForNobody) {
     EXPECT_EQ(2u, producer_->statistics().events);
 }
 
+// An emit of a client waits for the CPU of an open reservation; nobody else does.
+TEST_F(ProducerCallsTest, OpenReservationHoldsUpNoOtherClient) {
+    start(2);
+    Reservation reservation;
+    std::vector<std::unique_ptr<RawClient>> emitters;
+    RawClient other(address_);
+    struct {
+        struct kmes_socket_request request;
+        char body[2];
+    } event = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 2, 1, 0}, {'t', 'p'}};
+
+    ASSERT_EQ(0, producer_->reserve(0, "t", 1, &reservation));
+    for (int i = 0; i < 3; i++) {
+        emitters.push_back(std::make_unique<RawClient>(address_));
+        ASSERT_TRUE(emitters.back()->send_bytes(&event, sizeof(event.request) + 2));
+        // The second reply comes from a look at all connections after the emit had come.
+        ASSERT_EQ(0, attach_error(address_));
+        ASSERT_EQ(0, attach_error(address_));
+    }
+    event.request.cpu = 1;
+    ASSERT_TRUE(other.send_bytes(&event, sizeof(event.request) + 2));
+    EXPECT_EQ(0, other.reply());
+    EXPECT_EQ(1u, producer_->statistics().events);
+    reservation.commit();
+    for (auto& emitter : emitters) EXPECT_EQ(0, emitter->reply());
+    EXPECT_EQ(5u, producer_->statistics().events);
+}
+
 // -- Resize beside attach ----------------------------------------------------------------------
 
 TEST_F(ProducerCallsTest, AttachDoesNotWaitForTheMemoryOfAResize) {

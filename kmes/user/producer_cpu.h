@@ -18,6 +18,7 @@ struct Producer::Cpu {
     // Who may be asleep on `current` (E12); under control_.
     unsigned leases = 0;
     bool has_unknown_users = false;  // attached without a lease: need_wake is never cleared
+    bool clear_is_due = false;       // the last one has gone: need_wake is to be cleared
 };
 
 }  // namespace kmes

@@ -28,18 +28,36 @@ void Producer::end_lease(unsigned cpu, uint64_t inode) {
 
     if (is_retired_ || cpu >= cpus_.size() || cpus_[cpu]->current->inode() != inode) return;
     if (--cpus_[cpu]->leases > 0 || cpus_[cpu]->has_unknown_users) return;
-    if (options_.emitters == EmitterMode::kLocked) clear_wake(*cpus_[cpu]);
+    cpus_[cpu]->clear_is_due = options_.emitters == EmitterMode::kLocked;
+}
+
+// Whoever has attached since then may be asleep; the end of that lease asks again.
+bool Producer::clear_due_flags() {
+    std::lock_guard lock(control_);
+    bool is_any_due = false;
+
+    for (const auto& cpu : cpus_) {
+        if (!cpu->clear_is_due) continue;
+        cpu->clear_is_due =
+            !is_retired_ && cpu->leases == 0 && !cpu->has_unknown_users && !clear_wake(*cpu);
+        is_any_due |= cpu->clear_is_due;
+    }
+    return is_any_due;
+}
+
+bool Producer::is_held_long(unsigned cpu) const {
+    return cpus_[cpu]->platform.is_held_long();
 }
 
 // CLEAR_WAKE comes before COUNTER. A consumer that nobody knew of, and that took the new counter,
 // sets its flag after it was cleared; one that took the old counter finds another value in its
 // futex_wait, or is woken. So it asks again. (One that takes the counter after it has set the flag
 // is not covered.)
-void Producer::clear_wake(Cpu& cpu) {
+bool Producer::clear_wake(Cpu& cpu) {
     struct kmes_buffer* buffer = cpu.current->buffer();
     bool was_asked = false;
 
-    cpu.platform.with_others_out([&] {
+    const bool has_run = cpu.platform.try_with_others_out([&] {
         was_asked = kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE) != 0;
         if (!was_asked) return;
         kmes_store_relaxed_u8(buffer->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
@@ -48,6 +66,7 @@ void Producer::clear_wake(Cpu& cpu) {
                                KMES_ORDER_COUNTER);
     });
     if (was_asked) kmes_futex_wake_all(cpu.current->futex_word());
+    return has_run;
 }
 
 }  // namespace kmes

@@ -5,6 +5,8 @@
 #define KMES_USER_RAW_CLIENT_H
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -60,6 +62,13 @@ class RawClient {
         struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
 
         return send_bytes(&request, sizeof(request));
+    }
+
+    // The server has received all that was sent.
+    bool is_received() const {
+        int bytes = -1;
+
+        return ioctl(fd_, SIOCOUTQ, &bytes) == 0 && bytes == 0;
     }
 
     // The error of the reply, and how many descriptors came (they are closed); 1: none came, the

@@ -174,7 +174,9 @@ SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std:
     if (!has_reply_ && (events & (POLLIN | POLLHUP))) {
         Received received;
 
-        if (peek() == Next::kDescriptors) return Step::kHasDescriptors;
+        struct kmes_socket_request request = {};
+
+        if (peek(&request) == Next::kDescriptors || may_wait(request)) return Step::kMayWait;
         if (!receive(&received, scratch)) return Step::kOver;
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
     }
@@ -182,7 +184,7 @@ SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std:
     return !has_reply_ || send_reply() ? Step::kGoesOn : Step::kOver;
 }
 
-bool SocketConnection::receive_descriptors(std::vector<std::byte>* scratch, uint64_t now_ms) {
+bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms) {
     Received received;
     bool goes_on = receive(&received, scratch);  // can wait, at its end
 
@@ -200,10 +202,10 @@ bool SocketConnection::receive_descriptors(std::vector<std::byte>* scratch, uint
 
 // Looks at the next packet without receiving its descriptors, for which there is no room. The
 // credentials of SO_PASSCRED tell an empty packet from the end of the connection.
-SocketConnection::Next SocketConnection::peek() {
-    char first;
+// `request`: its first bytes.
+SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* request) {
     alignas(struct cmsghdr) char room[kCredentialsRoom] = {};
-    struct iovec piece = {&first, sizeof(first)};
+    struct iovec piece = {request, sizeof(*request)};
     struct msghdr message = {};
     ssize_t got;
 
@@ -219,6 +221,15 @@ SocketConnection::Next SocketConnection::peek() {
     return got > 0 || CMSG_FIRSTHDR(&message) ? Next::kPlain : Next::kNothing;
 }
 
+// While an emitter has a reservation open, an emission to its CPU waits, and no attach with it.
+bool SocketConnection::may_wait(const struct kmes_socket_request& request) const {
+    const Producer* producer = gate_->producer();
+
+    return request.magic == KMES_SOCKET_MAGIC && request.operation == KMES_SOCKET_EMIT &&
+           has_privilege(request.operation) && !is_lease() &&
+           producer->is_held_long(request.cpu % producer->cpus());
+}
+
 void SocketConnection::refuse_unread(int error) {
     reply_and_close(error);
     send_reply();
@@ -226,15 +237,15 @@ void SocketConnection::refuse_unread(int error) {
 
 // After shutdown no packet can come any more.
 bool SocketConnection::close_if_empty() {
-    char first;
+    struct kmes_socket_request first;
 
     shutdown(fd_, SHUT_RDWR);
     for (;;) {
-        Next next = peek();
+        Next next = peek(&first);
 
         if (next == Next::kDescriptors) return false;
         if (next == Next::kNothing) break;
-        recv(fd_, &first, sizeof(first), MSG_DONTWAIT);
+        recv(fd_, &first, 1, MSG_DONTWAIT);
     }
     close(std::exchange(fd_, -1));
     return true;

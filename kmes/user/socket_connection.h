@@ -2,13 +2,14 @@
 //
 // The producer's end of one connection (socket_protocol.h): takes a request, does it, sends the
 // reply. The client is hostile: what it can make the producer hold is bounded, and nothing here
-// waits for it but receive_descriptors() and the destructor.
+// waits for it but receive_by_worker() and the destructor.
 //
 // Those two can wait without a limit, because a client chooses what its descriptors are. To close
 // the last descriptor of a TCP socket with SO_LINGER waits for its peer, to close one of a FUSE
 // file waits for the daemon, and the kernel does both in the thread that receives the descriptor or
 // closes the connection, whether it asks for descriptors or not. So the server's thread looks
-// first (MSG_PEEK), and leaves a connection with descriptors to a worker (socket_workers.h).
+// first (MSG_PEEK), and leaves a connection with descriptors to a worker (socket_workers.h). So it
+// does with an emit to a CPU whose emitter has a reservation open.
 #ifndef KMES_USER_SOCKET_CONNECTION_H
 #define KMES_USER_SOCKET_CONNECTION_H
 
@@ -29,8 +30,8 @@ class SocketConnection {
   public:
     enum class Step {
         kGoesOn,
-        kOver,            // close it: close_if_empty()
-        kHasDescriptors,  // the next request has descriptors: receive_descriptors() by a worker
+        kOver,     // close it: close_if_empty()
+        kMayWait,  // the next request: receive_by_worker()
     };
 
     // Takes `fd`, which does not block.
@@ -56,9 +57,9 @@ class SocketConnection {
     Step on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms);
     uint64_t last_active_ms() const { return last_active_ms_; }
 
-    // Outside of the gate, by a worker: takes the request with descriptors, does it, and replies.
+    // Outside of the gate, by a worker: takes the request that may wait, does it, and replies.
     // False: over.
-    bool receive_descriptors(std::vector<std::byte>* scratch, uint64_t now_ms);
+    bool receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms);
     // Replies to a request that is not received, as far as that does not wait.
     void refuse_unread(int error);
     // Ends the connection for the client. True: it is closed, too. False: what was not received has
@@ -74,7 +75,8 @@ class SocketConnection {
 
     enum class Next { kNothing, kPlain, kDescriptors };
 
-    Next peek();
+    Next peek(struct kmes_socket_request* request);
+    bool may_wait(const struct kmes_socket_request& request) const;
     bool receive(Received* received, std::vector<std::byte>* scratch);
     bool is_waiting_to_be_read() const;
     void handle(const Received& received, std::span<const std::byte> packet);

@@ -11,9 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -72,6 +77,48 @@ class LingeringSocket {
     int peer_ = -1;
 };
 
+// The state in /proc comes after the name, which is in brackets.
+bool other_threads_sleep() {
+    const std::string own = std::to_string(gettid());
+
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(task.path() / "stat");
+        const std::string text((std::istreambuf_iterator<char>(file)), {});
+        const size_t name_end = text.rfind(") ");
+
+        if (task.path().filename() == own || name_end == std::string::npos) continue;
+        if (text[name_end + 2] != 'S') return false;
+    }
+    return true;
+}
+
+// The server's thread stands still: it waits for a resize, and that for the CPU of a reservation.
+class HeldServer {
+  public:
+    HeldServer(Producer* producer, const std::string& address) : client_(address) {
+        EXPECT_EQ(0, producer->reserve(0, "t", 1, &reservation_));
+        resizer_ = std::thread([this, producer] {
+            resizes_ = true;
+            EXPECT_EQ(0, producer->resize(128 << 10));
+        });
+        EXPECT_TRUE(comes_true([this] { return resizes_ && other_threads_sleep(); }));
+        EXPECT_TRUE(client_.ask(KMES_SOCKET_IDENTIFY, 0));
+        EXPECT_TRUE(comes_true([this] { return client_.is_received() && other_threads_sleep(); }));
+    }
+    // In the thread that made it.
+    void release() {
+        reservation_.abandon();
+        resizer_.join();
+        EXPECT_EQ(0, client_.reply());
+    }
+
+  private:
+    Reservation reservation_;
+    RawClient client_;
+    std::atomic<bool> resizes_{false};
+    std::thread resizer_;
+};
+
 class SocketHostileTest : public testing::Test {
   protected:
     void SetUp() override {
@@ -81,26 +128,12 @@ class SocketHostileTest : public testing::Test {
     }
 
     // Runs `attack` while the server receives nothing, so that the reference which is on its way is
-    // the last one: the server's thread waits for the CPU of a reservation.
+    // the last one.
     void attack_unseen(const std::function<void()>& attack) {
-        Reservation reservation;
-        RawClient client(address_);
+        HeldServer held(producer_.get(), address_);
 
-        ASSERT_EQ(0, producer_->reserve(0, "t", 1, &reservation));
-        send_event(&client);
-        usleep(50000);  // the server is on its way to the CPU; if not, this shows less
         attack();
-        reservation.abandon();
-        EXPECT_EQ(0, client.reply());
-    }
-
-    static void send_event(RawClient* client) {
-        struct {
-            struct kmes_socket_request request;
-            char body[2];
-        } event = {{KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 2, 1, 0}, {'t', 'p'}};
-
-        ASSERT_TRUE(client->send_bytes(&event, sizeof(event.request) + 2));
+        held.release();
     }
 
     int attach_error() {
@@ -210,12 +243,7 @@ TEST_F(SocketHostileTest, DescriptorAfterTheEndOfAConnection) {
 
 TEST_F(SocketHostileTest, ConnectionThatIsNotAcceptedBeforeTheEnd) {
     LingeringSocket hostile;
-    Reservation reservation;
-    RawClient busy(address_);
-
-    ASSERT_EQ(0, producer_->reserve(0, "t", 1, &reservation));
-    send_event(&busy);
-    usleep(50000);  // as in attack_unseen
+    HeldServer held(producer_.get(), address_);
     RawClient client(address_);
 
     ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));
@@ -223,7 +251,7 @@ TEST_F(SocketHostileTest, ConnectionThatIsNotAcceptedBeforeTheEnd) {
     std::thread retiring([this] { producer_->retire(); });
 
     usleep(50000);
-    reservation.abandon();
+    held.release();
     retiring.join();
     producer_->stop_serving();
     producer_.reset();

@@ -73,7 +73,8 @@ void SocketLoop::run() {
 void SocketLoop::poll_once(int most_wait_ms) {
     size_t held = workers_->held();
     bool accepts = !rests_ && held < SocketWorkers::kMaxHeld;
-    int wait_ms = rests_ || held ? std::min(kRestMs, most_wait_ms) : most_wait_ms;
+    bool is_soon = rests_ || held || clears_are_due_;
+    int wait_ms = is_soon ? std::min(kRestMs, most_wait_ms) : most_wait_ms;
 
     if (held >= SocketWorkers::kManyHeld) allow_descriptors(false);
     if (held < SocketWorkers::kManyHeld / 2) allow_descriptors(true);
@@ -97,6 +98,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
         }
         take_back(now);
         close_idle(now);
+        if (clears_are_due_) clears_are_due_ = workers_->gate()->producer()->clear_due_flags();
     } catch (const std::bad_alloc&) {
         rests_ = true;
     }
@@ -113,7 +115,10 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
     }
     if (step == SocketConnection::Step::kGoesOn) return;
     // Whoever is cut off for another reason may be asleep.
-    if (step == SocketConnection::Step::kOver && events & POLLHUP) connections_[i]->end_leases();
+    if (step == SocketConnection::Step::kOver && events & POLLHUP) {
+        clears_are_due_ |= connections_[i]->is_lease();
+        connections_[i]->end_leases();
+    }
     if (step == SocketConnection::Step::kOver) return remove(i);
     ConnectionHandle connection = std::move(connections_[i]);
 

@@ -61,7 +61,8 @@ class SocketLoop {
     std::vector<struct pollfd> polled_;
     std::atomic<bool> stops_{false};
     const size_t max_leases_;
-    bool rests_ = false;  // no descriptor was to be had for a new connection
+    bool clears_are_due_ = false;  // Producer::clear_due_flags()
+    bool rests_ = false;           // no descriptor was to be had for a new connection
     bool allows_descriptors_ = true;
 };
 

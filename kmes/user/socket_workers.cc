@@ -159,7 +159,7 @@ SocketWorkers::Jobs::iterator SocketWorkers::next_job() {
 }
 
 void SocketWorkers::run(Job* job, std::vector<std::byte>* scratch) {
-    bool goes_on = !job->is_close && job->connection->receive_descriptors(scratch, now_ms());
+    bool goes_on = !job->is_close && job->connection->receive_by_worker(scratch, now_ms());
 
     if (!goes_on) job->connection.reset();
 }

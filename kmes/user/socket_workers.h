@@ -2,7 +2,8 @@
 //
 // The threads of a producer's socket: the loop (socket_server.h), and workers for what a client can
 // make wait without a limit: to receive descriptors, and to close a connection with descriptors
-// that were not received (socket_connection.h says why). A stalled worker hurts its client alone,
+// that were not received (socket_connection.h says why). An emit that waits for an open reservation
+// is served by a worker, too. A stalled worker hurts its client alone,
 // and outlives the server if it must: it holds nothing of the producer (socket_gate.h).
 //
 //   of one client process   kWorkersPerClient workers at a time; its other requests with
@@ -16,7 +17,7 @@
 //   kMaxHeld connections    wait: no connection is accepted until a worker has ended one. Only
 //                           kernels before 6.16 come to this.
 //
-// Requests without descriptors (attach, identify, emit with an inline body) need no worker.
+// Other requests (attach, identify, most emits with an inline body) need no worker.
 #ifndef KMES_USER_SOCKET_WORKERS_H
 #define KMES_USER_SOCKET_WORKERS_H
 
