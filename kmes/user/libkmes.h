@@ -34,7 +34,8 @@
  * closefrom: a program may close all its descriptors at any time. What is mapped stays mapped. The
  * connections of leases are the only descriptors that libkmes keeps between calls; it knows each by
  * device and inode, and leaves a number alone that has become another file. (Not so if that happens
- * in another thread in the middle of a call.)
+ * in another thread in the middle of a call.) A lease ends with its connection; a reader takes
+ * another one after a wait with a time limit.
  *
  * fork: the child has the mappings and the descriptors of its parent, and may call everything here,
  * whatever other threads of the parent did at that moment. A call of another thread that was on its
