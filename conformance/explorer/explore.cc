@@ -119,7 +119,7 @@ class Search {
                                               : Density::thinned);
         if (points_.empty())
             return CaseOutcome{Verdict::inconclusive, "",
-                               "no access of the testee to its buffers was seen", ""};
+                               "no access of the consumer to its buffers was seen", ""};
         if (is_deep) {
             const std::vector<AccessPoint> thinned =
                 points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
@@ -300,7 +300,7 @@ class Search {
                 : fmt::format("{} schedules at {} of {} accesses in {:.1f} s", played_,
                               points_.size(), accesses, seconds_since_begin());
         if (next_single_ < singles_.size())
-            text += fmt::format("; the time was enough for {} of {} single moves", next_single_,
+            text += fmt::format("; the time sufficed for {} of {} single moves", next_single_,
                                 singles_.size());
         if (pairs_ > 0) text += fmt::format("; {} of them pairs, one by one", pairs_);
         if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
@@ -309,7 +309,7 @@ class Search {
                                 suite_error_.message);
         // The play without moves has passed; with one thread there is no other to hold.
         const bool has_nothing_to_move = singles_.empty() && !is_drawn();
-        if (has_nothing_to_move) text = "one thread looks at all buffers: nothing to hold";
+        if (has_nothing_to_move) text = "one thread reads all buffers, so no thread can be held";
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};

@@ -97,7 +97,7 @@ std::uint64_t bytes_that_give_up(const Buffer& buffer, const Placement& event) {
 std::string describe(Action action) {
     using Pair = std::pair<Action, std::string_view>;
     static constexpr Pair kTexts[] = {
-        {Action::nothing, "nothing is done"},
+        {Action::nothing, "no action"},
         {Action::emit, "one event is emitted"},
         {Action::burst, "a burst of small events fills half of the buffer"},
         {Action::batch, "a batch of three events is published"},
@@ -110,14 +110,14 @@ std::string describe(Action action) {
         {Action::swap, "the buffers are swapped, without an event"},
         {Action::swap_twice, "the buffers are swapped twice, without an event"},
         {Action::nudge, "the retired buffers are nudged (E19)"},
-        {Action::wake, "it is woken without an event"},
-        {Action::reserve, "the tail makes room for an event, which is published a little later"},
-        {Action::tear, "the buffer is overwritten under the read"},
-        {Action::hold, "this thread is held while events come and others go on"},
-        {Action::overtake, "tail_pos moves to the end of the event that it reads"},
+        {Action::wake, "the consumer is woken without an event"},
+        {Action::reserve, "tail_pos makes room for an event, which is published later"},
+        {Action::tear, "the buffer is overwritten during the copy"},
+        {Action::hold, "this thread is held while events are emitted and others continue"},
+        {Action::overtake, "tail_pos moves to the end of the event that is read"},
         {Action::write_over,
-         "the event that it reads is overwritten by one that is published a little later"},
-        {Action::yield, "this thread is held while others go on"},
+         "the event that is read is overwritten by one that is published later"},
+        {Action::yield, "this thread is held while others continue"},
     };
     for (const auto& [known, text] : kTexts) {
         if (known == action) return std::string(text);
@@ -154,24 +154,24 @@ std::string_view ending(std::uint64_t number) {
 
 std::string describe(const AccessPoint& point) {
     const std::string when = fmt::format("(CPU {}, phase {})", point.cpu, point.phase);
-    if (point.kind == PointKind::sleep) return "while it sleeps " + when;
+    if (point.kind == PointKind::sleep) return "during the sleep " + when;
     if (point.kind == PointKind::wait)
-        return fmt::format("before its {}{} wait on futex_counter {}", point.occurrence,
+        return fmt::format("before the {}{} wait on futex_counter {}", point.occurrence,
                            ending(point.occurrence), when);
     const std::string which =
-        fmt::format("its {}{} {} of {}", point.occurrence, ending(point.occurrence),
+        fmt::format("the {}{} {} of {}", point.occurrence, ending(point.occurrence),
                     point.is_write ? "write" : "read", place_text(point));
     if (point.split_bytes == 0) return fmt::format("before {} {}", which, when);
-    return fmt::format("in the middle of {}, behind {} of {} bytes, {}", which, point.split_bytes,
+    return fmt::format("in the middle of {}, after {} of {} bytes, {}", which, point.split_bytes,
                        point.size_bytes, when);
 }
 
 namespace {
 
 std::string_view in_the_ring(Written written) {
-    if (written == Written::half) return "its header and half of its payload are in the ring";
-    return written == Written::header ? "its header is in the ring and its payload is not"
-                                      : "nothing of it is in the ring";
+    if (written == Written::half) return "the header and half of the payload are in the ring";
+    return written == Written::header ? "the header is in the ring and the payload is not"
+                                      : "nothing of the event is in the ring";
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ std::string describe(const Move& move) {
     std::string text = describe(move.point) + " " + describe(move.action);
     if (move.further > 0) text += fmt::format(" (on the CPU {} further)", move.further);
     if (move.action == Action::emit && move.parameter > 0)
-        text += move.parameter == kLargestEvent ? " (as large as can be)"
+        text += move.parameter == kLargestEvent ? " (the largest possible)"
                                                 : fmt::format(" ({} bytes)", move.parameter);
     if (swaps_buffers(move.action) && move.parameter > 0)
         text += move.parameter == kPositionsHigher ? " (the positions are higher by 1000)"
@@ -191,7 +191,7 @@ std::string describe(const Move& move) {
     if (move.written != Written::whole)
         text += fmt::format(" (until then {})", in_the_ring(move.written));
     if (move.action == Action::overtake && move.parameter > 0)
-        text += fmt::format(", or of the {}{} behind it", move.parameter, ending(move.parameter));
+        text += fmt::format(", or of the {}{} after it", move.parameter, ending(move.parameter));
     return text;
 }
 

@@ -148,10 +148,10 @@ TEST(Scenarios, HaveNamesOfTheirOwn) {
 TEST(Describe, SaysWhereAndWhat) {
     const Move move{{1, 0, kWritePos, 8, false, 2, 0}, Action::emit, 0};
     EXPECT_EQ(describe(move),
-              "before its 2nd read of write_pos (CPU 0, phase 1) one event is emitted");
+              "before the 2nd read of write_pos (CPU 0, phase 1) one event is emitted");
     const Move torn{{0, 1, 4096 + 16, 32, false, 11, 8}, Action::lap, 0};
     EXPECT_EQ(describe(torn),
-              "in the middle of its 11th read of the data at offset 16, behind 8 of 32 bytes, "
+              "in the middle of the 11th read of the data at offset 16, after 8 of 32 bytes, "
               "(CPU 1, phase 0) the whole buffer is overwritten");
 }
 

@@ -142,19 +142,20 @@ std::vector<Scenario> make_scenarios() {
         all.push_back(scenario);
         return all.back();
     };
-    add("drain", "it attaches to a ring with three events, drains it and sleeps", drain)
+    add("drain", "the consumer attaches to a ring with three events, drains it and sleeps", drain)
         .looks_at_data = true;
     Scenario& woken =
-        add("wake", "it sleeps, is woken by one event, sleeps, and is woken by another", wake);
+        add("wake", "the consumer sleeps, is woken by one event, sleeps, and is woken by another",
+            wake);
     woken.first_explored_phase = 1;
     woken.looks_at_data = true;
-    Scenario& resized = add("resize", "its buffer is swapped with two events unread in it", resize);
+    Scenario& resized = add("resize", "the buffer is swapped with two unread events in it", resize);
     resized.first_explored_phase = 1;
     resized.looks_at_data = true;
     resized.swaps = 1;
-    add("full-ring", "it attaches to a ring that is full of large events", full_ring)
+    add("full-ring", "the consumer attaches to a ring full of large events", full_ring)
         .capacity_bytes = kSmall;
-    Scenario& torn = add("tear", "it drains three events of which one wraps", tear);
+    Scenario& torn = add("tear", "the consumer drains three events, of which one wraps", tear);
     torn.tears = torn.looks_at_data = true;
     torn.start_position = kMiddle - 240;
     Scenario& large =
@@ -164,7 +165,8 @@ std::vector<Scenario> make_scenarios() {
     two.cpus = 2;
     two.looks_at_data = true;
     two.swaps = 1;
-    Scenario& bursts = add("burst", "six events come at once into a ring full of old ones", burst);
+    Scenario& bursts =
+        add("burst", "six events are published at once in a ring full of old ones", burst);
     bursts.capacity_bytes = kSmall;
     bursts.first_explored_phase = 1;
     bursts.looks_at_data = true;
@@ -173,7 +175,7 @@ std::vector<Scenario> make_scenarios() {
     large_two.first_explored_phase = 1;
     large_two.looks_at_data = true;
     large_two.holds_with_bytes = 5100;
-    Scenario& turned = add("turns", "two CPUs, and deeds of the producer by priority", turns);
+    Scenario& turned = add("turns", "two CPUs, and actions of the producer by priority", turns);
     turned.cpus = 2;
     turned.capacity_bytes = kSmall;
     turned.turning = Turning::by_priority;

@@ -39,7 +39,7 @@ Scenario scenario_of(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Scenario scenario;
     scenario.name = "soak";
-    scenario.description = "random everything";
+    scenario.description = "random plays";
     static constexpr std::uint32_t kCpus[] = {1, 1, 1, 2, 2, 3, 4, 8};
     scenario.cpus = kCpus[random() % std::size(kCpus)];
     scenario.capacity_bytes = kLeastCapacityBytes << random() % 4;

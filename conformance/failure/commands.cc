@@ -139,14 +139,14 @@ int status_of(Verdict verdict) {
 }
 
 std::string_view result_of(const FailureFile& file, const CaseOutcome& outcome) {
-    if (is_same_failure(file, outcome)) return "it fails again, in the same way";
+    if (is_same_failure(file, outcome)) return "the case fails again in the same way";
     switch (outcome.verdict) {
         case Verdict::pass:
-            return "it passes";
+            return "the case passes";
         case Verdict::fail:
-            return "it fails, in another way";
+            return "the case fails in another way";
         case Verdict::inconclusive:
-            return "inconclusive: this run could not have shown it";
+            return "inconclusive: this run could not show the failure";
         case Verdict::unsupported:
             return "unsupported here";
         case Verdict::suite_error:
@@ -193,13 +193,13 @@ void print_shrunk(const FailureTools& tools, const FailureFile& file, const Shru
                              file.record.schedule->moves.size() == 1 ? "1 move" : "moves",
                              printable(file.record.schedule->scenario));
     print_schedule(tools, *file.record.schedule);
-    tools.out << "the smallest that fails:\n";
+    tools.out << "the smallest failing schedule:\n";
     print_schedule(tools, shrunk.smallest);
     if (shrunk.nearest_passing) {
-        tools.out << fmt::format("the nearest that passes ({}):\n", shrunk.difference);
+        tools.out << fmt::format("the nearest passing schedule ({}):\n", shrunk.difference);
         print_schedule(tools, *shrunk.nearest_passing);
     } else {
-        tools.out << "no schedule near it passes\n";
+        tools.out << "no schedule near the case passes\n";
     }
     tools.out << fmt::format("{} runs{}\n", shrunk.runs,
                              shrunk.whole ? ""
@@ -279,11 +279,11 @@ int judge_command(const std::string& path, const FailureTools& tools) {
         return say(tools, kExitUsage, printable(path) + ": " + printable(judged.error));
     print_head(tools, file);
     if (!judged.driver.empty()) {
-        tools.out << "found by the driver during the run, which nobody can judge again:\n";
+        tools.out << "found by the driver during the run, and not judged again:\n";
         print_findings(tools, judged.driver, "");
     }
     if (judged.oracle.empty() && judged.equal)
-        tools.out << "judged again: the records are right, as in the file\n";
+        tools.out << "judged again: no fault in the records, as in the file\n";
     else if (judged.equal)
         tools.out << "judged again: the same findings as in the file\n";
     else
@@ -369,7 +369,8 @@ int shrink_command(const std::string& path, const ShrinkOptions& options,
         return say_interrupted(tools, "; no file was written");
     }
     if (!shrunk.fails) {
-        tools.out << fmt::format("it does not fail in this way any more ({} runs)\n", shrunk.runs);
+        tools.out << fmt::format("the case does not fail in this way any more ({} runs)\n",
+                                 shrunk.runs);
         return done(tools, kExitFailed);
     }
     print_shrunk(tools, loaded.file, shrunk, options.maximum_runs);

@@ -182,7 +182,7 @@ TEST_F(CommandsTest, ReplayRunsAsTheFileSays) {
     ASSERT_TRUE(settings_.schedule);
     EXPECT_EQ(settings_.schedule->moves.size(), 2u);
     EXPECT_EQ(settings_.stop, &stop_);
-    EXPECT_THAT(out_.str(), HasSubstr("now      it fails again, in the same way\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("now      the case fails again in the same way\n"));
     EXPECT_THAT(out_.str(),
                 HasSubstr("  2. phase 1, CPU 0: before read 4 of the 8 bytes at 64: lap\n"));
     EXPECT_THAT(out_.str(), HasSubstr("testee   ./consumer 'a b'\n"));
@@ -195,13 +195,13 @@ TEST_F(CommandsTest, ReplayTakesAnotherTestee) {
     EXPECT_EQ(replay_command(save_explored(), options, tools()), kExitClean);
     EXPECT_EQ(settings_.testee, std::vector<std::string>{"other"});
     EXPECT_EQ(settings_.timeout_scale, 4);
-    EXPECT_THAT(out_.str(), HasSubstr("now      it passes\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("now      the case passes\n"));
 }
 
 TEST_F(CommandsTest, ReplayTellsAnotherFailureFromTheSame) {
     run_ = [](const StageSettings&) { return fail_otherwise(); };
     EXPECT_EQ(replay_command(save_explored(), {}, tools()), kExitFailed);
-    EXPECT_THAT(out_.str(), HasSubstr("now      it fails, in another way\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("now      the case fails in another way\n"));
     EXPECT_THAT(out_.str(), HasSubstr("Segmentation fault"));
 }
 
@@ -238,10 +238,12 @@ TEST_F(CommandsTest, ShrinkWritesTheSmallestBesideTheFile) {
     const std::string path = save_explored();
     EXPECT_EQ(shrink_command(path, {}, tools()), kExitClean);
     const std::string smallest = folder_ + "/5.1.8.2-explored-sleep.smallest.json";
-    EXPECT_THAT(out_.str(), HasSubstr("the smallest that fails:\n  1. phase 1, CPU 0: before read "
-                                      "4 of the 8 bytes at 64: lap\n"));
-    EXPECT_THAT(out_.str(), HasSubstr("the nearest that passes (at the next access of the same "
-                                      "kind):\n  1. phase 1, CPU 0: before read 5 "));
+    EXPECT_THAT(out_.str(),
+                HasSubstr("the smallest failing schedule:\n  1. phase 1, CPU 0: before read "
+                          "4 of the 8 bytes at 64: lap\n"));
+    EXPECT_THAT(out_.str(),
+                HasSubstr("the nearest passing schedule (at the next access of the same "
+                          "kind):\n  1. phase 1, CPU 0: before read 5 "));
     EXPECT_THAT(out_.str(), HasSubstr("written  " + smallest + "\n"));
     const ReadFailure read = read_failure_file(smallest);
     ASSERT_EQ(read.error, "");
@@ -254,7 +256,7 @@ TEST_F(CommandsTest, ShrinkWritesTheSmallestBesideTheFile) {
 
 TEST_F(CommandsTest, ShrinkSaysThatItDoesNotFailAnyMore) {
     EXPECT_EQ(shrink_command(save_explored(), {}, tools()), kExitFailed);
-    EXPECT_THAT(out_.str(), HasSubstr("it does not fail in this way any more (5 runs)\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("the case does not fail in this way any more (5 runs)\n"));
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/5.1.8.2-explored-sleep.smallest.json"));
 }
 

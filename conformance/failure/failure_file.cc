@@ -52,7 +52,7 @@ std::string read_all(const std::string& path, std::string& text) {
     if (fd < 0) return std::strerror(errno);
     std::string why;
     struct stat status{};
-    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) why = "it is no file";
+    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) why = "this is no file";
     char piece[65536];
     while (why.empty()) {
         const ssize_t got = ::read(fd, piece, sizeof piece);
@@ -61,7 +61,7 @@ std::string read_all(const std::string& path, std::string& text) {
         if (got <= 0) break;
         text.append(piece, static_cast<std::size_t>(got));
         if (text.size() > kMaximumFailureFileBytes)
-            why = fmt::format("it is longer than {} bytes", kMaximumFailureFileBytes);
+            why = fmt::format("the file is longer than {} bytes", kMaximumFailureFileBytes);
     }
     ::close(fd);
     return why;

@@ -317,10 +317,12 @@ TEST(FailureFile, NamesTheFieldAndWhatIsRight) {
 }
 
 TEST(FailureFile, SaysWhereItIsNoJson) {
-    EXPECT_EQ(failure_from_json("").error,
-              "it is no JSON from line 1 on (byte 0 of 0); expected a file as --save writes it");
-    EXPECT_EQ(failure_from_json("{\n\"kmes_failure\": 2,\n!}").error,
-              "it is no JSON from line 3 on (byte 22 of 23); expected a file as --save writes it");
+    EXPECT_EQ(
+        failure_from_json("").error,
+        "the file is no JSON from line 1 on (byte 0 of 0); expected a file as --save writes it");
+    EXPECT_EQ(
+        failure_from_json("{\n\"kmes_failure\": 2,\n!}").error,
+        "the file is no JSON from line 3 on (byte 22 of 23); expected a file as --save writes it");
     EXPECT_EQ(failure_from_json("[]").error, "the file is a list of 0 items; expected an object");
 }
 
@@ -486,7 +488,7 @@ TEST_F(FailureFolderTest, SaysWhyAFolderWillNotDo) {
 TEST_F(FailureFolderTest, SaysWhyAFileCannotBeRead) {
     EXPECT_EQ(read_failure_file(folder_ + "/none").error,
               folder_ + "/none: No such file or directory");
-    EXPECT_EQ(read_failure_file(folder_).error, folder_ + ": it is no file");
+    EXPECT_EQ(read_failure_file(folder_).error, folder_ + ": this is no file");
     std::ofstream(folder_ + "/x") << "{}";
     EXPECT_EQ(read_failure_file(folder_ + "/x").error, folder_ + "/x: kmes_failure is missing");
 }

@@ -421,7 +421,7 @@ FailureFile read_file(const JsonReader& json) {
 ReadFailure failure_from_json(std::string_view text) {
     ReadFailure read;
     if (text.size() > kMaximumFailureFileBytes) {
-        read.error = fmt::format("it has {} bytes; expected at most {}", text.size(),
+        read.error = fmt::format("the file has {} bytes; expected at most {}", text.size(),
                                  kMaximumFailureFileBytes);
         return read;
     }

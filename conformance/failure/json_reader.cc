@@ -42,11 +42,12 @@ Json parse_json(std::string_view text) {
         const std::size_t at = std::min<std::size_t>(error.byte, text.size());
         const std::string_view before = text.substr(0, at);
         const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-        throw FormatError(fmt::format(
-            "it is no JSON from line {} on (byte {} of {}); expected a file as --save writes it",
-            line, at, text.size()));
+        throw FormatError(
+            fmt::format("the file is no JSON from line {} on (byte {} of {}); expected a file as "
+                        "--save writes it",
+                        line, at, text.size()));
     } catch (const Json::exception& error) {
-        throw FormatError("it is no JSON that can be read: " + printable(error.what()));
+        throw FormatError("the file is no JSON that can be read: " + printable(error.what()));
     }
 }
 

@@ -150,8 +150,8 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     const auto slots = read_value<int32_t>(thread.tid, count_at);
     if (!slots && errno == EPERM)
         push(thread, TracerTrouble{thread.tid,
-                                   "the memory of the testee cannot be read: it has made itself "
-                                   "undumpable, or its file may not be read by this user",
+                                   "the memory of the testee cannot be read, because the process "
+                                   "is undumpable or its file is not readable by this user",
                                    TracerTrouble::Reason::its_rights});
     if (!slots || !is_writable(thread.tid, count_at, sizeof(int32_t))) {
         answer.error = EFAULT;

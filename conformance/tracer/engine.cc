@@ -94,7 +94,7 @@ namespace {
 const char* first_reason(Stepping stepping) {
     switch (stepping) {
         case Stepping::kAutomatic:
-            return "guard pages: nothing stands in their way";
+            return "guard pages: nothing prevents them";
         case Stepping::kGuardPages:
             return "guard pages, as asked for";
         case Stepping::kSingleStep:
@@ -415,7 +415,8 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
         const auto received = receive(std::min(deadline, Clock::now() + kTick));
         if (nothing_to_wait_for_) {
             refuse_start(EndKind::kKilled, ECHILD,
-                         "every process of the run is gone, and somebody else took their ends");
+                         "every process of the run has ended, and another part of the runner took "
+                         "their statuses");
             continue;
         }
         if (Clock::now() >= next_output_check_) {

@@ -72,7 +72,7 @@ TEST_P(FaultTest, ACrashBehindAMappingSaysHowFar) {
     ASSERT_TRUE(ended.fault->nearest_mapping);
     EXPECT_EQ(ended.fault->nearest_mapping->buffer, 0u);
     EXPECT_EQ(ended.fault->distance_bytes, 10);
-    EXPECT_NE(ended.text.find("10 bytes behind the last byte of the mapping of buffer 0"),
+    EXPECT_NE(ended.text.find("10 bytes after the last byte of the mapping of buffer 0"),
               std::string::npos)
         << ended.text;
 }

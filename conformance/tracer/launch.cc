@@ -176,7 +176,8 @@ std::string explain_exec_error(const std::string& name, const std::string& file,
     switch (error) {
         case ENOENT:
             if (there)
-                return file + ": its interpreter (the #! line, or the dynamic loader) is not there";
+                return file +
+                       ": the interpreter (the #! line, or the dynamic loader) does not exist";
             if (name.find('/') == std::string::npos) return name + ": no such program in PATH";
             return name + ": no such file";
         case EACCES:

@@ -40,7 +40,7 @@ std::string Fault::describe() const {
         const int64_t distance = std::abs(distance_bytes);
         line += fmt::format(
             ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
-            distance_bytes < 0 ? "before" : "behind the last byte of", nearest_mapping->buffer);
+            distance_bytes < 0 ? "before" : "after the last byte of", nearest_mapping->buffer);
     }
     line += ", by " + code_place.describe();
     if (called_by) line += ", called from " + called_by->where();

@@ -102,7 +102,7 @@ uint64_t Tracer::Engine::put_into_scratch(Thread& thread, Redirect& redirect, co
         const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
         if (slot == scratch_slots_.end()) {
             push(TracerTrouble{
-                thread.tid, "more than 64 system calls with pointers into guarded pages at once"});
+                thread.tid, "more than 64 system calls at once have pointers into guarded pages"});
             return 0;
         }
         *slot = true;

@@ -25,9 +25,9 @@ void Tracer::Engine::revive_lost_threads() {
         if (thread.is_zombie || thread.is_in_group_stop) continue;
         if (thread.stopped) {
             if (frozen_ || thread.held || may_run(thread)) continue;
-            push(TracerTrouble{
-                tid, "a stop of the testee is not told: " + std::to_string(thread.queued_events) +
-                         " events, " + (thread.in_backlog ? "in the backlog" : "handled")});
+            push(TracerTrouble{tid, "a stop of the testee was not reported: " +
+                                        std::to_string(thread.queued_events) + " events, " +
+                                        (thread.in_backlog ? "in the backlog" : "handled")});
             continue;
         }
         if (!stands_in_a_stop(tid)) continue;

@@ -188,12 +188,11 @@ void Tracer::Engine::take_fault_handler(Thread& thread) {
 void Tracer::Engine::note_guard_fault(Thread& thread) {
     if (!blocks(thread, SIGSEGV) || thread.fault_is_unblocked) return;
     thread.fault_is_unblocked = true;
-    push(TracerTrouble{
-        .tid = thread.tid,
-        .what = "a thread that blocks SIGSEGV came to a guarded page, and the kernel has reset the "
-                "testee's handler of SIGSEGV: what it does from here on is not its own. Run it "
-                "again, or with --stepper single-step",
-        .reason = TracerTrouble::Reason::not_followed});
+    push(TracerTrouble{.tid = thread.tid,
+                       .what = "a thread that blocks SIGSEGV accessed a guarded page, and the "
+                               "kernel reset the testee's SIGSEGV handler, so its behaviour is no "
+                               "longer its own. Run the case again, or with --stepper single-step",
+                       .reason = TracerTrouble::Reason::not_followed});
 }
 
 // The trap of a step would have the same effect as a fault.
