@@ -124,7 +124,7 @@ constexpr std::uint64_t kOwnGrowthBytes = 3 << 20;
 // shrinks and one keeps the capacity: what is lost at each of one kind on one CPU grows by 16
 // pieces in fifty.
 CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     constexpr int kLooks = 4;
     const bool beside_an_end = between == Between::ends || between == Between::refused;
     const bool is_one_cpu = between == Between::one_cpu;

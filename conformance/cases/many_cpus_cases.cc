@@ -29,7 +29,7 @@ CaseOutcome swap_on_the_last_cpu(Stage& stage) {
 
 // Beside tables of 8, 16 and 32, and words of 32 bits.
 CaseOutcome some_of_sixty_four(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     set_up_cpus(stage, 64);
     stage.start();
     stage.wait_asleep();
@@ -73,7 +73,7 @@ CaseOutcome swap_of_many(Stage& stage) {
 
 // Not more: a thread for each CPU, and an fd of each CPU for each thread, are 400 descriptors.
 CaseOutcome change_of_twenty(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     set_up_cpus(stage, 20);
     stage.start();
     for (int round = 0; round < 2; ++round) {

@@ -241,7 +241,7 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
 
 WalkLimit::WalkLimit(Stage& stage)
     : stage_(stage),
-      hurry_(stage),
+      shortened_waits_(stage),
       limit_(std::chrono::milliseconds(
           static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
       begin_(std::chrono::steady_clock::now()) {}

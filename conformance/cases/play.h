@@ -142,9 +142,9 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
 bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act);
 
-// Ends a walk over all steps of a consumer that takes long for each: one that waits on each CPU in
-// turn, and is hurried on (Stage::Hurry) while the walk lasts. No verdict hangs on it; a pass says
-// that the walk was ended.
+// Ends a walk over all steps of a consumer that takes long for each, because it waits on one CPU
+// after another. Stage::ShortenedWaits shortens these waits while the walk lasts. No verdict
+// depends on the end. A pass says that the walk was ended.
 class WalkLimit {
   public:
     explicit WalkLimit(Stage& stage);
@@ -153,7 +153,7 @@ class WalkLimit {
 
   private:
     Stage& stage_;
-    Stage::Hurry hurry_;
+    Stage::ShortenedWaits shortened_waits_;
     std::chrono::steady_clock::duration limit_;
     std::chrono::steady_clock::time_point begin_;
     int steps_ = 0;

@@ -422,7 +422,7 @@ CaseOutcome end_at_every_step(Stage& stage) {
 
 // Retired buffers that are still open or mapped when everybody has long moved on.
 CaseOutcome closes_what_it_leaves(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     stage.start();
     stage.wait_asleep();
     constexpr int kSwaps = 20;

@@ -44,7 +44,7 @@ enum class Meanwhile { nothing, a_lap };
 CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
                                       const std::vector<Point>& points,
                                       Meanwhile meanwhile = Meanwhile::nothing) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     stage.start();
     for (const Point& point : points) {
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) fill_up_to(stage, cpu, 0);
@@ -138,7 +138,7 @@ CaseOutcome in_the_middle_of_types(Stage& stage) {
 
 // The same beside many others at once, for what only some of the CPUs share.
 CaseOutcome in_the_middle_beside_many(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     constexpr std::uint32_t kMany = 18;
     constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
     constexpr std::chrono::milliseconds kForThemAll{300};
@@ -267,7 +267,7 @@ bool hold_in_a_change(Stage& stage, Change change, int access) {
 }
 
 CaseOutcome in_the_middle_of_a_change(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     set_up_cpus(stage, kCpus);
     emit_some(stage, 0, 5, 200);
     emit_some(stage, 1, 2, 200);
@@ -311,7 +311,7 @@ bool hold_over_two_changes(Stage& stage, int access) {
 }
 
 CaseOutcome one_is_two_behind(Stage& stage) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     constexpr int kPoints = 4;
     RingsSetup setup = stage.default_setup();
     setup.cpus = kCpus;

@@ -177,7 +177,7 @@ void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
 // Some wakes and sleeps of `cpu`, each begun by `wake`.
 void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
                      const std::function<void()>& wake) {
-    const Stage::Hurry hurry(stage);
+    const Stage::ShortenedWaits shortened_waits(stage);
     StoreBuffer buffer(stage, cpu);
     const auto goes_on = [&buffer, rounds](int round) {
         return round < rounds || (buffer.is_worth_a_round() && round < kLooksAtMost);

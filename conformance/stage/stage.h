@@ -130,12 +130,12 @@ class Stage {
     // which no swap can have come between an attach and the first look at generation, so that
     // nobody needs a nudge, turns that off.
     void set_nudging(bool on) { nudging_ = on; }
-    // While it lives: one thread for several CPUs, which sleeps with a limit, or until a signal of
-    // a timer that it has, on the word of another CPU than the one that is waited for, is woken
-    // without an event, as the producer may (5.1.8.2 step 6), before that is over. So a walk of
-    // hundreds of steps does not take that time for each. One that owes an event of the CPU that it
-    // sleeps on is left to its limit.
-    class Hurry;
+    // While an object lives, the stage shortens waits of a thread for several CPUs. If the thread
+    // sleeps with a limit (or until a timer signal) on a word of another CPU than the awaited one,
+    // the stage wakes it without an event, as the producer may (5.1.8.2 step 6). A walk of hundreds
+    // of steps does not take that limit for each. A thread with an unread event of the CPU that it
+    // sleeps on keeps its limit.
+    class ShortenedWaits;
     // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
     // truth.
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
@@ -493,7 +493,7 @@ class Stage {
     std::int64_t wake_result_ = 0;
     std::uint64_t wake_results_told_ = 0;
     bool nudging_ = true;
-    bool hurries_ = false;
+    bool shortens_waits_ = false;
     std::uint64_t freezes_slept_through_ =
         0;  // Tracer::freezes() that the sleepers are known behind
     bool is_in_pump_ = false;
@@ -503,12 +503,12 @@ class Stage {
     bool may_stay_ = false;  // after the end: a testee that rests is no worse than one that exits
 };
 
-class Stage::Hurry {
+class Stage::ShortenedWaits {
   public:
-    explicit Hurry(Stage& stage) : hurries_(stage.hurries_) {}
+    explicit ShortenedWaits(Stage& stage) : shortens_waits_(stage.shortens_waits_) {}
 
   private:
-    Raised hurries_;
+    Raised shortens_waits_;
 };
 
 }  // namespace kmes::conformance

@@ -111,10 +111,10 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
 }
 
 // One thread that always waits at CPU 0, with a limit, and events that come to another CPU.
-class StageHurry : public StageLimits {
+class StageShortenedWaits : public StageLimits {
   protected:
     // How many of its waits were ended by a wake, in so many rounds at least, and until `enough`.
-    std::uint64_t woken_waits(bool hurries, const std::function<bool(std::uint64_t)>& enough,
+    std::uint64_t woken_waits(bool shortens_waits, const std::function<bool(std::uint64_t)>& enough,
                               const std::string& testee = "round-robin-first-cpu") {
         constexpr int kRounds = 5;
         std::uint64_t woken = 0;
@@ -123,8 +123,8 @@ class StageHurry : public StageLimits {
             stage.wait_asleep();
             stage.set_on_wait_end([&](const FutexWaitEnd& end) { woken += end.result == 0; });
             {
-                std::optional<Stage::Hurry> hurry;
-                if (hurries) hurry.emplace(stage);
+                std::optional<Stage::ShortenedWaits> shortened_waits;
+                if (shortens_waits) shortened_waits.emplace(stage);
                 for (int round = 0; round < kRounds || !enough(woken); ++round) {
                     stage.rings().emit(3, stage.rings().make(100));
                     stage.wait_asleep(3);
@@ -141,16 +141,16 @@ class StageHurry : public StageLimits {
     }
 };
 
-TEST_F(StageHurry, OneThatSleepsElsewhereIsWoken) {
+TEST_F(StageShortenedWaits, OneThatSleepsElsewhereIsWoken) {
     EXPECT_GT(woken_waits(true, [](std::uint64_t woken) { return woken > 0; }), 0u);
 }
 
-TEST_F(StageHurry, AThreadBesideItDoesNotMatter) {
+TEST_F(StageShortenedWaits, AThreadBesideItDoesNotMatter) {
     const auto enough = [](std::uint64_t woken) { return woken > 0; };
     EXPECT_GT(woken_waits(true, enough, "round-robin-with-heartbeat"), 0u);
 }
 
-TEST_F(StageHurry, NobodyIsWokenOtherwise) {
+TEST_F(StageShortenedWaits, NobodyIsWokenOtherwise) {
     EXPECT_EQ(woken_waits(false, [](std::uint64_t) { return true; }), 0u);
 }
 

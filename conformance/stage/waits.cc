@@ -367,7 +367,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
     std::uint64_t hits_in_vain = 0;
     std::size_t records_seen = parser_.records().size();
     // Once round all CPUs: one that does not come by then chooses where it sleeps.
-    std::uint32_t hurries_left = hurries_ ? cpus() : 0;
+    std::uint32_t spurious_wakes_left = shortens_waits_ ? cpus() : 0;
     // A nudge is what the wait itself does.
     const auto deeds = [this] { return rings_->history().operations() - nudges_; };
     std::uint64_t deeds_seen = deeds();
@@ -393,7 +393,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
             attaches_again_.count(rings_->history().buffer_count()) > kAttachesOfAStandstill)
             stop_hung(what, Quiet::attaching);
         if (on_round_ && on_round_(false)) continue;
-        if (hurries_left > 0 && wake_who_waits_elsewhere()) --hurries_left;
+        if (spurious_wakes_left > 0 && wake_who_waits_elsewhere()) --spurious_wakes_left;
         const Quiet quiet = look_for_quiet(true);
         if (quiet != Quiet::no && pending() && !ended_ && owing()) {
             if (on_round_ && on_round_(true)) continue;
