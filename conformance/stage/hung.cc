@@ -124,60 +124,60 @@ bool Stage::is_stepped() const {
     return tracer_->stepping() == Stepping::kSingleStep && (is_recording() || !guarded_.empty());
 }
 
-std::string Stage::text_of_waiting(Quiet quiet, std::uint64_t given_ms) {
-    switch (quiet) {
-        case Quiet::settling:
+std::string Stage::text_of_waiting(Stall stall, std::uint64_t given_ms) {
+    switch (stall) {
+        case Stall::timed_waits:
             return fmt::format("every thread was blocked or in timed waits for {} ms", given_ms);
-        case Quiet::spinning:
+        case Stall::spinning:
             return fmt::format(
                 "the consumer used {} ms of processor time without a record or a sleep", given_ms);
-        case Quiet::attaching:
+        case Stall::attaching:
             return "the consumer calls kmes_attach again and again without a record or a sleep";
-        case Quiet::no:
+        case Stall::none:
             return fmt::format("the consumer still runs after {} ms", given_ms);
-        case Quiet::for_good:
+        case Stall::for_good:
             break;
     }
     return "every thread is blocked for good";
 }
 
-void Stage::stop_hung(const std::string& what, Quiet quiet) {
+void Stage::stop_hung(const std::string& what, Stall stall) {
     read_report();
     stands_still_ = true;
     const Inspection inspection = tracer_->inspect();
     const std::string state = describe_threads(inspection);
-    const auto given_ms = static_cast<std::uint64_t>(time_to_hang(quiet).count());
-    has_hung_ = quiet != Quiet::for_good;
+    const auto given_ms = static_cast<std::uint64_t>(time_to_hang(stall).count());
+    has_hung_ = stall != Stall::for_good;
     if (attaches_.empty())
         stop_with(contract_finding(
             fmt::format("the consumer has not called kmes_attach (system call 1091) in {} ms{}; "
                         "expected a call",
-                        given_ms, quiet == Quiet::spinning ? " of processor time" : "")));
+                        given_ms, stall == Stall::spinning ? " of processor time" : "")));
     note("state of the testee: " + state);
     stop_if_foreign("the consumer makes no progress");
     // A forbidden store explains the rest, for example one to futex_counter.
     check_pages();
-    if (is_stepped() && (quiet == Quiet::spinning || quiet == Quiet::no))
+    if (is_stepped() && (stall == Stall::spinning || stall == Stall::none))
         stop_inconclusive(
             fmt::format("the consumer runs by single steps, thousands of times slower than alone, "
                         "and reached no sleep or record in {} ms{}",
-                        given_ms, quiet == Quiet::spinning ? " of processor time" : ""));
+                        given_ms, stall == Stall::spinning ? " of processor time" : ""));
     if (has_hung_ && settings_.patience < 1)
         note("the consumer has hung in earlier cases, so it gets less time here");
-    const std::string waited = text_of_waiting(quiet, given_ms);
+    const std::string waited = text_of_waiting(stall, given_ms);
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const kmes::conformance::Event* owed =
             progress_->ended(cpu) ? nullptr : progress_->first_undelivered(cpu);
         if (!owed) continue;
         const WaitDescription wait = describe_wait(inspection, cpu, owed);
         const std::string far = far_limit_text(inspection, wait);
-        if (quiet == Quiet::for_good || (quiet == Quiet::settling && !far.empty())) {
+        if (stall == Stall::for_good || (stall == Stall::timed_waits && !far.empty())) {
             Finding finding = lost_wake_up(cpu, owed->sequence, wait);
             finding.message += far;
             stop_with(finding);
         }
         const std::string slept =
-            quiet == Quiet::settling ? text_of_timed_waits(wait, cpu, owed) : "";
+            stall == Stall::timed_waits ? text_of_timed_waits(wait, cpu, owed) : "";
         Finding finding = contract_finding(fmt::format(
             "CPU {}: the consumer does not deliver event {}; expected its record. Evidence: {}{}",
             cpu, owed->sequence, waited, slept));
@@ -199,7 +199,7 @@ void Stage::stop_hung(const std::string& what, Quiet quiet) {
     if (ending_) stop_with(never_ended(waited));
     stop_at_lost_counter();
     stop_at_unrefused(waited);
-    if (quiet == Quiet::for_good) stop_at_retired(inspection);
+    if (stall == Stall::for_good) stop_at_retired(inspection);
     Finding finding = contract_finding(
         fmt::format("the consumer makes no progress; expected {}. Evidence: {}", what, waited));
     finding.clause = case_.clause;

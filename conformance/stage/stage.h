@@ -277,7 +277,9 @@ class Stage {
         BufferIndex buffer = 0;
         std::uint64_t begun_operation = 0;
     };
-    enum class Quiet { no, settling, spinning, attaching, for_good };
+    // How a testee makes no progress: in waits with a limit, in a spin, in calls of kmes_attach, or
+    // blocked for good.
+    enum class Stall { none, timed_waits, spinning, attaching, for_good };
     // While it lives, `flag` is set: what goes on may come round to the same again.
     class Raised {
       public:
@@ -336,7 +338,7 @@ class Stage {
     AttachAnswer answer_attach(const AttachRequest& request);
     BufferId serve(BufferIndex buffer);
     // How long nothing may come before it is called hung in this way.
-    std::chrono::milliseconds time_to_hang(Quiet quiet) const;
+    std::chrono::milliseconds time_to_hang(Stall stall) const;
     void check_pages();
     void take_checkpoint(std::uint32_t cpu);
     bool owes_nothing() const;
@@ -351,12 +353,12 @@ class Stage {
     std::optional<MappingId> mapping_of(BufferIndex buffer) const;
     // `must_be_sure`: before somebody is blamed. Who may be helped from outside the run (a socket,
     // a lock, setitimer) is given the time of one with timers.
-    Quiet look_for_quiet(bool must_be_sure = false);
+    Stall find_stall(bool must_be_sure = false);
     bool is_at_rest();
     bool nudge_retired();
     bool is_stepped() const;
-    [[noreturn]] void stop_hung(const std::string& what, Quiet quiet);
-    static std::string text_of_waiting(Quiet quiet, std::uint64_t given_ms);
+    [[noreturn]] void stop_hung(const std::string& what, Stall stall);
+    static std::string text_of_waiting(Stall stall, std::uint64_t given_ms);
     void stop_if_foreign(const std::string& what) const;
     [[noreturn]] void stop_ended();
     void stop_at_malformed() const;

@@ -172,12 +172,12 @@ void Stage::check_pages() {
 
 // -- Waits -----------------------------------------------------------------------------------
 
-milliseconds Stage::time_to_hang(Quiet quiet) const {
+milliseconds Stage::time_to_hang(Stall stall) const {
     const bool has_no_buffer = mapped_.empty() || (ending_ && !may_stay_);
-    const milliseconds time = quiet == Quiet::settling && has_no_buffer ? kSettleElsewhere
-                              : quiet == Quiet::settling ? kSettle + cpus() * kSettleOfACpu
-                              : quiet == Quiet::spinning ? kSpin
-                                                         : kLimit;
+    const milliseconds time = stall == Stall::timed_waits && has_no_buffer ? kSettleElsewhere
+                              : stall == Stall::timed_waits ? kSettle + cpus() * kSettleOfACpu
+                              : stall == Stall::spinning    ? kSpin
+                                                            : kLimit;
     return scaled(time, settings_.timeout_scale * settings_.patience);
 }
 
@@ -202,15 +202,15 @@ bool Stage::owes_nothing() const {
     return true;
 }
 
-Stage::Quiet Stage::look_for_quiet(bool must_be_sure) {
+Stage::Stall Stage::find_stall(bool must_be_sure) {
     // What it did before the producer's last operation says nothing of what it makes of that.
     const std::uint64_t operations = rings_->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) note_work();
-    if (Clock::now() - last_change_ < kLookEvery) return Quiet::no;
+    if (Clock::now() - last_change_ < kLookEvery) return Stall::none;
     // Each access that is only written down ends a wait of the runner: a look at all threads behind
     // each took ten times as long as the access.
     if (accesses_seen_ != accesses_recorded_ && Clock::now() - last_look_ < kLookEvery)
-        return Quiet::no;
+        return Stall::none;
     accesses_seen_ = accesses_recorded_;
     last_look_ = Clock::now();
     const Inspection inspection = tracer_->inspect();
@@ -230,25 +230,25 @@ Stage::Quiet Stage::look_for_quiet(bool must_be_sure) {
         processor_time_before_ = processor_time().value_or(Clock::duration{});
     }
     change_at_look_ = last_change_;
-    if (now - last_change_ < kLookEvery) return Quiet::no;
+    if (now - last_change_ < kLookEvery) return Stall::none;
     const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
-    if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Quiet::for_good;
+    if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Stall::for_good;
     // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
     // most found it blocked. (Time alone may have passed for the runner as well.)
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
     if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
-        now - last_change_ > time_to_hang(Quiet::settling))
-        return for_good ? Quiet::for_good : Quiet::settling;
+        now - last_change_ > time_to_hang(Stall::timed_waits))
+        return for_good ? Stall::for_good : Stall::timed_waits;
     if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
-                                time_to_hang(Quiet::spinning))
-        return Quiet::spinning;
-    return Quiet::no;
+                                time_to_hang(Stall::spinning))
+        return Stall::spinning;
+    return Stall::none;
 }
 
 bool Stage::is_at_rest() {
-    const Quiet quiet = look_for_quiet();
-    return quiet == Quiet::settling || quiet == Quiet::for_good || idles();
+    const Stall stall = find_stall();
+    return stall == Stall::timed_waits || stall == Stall::for_good || idles();
 }
 
 // Nothing has come of it for a long time, and at most looks each thread was blocked, or went from
@@ -288,7 +288,7 @@ bool Stage::idles() {
     ++idle_looks_;
     calm_looks_ += all_calm ? 1 : 0;
     return all_calm && idle_looks_ > kIdleLooks && calm_looks_ * 10 > idle_looks_ * 8 &&
-           now - last_work_ > time_to_hang(Quiet::settling);
+           now - last_work_ > time_to_hang(Stall::timed_waits);
 }
 
 // Since nothing has come of the testee any more. Who waits elsewhere than on a ring word, and is
@@ -362,7 +362,7 @@ bool Stage::wake_who_waits_elsewhere() {
 
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
                        const std::string& what) {
-    Patience patience(settings_.debug ? limit() : time_to_hang(Quiet::no));
+    Patience patience(settings_.debug ? limit() : time_to_hang(Stall::none));
     std::uint64_t hits = guard_hits_;
     std::uint64_t hits_in_vain = 0;
     std::size_t records_seen = parser_.records().size();
@@ -391,21 +391,21 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         if (new_hits > 0 && hits_in_vain < kHitsOfAStandstill) patience.restart();
         if (owing() &&
             attaches_again_.count(rings_->history().buffer_count()) > kAttachesOfAStandstill)
-            stop_hung(what, Quiet::attaching);
+            stop_hung(what, Stall::attaching);
         if (on_round_ && on_round_(false)) continue;
         if (spurious_wakes_left > 0 && wake_who_waits_elsewhere()) --spurious_wakes_left;
-        const Quiet quiet = look_for_quiet(true);
-        if (quiet != Quiet::no && pending() && !ended_ && owing()) {
+        const Stall stall = find_stall(true);
+        if (stall != Stall::none && pending() && !ended_ && owing()) {
             if (on_round_ && on_round_(true)) continue;
-            if (quiet != Quiet::spinning && nudge_retired()) continue;
-            stop_hung(what, quiet);
+            if (stall != Stall::spinning && nudge_retired()) continue;
+            stop_hung(what, stall);
         }
         if (Clock::now() >= next_nudge && !ended_ && owing()) {
             nudge_retired();
             interval *= 2;
             next_nudge = Clock::now() + interval;
         }
-        if (patience.is_over(tracer_->testee_threads())) stop_hung(what, Quiet::no);
+        if (patience.is_over(tracer_->testee_threads())) stop_hung(what, Stall::none);
     }
     check_pages();
 }
@@ -493,7 +493,7 @@ void Stage::wait_tolerated_at_rest() {
         }
         return true;
     };
-    // A look is of use only after a while in which nothing moved: look_for_quiet sees to that.
+    // A look is of use only after a while in which nothing moved: find_stall sees to that.
     wait_while([&] { return !ended_ && !all_refused() && !is_at_rest(); }, [] { return false; },
                "R records of the forged buffers, or a sleep");
 }
