@@ -286,9 +286,10 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
     act_at_each(stage, cpu, wake_before, [&] { return begins_with(wake); }, act);
 }
 
-void act_at_every_access_after(Stage& stage, Unusual unusual, const std::function<void()>& act) {
-    const auto begin = [&stage, unusual] {
-        const auto round = std::make_shared<UnusualRound>(stage, unusual);
+void act_at_every_access_after(Stage& stage, Disturbance disturbance,
+                               const std::function<void()>& act) {
+    const auto begin = [&stage, disturbance] {
+        const auto round = std::make_shared<UnusualRound>(stage, disturbance);
         return Beginning{[round] { round->begin(); },
                          [round](const GuardHit& hit) { return round->is_made(hit); },
                          [round](const GuardHit& hit) { return round->make_behind(hit); }};

@@ -168,8 +168,9 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act, int wakes = 1);
 
-// The same on CPU 0, of the accesses behind what makes the round unusual.
-void act_at_every_access_after(Stage& stage, Unusual unusual, const std::function<void()>& act);
+// The same on CPU 0, of the accesses after the disturbance.
+void act_at_every_access_after(Stage& stage, Disturbance disturbance,
+                               const std::function<void()>& act);
 
 // Overwrites all that is in the buffer of CPU 0 with payloads that `fill` has changed, each of an
 // event that will stand at `position`. The first header is behind where the oldest one was.

@@ -229,7 +229,7 @@ CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
     });
 }
 
-// As guard_for, from where the unusual round is made.
+// As guard_for, from the disturbance on.
 void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
     const auto has_begun = std::make_shared<bool>(false);
     stage.guard(
@@ -260,7 +260,7 @@ void watch_limited_waits(Stage& stage, const StoreBuffer& buffer, bool& has_blam
     });
 }
 
-void hold_its_stores_after(Stage& stage, Unusual unusual) {
+void hold_its_stores_after(Stage& stage, Disturbance disturbance) {
     StoreBuffer buffer(stage, 0);
     bool has_blamed = false;
     watch_limited_waits(stage, buffer, has_blamed);
@@ -268,7 +268,7 @@ void hold_its_stores_after(Stage& stage, Unusual unusual) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.has_ended(0)) break;
-        UnusualRound round(stage, unusual);
+        UnusualRound round(stage, disturbance);
         guard_after(stage, round, buffer);
         see_it_asleep(stage, buffer, [&round] { round.begin(); });
         stage.release_guards();
@@ -279,10 +279,12 @@ void hold_its_stores_after(Stage& stage, Unusual unusual) {
 CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     set_up_for_unusual_rounds(stage);
     stage.start();
-    for (const Unusual unusual :
-         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
-          Unusual::interrupted, Unusual::timed_out, Unusual::many})
-        play_after(unusual, [&stage, unusual] { hold_its_stores_after(stage, unusual); });
+    for (const Disturbance disturbance :
+         {Disturbance::given_up, Disturbance::lapped, Disturbance::torn, Disturbance::torn_whole,
+          Disturbance::refused, Disturbance::interrupted, Disturbance::timed_out,
+          Disturbance::many})
+        play_after(disturbance,
+                   [&stage, disturbance] { hold_its_stores_after(stage, disturbance); });
     return stage.finish();
 }
 

@@ -42,29 +42,29 @@ bool touches(const GuardHit& hit, std::uint64_t offset, std::uint64_t bytes, boo
 
 }  // namespace
 
-std::string_view describe(Unusual unusual) {
-    switch (unusual) {
-        case Unusual::given_up:
+std::string_view describe(Disturbance disturbance) {
+    switch (disturbance) {
+        case Disturbance::given_up:
             return "after the second check found an event";
-        case Unusual::lapped:
+        case Disturbance::lapped:
             return "after a lap";
-        case Unusual::torn:
+        case Disturbance::torn:
             return "after a torn read";
-        case Unusual::torn_whole:
+        case Disturbance::torn_whole:
             return "after a torn read with a plausible header";
-        case Unusual::many:
+        case Disturbance::many:
             return "after an iteration with hundreds of events";
-        case Unusual::new_buffer:
+        case Disturbance::new_buffer:
             return "before the first sleep on a new buffer";
-        case Unusual::empty_buffer:
+        case Disturbance::empty_buffer:
             return "before the first sleep on an empty buffer";
-        case Unusual::replaced_meanwhile:
+        case Disturbance::replaced_meanwhile:
             return "after a change to a buffer that was replaced before its first access";
-        case Unusual::timed_out:
+        case Disturbance::timed_out:
             return "after a wait that timed out";
-        case Unusual::refused:
+        case Disturbance::refused:
             return "after a wait that returned EAGAIN";
-        case Unusual::interrupted:
+        case Disturbance::interrupted:
             return "after a wait that returned EINTR";
     }
     return "";
@@ -82,38 +82,38 @@ void set_up_for_unusual_rounds(Stage& stage) {
 }
 
 void UnusualRound::begin() {
-    switch (unusual_) {
-        case Unusual::torn_whole:
+    switch (disturbance_) {
+        case Disturbance::torn_whole:
             torn_at_ = write_pos(stage_, 0);
             emit_some(stage_, 0, 1, 100);
             return;
-        case Unusual::given_up:
-        case Unusual::torn:
+        case Disturbance::given_up:
+        case Disturbance::torn:
             emit_some(stage_, 0, 1, 100);
             return;
-        case Unusual::lapped:
+        case Disturbance::lapped:
             is_made_ = true;
             stage_.freeze();
             lap_to_few(stage_);
             stage_.thaw();
             return;
-        case Unusual::many:
+        case Disturbance::many:
             stage_.freeze();
             emit_some(stage_, 0, kMany, kCapacity / (kMany + 1));
             stage_.thaw();
             return;
-        case Unusual::new_buffer:
+        case Disturbance::new_buffer:
             stage_.read_report();
             told_before_ = buffers_told();
             stage_.resize(stage_.capacity_bytes());
             emit_some(stage_, 0, 1, 100);
             return;
-        case Unusual::replaced_meanwhile:
+        case Disturbance::replaced_meanwhile:
             replace_at_the_next_attach(stage_);
             is_ready_ = true;
             stage_.resize(kCapacity);
             return;
-        case Unusual::empty_buffer:
+        case Disturbance::empty_buffer:
             // The newest event is too large for the smaller buffer: nothing is copied.
             stage_.resize(4 * kCapacity);
             emit_some(stage_, 0, 1, 2 * kCapacity);
@@ -121,13 +121,13 @@ void UnusualRound::begin() {
             is_ready_ = true;
             stage_.resize(kCapacity);
             return;
-        case Unusual::timed_out:
+        case Disturbance::timed_out:
             wake_with(-ETIMEDOUT);
             return;
-        case Unusual::interrupted:
+        case Disturbance::interrupted:
             wake_with(-EINTR);
             return;
-        case Unusual::refused:
+        case Disturbance::refused:
             is_made_ = true;
             // The kernel begins a wait again behind a stop, and finds another value then.
             stage_.freeze();
@@ -145,13 +145,13 @@ void UnusualRound::wake_with(std::int64_t result) {
 }
 
 bool UnusualRound::is_made(const GuardHit& hit) {
-    const bool is_at_another =
-        unusual_ == Unusual::empty_buffer || unusual_ == Unusual::replaced_meanwhile;
-    if (unusual_ == Unusual::many && !is_made_) {
+    const bool is_at_another = disturbance_ == Disturbance::empty_buffer ||
+                               disturbance_ == Disturbance::replaced_meanwhile;
+    if (disturbance_ == Disturbance::many && !is_made_) {
         stage_.read_report();
         is_made_ = is_delivered(stage_, 0);
     }
-    if (is_made_ || !(is_at_another || unusual_ == Unusual::new_buffer)) return is_made_;
+    if (is_made_ || !(is_at_another || disturbance_ == Disturbance::new_buffer)) return is_made_;
     if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
     if (is_at_another) return is_made_ = is_ready_;
     stage_.read_report();
@@ -161,14 +161,14 @@ bool UnusualRound::is_made(const GuardHit& hit) {
 
 bool UnusualRound::make_behind(const GuardHit& hit) {
     if (is_made_) return false;
-    if (unusual_ == Unusual::given_up && need_wake() != 0 &&
+    if (disturbance_ == Disturbance::given_up && need_wake() != 0 &&
         touches(hit, kNeedWakeOffset, 1, true)) {
         emit_some(stage_, 0, 1, 70);
         is_made_ = true;
-    } else if (unusual_ == Unusual::torn && touches(hit, kTailPosOffset, 8, false)) {
+    } else if (disturbance_ == Disturbance::torn && touches(hit, kTailPosOffset, 8, false)) {
         lap_to_few(stage_);
         is_made_ = true;
-    } else if (unusual_ == Unusual::torn_whole && touches(hit, kTailPosOffset, 8, false)) {
+    } else if (disturbance_ == Disturbance::torn_whole && touches(hit, kTailPosOffset, 8, false)) {
         lap_with_whole_headers(stage_, torn_at_);
         is_made_ = true;
     }
@@ -187,12 +187,12 @@ std::size_t UnusualRound::buffers_told() const {
         }));
 }
 
-void play_after(Unusual unusual, const std::function<void()>& play) {
+void play_after(Disturbance disturbance, const std::function<void()>& play) {
     try {
         play();
     } catch (Stop& stop) {
         if (stop.verdict == Verdict::fail)
-            stop.finding.message += "; this happened " + std::string(describe(unusual));
+            stop.finding.message += "; this happened " + std::string(describe(disturbance));
         throw;
     }
 }

@@ -15,7 +15,7 @@
 
 namespace kmes::conformance {
 
-enum class Unusual {
+enum class Disturbance {
     given_up,      // an event came just after it had set need_wake: its second look found that
     lapped,        // all that was unread had been overwritten
     torn,          // the same while it read an event: between its two looks at tail_pos
@@ -30,7 +30,7 @@ enum class Unusual {
 };
 
 // "after a lap", for a message.
-std::string_view describe(Unusual unusual);
+std::string_view describe(Disturbance disturbance);
 
 // All buffers are replaced when the next kmes_attach has handed them out, before the testee sees
 // it.
@@ -43,13 +43,14 @@ void set_up_for_unusual_rounds(Stage& stage);
 // present buffer is to be shown to it, before and behind, until the round is made.
 class UnusualRound {
   public:
-    UnusualRound(Stage& stage, Unusual unusual) : stage_(stage), unusual_(unusual) {}
+    UnusualRound(Stage& stage, Disturbance disturbance)
+        : stage_(stage), disturbance_(disturbance) {}
 
     // Wakes the consumer.
     void begin();
-    // Before an access: what comes from this one on comes after the unusual. A new buffer counts
-    // as soon as its G record and the record of an event that it alone holds are written: its
-    // generation has been read for good then, and who misses a later swap cannot blame E19.
+    // Before an access: what comes from this one on comes after the disturbance. A new buffer
+    // counts as soon as its G record and the record of an event that it alone holds are written:
+    // its generation has been read for good then, and who misses a later swap cannot blame E19.
     bool is_made(const GuardHit& hit);
     // Called after an access. True: the producer has done what makes the round unusual.
     bool make_behind(const GuardHit& hit);
@@ -60,7 +61,7 @@ class UnusualRound {
     std::size_t buffers_told() const;  // G records of CPU 0
 
     Stage& stage_;
-    Unusual unusual_;
+    Disturbance disturbance_;
     bool is_made_ = false;
     bool is_ready_ = false;        // the buffer that is meant is the present one
     std::size_t told_before_ = 0;  // buffers
@@ -68,7 +69,7 @@ class UnusualRound {
 };
 
 // Says in the finding of what ends `play` what came before.
-void play_after(Unusual unusual, const std::function<void()>& play);
+void play_after(Disturbance disturbance, const std::function<void()>& play);
 
 }  // namespace kmes::conformance
 

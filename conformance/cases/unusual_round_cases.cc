@@ -11,13 +11,13 @@ namespace kmes::conformance {
 
 namespace {
 
-CaseOutcome at_every_step(Stage& stage, const std::vector<Unusual>& rounds,
+CaseOutcome at_every_step(Stage& stage, const std::vector<Disturbance>& rounds,
                           const std::function<void()>& act) {
     set_up_for_unusual_rounds(stage);
     stage.start();
     stage.wait_asleep();
-    for (const Unusual unusual : rounds) {
-        play_after(unusual, [&] { act_at_every_access_after(stage, unusual, act); });
+    for (const Disturbance disturbance : rounds) {
+        play_after(disturbance, [&] { act_at_every_access_after(stage, disturbance, act); });
     }
     return stage.finish();
 }
@@ -27,29 +27,32 @@ CaseOutcome event_at_every_step(Stage& stage) {
     // is owed all the same.
     return at_every_step(
         stage,
-        {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole, Unusual::refused,
-         Unusual::new_buffer, Unusual::empty_buffer, Unusual::replaced_meanwhile, Unusual::many},
+        {Disturbance::given_up, Disturbance::lapped, Disturbance::torn, Disturbance::torn_whole,
+         Disturbance::refused, Disturbance::new_buffer, Disturbance::empty_buffer,
+         Disturbance::replaced_meanwhile, Disturbance::many},
         [&stage] { emit_some(stage, 0, 1, 70); });
 }
 
 // As in E3/swap-at-every-step, nobody needs to be nudged.
 CaseOutcome swap_at_every_step(Stage& stage) {
     stage.set_nudging(false);
-    return at_every_step(stage,
-                         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
-                          Unusual::refused, Unusual::new_buffer, Unusual::many},
-                         [&stage] {
-                             stage.resize(stage.capacity_bytes());
-                             emit_some(stage, 0, 1, 70);
-                         });
+    return at_every_step(
+        stage,
+        {Disturbance::given_up, Disturbance::lapped, Disturbance::torn, Disturbance::torn_whole,
+         Disturbance::refused, Disturbance::new_buffer, Disturbance::many},
+        [&stage] {
+            stage.resize(stage.capacity_bytes());
+            emit_some(stage, 0, 1, 70);
+        });
 }
 
 CaseOutcome swap_at_every_step_of_the_drain(Stage& stage) {
     stage.set_nudging(false);
-    return at_every_step(stage,
-                         {Unusual::given_up, Unusual::lapped, Unusual::torn, Unusual::torn_whole,
-                          Unusual::refused, Unusual::new_buffer, Unusual::many},
-                         [&stage] { leave_in_the_old_buffer(stage, 1); });
+    return at_every_step(
+        stage,
+        {Disturbance::given_up, Disturbance::lapped, Disturbance::torn, Disturbance::torn_whole,
+         Disturbance::refused, Disturbance::new_buffer, Disturbance::many},
+        [&stage] { leave_in_the_old_buffer(stage, 1); });
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST_F(CommandsTest, JudgeFindsWhatTheFileSays) {
     EXPECT_EQ(judge_command(path, tools()), kExitFailed);
     EXPECT_THAT(out_.str(), HasSubstr("judged again: the same findings as in the file\n"));
     EXPECT_THAT(out_.str(), HasSubstr("doubled-event"));
-    EXPECT_THAT(out_.str(), HasSubstr("which nobody can judge again:\n  5.1.8.2-2 contract: it was "
+    EXPECT_THAT(out_.str(), HasSubstr("and not judged again:\n  5.1.8.2-2 contract: it was "
                                       "seen to do nothing\n"));
     EXPECT_EQ(error_.str(), "");
     EXPECT_EQ(runs_, 0);
