@@ -38,13 +38,13 @@ bool Player::go_on() {
         for (const Move& move : schedule_.moves) last = std::max(last, move.point.phase);
         return phase_ <= last;
     }
-    const std::optional<Turns::Deed> deed = turns_->next();
-    if (!deed) return false;
+    const std::optional<Turns::ProducerAction> chosen = turns_->next();
+    if (!chosen) return false;
     AccessPoint point;
     point.phase = phase_;
-    point.cpu = deed->cpu;
+    point.cpu = chosen->cpu;
     point.kind = PointKind::sleep;
-    const Move move{point, deed->action, deed->parameter, 0, deed->written};
+    const Move move{point, chosen->action, chosen->parameter, 0, chosen->written};
     trace_.drawn.push_back(move);
     act_told(move, 0);
     return true;
@@ -107,9 +107,10 @@ void Player::take_turns(const AccessPoint& point, pid_t thread) {
     turns_->add(thread, point.cpu);
     stuck_.erase(thread);
     for (;;) {
-        if (const std::optional<Turns::Deed> deed = turns_->next_before(thread)) {
-            const std::uint32_t further = (deed->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
-            const Move move{point, deed->action, deed->parameter, further, deed->written};
+        if (const std::optional<Turns::ProducerAction> chosen = turns_->next_before(thread)) {
+            const std::uint32_t further =
+                (chosen->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
+            const Move move{point, chosen->action, chosen->parameter, further, chosen->written};
             trace_.drawn.push_back(move);
             act_told(move, thread);
         } else if (turns_in_vain_ < kInVainAtMost && must_yield_to(thread)) {

@@ -19,11 +19,11 @@ constexpr std::uint64_t kLeastStepsLog2 = 4;
 constexpr std::uint64_t kStepsLog2Kinds = 8;
 constexpr std::uint64_t kMostChanges = 5;
 constexpr std::uint64_t kMostSources = 3;
-constexpr std::uint64_t kMostDeeds = 12;
-constexpr std::uint64_t kMostDeedsAtRandom = 30;
+constexpr std::uint64_t kMostActions = 12;
+constexpr std::uint64_t kMostActionsAtRandom = 30;
 
 // One that stands here twice comes twice as often.
-constexpr Action kDeeds[] = {
+constexpr Action kActions[] = {
     Action::emit,   Action::emit,       Action::emit,       Action::emit,  Action::emit,
     Action::emit,   Action::lap_part,   Action::batch,      Action::burst, Action::drop,
     Action::wake,   Action::reserve,    Action::swap,       Action::lap,   Action::overtake,
@@ -51,32 +51,33 @@ Turns::Turns(std::uint64_t seed, std::uint32_t cpus, Turning turning)
     sources_.resize(1 + random_() % kMostSources);
     for (Source& source : sources_) {
         source.priority = initial_priority(random_);
-        draw_deeds(source, at_random ? kMostDeedsAtRandom : kMostDeeds);
+        draw_actions(source, at_random ? kMostActionsAtRandom : kMostActions);
     }
 }
 
-void Turns::draw_deeds(Source& source, std::uint64_t most) {
-    for (std::uint64_t i = 1 + random_() % most; i > 0; --i) source.deeds.push_back(random_deed());
+void Turns::draw_actions(Source& source, std::uint64_t most) {
+    for (std::uint64_t i = 1 + random_() % most; i > 0; --i)
+        source.actions.push_back(random_action());
 }
 
-Turns::Deed Turns::random_deed() {
+Turns::ProducerAction Turns::random_action() {
     constexpr std::uint64_t kMostAccesses = 12;
     constexpr std::uint64_t kPositionsKinds = 6;  // half of them stay where they were
-    Deed deed;
-    deed.action = kDeeds[random_() % std::size(kDeeds)];
-    deed.cpu = static_cast<std::uint32_t>(random_() % cpus_);
+    ProducerAction chosen;
+    chosen.action = kActions[random_() % std::size(kActions)];
+    chosen.cpu = static_cast<std::uint32_t>(random_() % cpus_);
     const std::uint64_t drawn = random_();
-    if (deed.action == Action::emit) deed.parameter = random_size();
-    if (deed.action == Action::reserve || deed.action == Action::write_over) {
-        deed.parameter = drawn % kMostAccesses;
-        deed.written = static_cast<Written>(drawn / kMostAccesses % std::size(kWrittenNames));
+    if (chosen.action == Action::emit) chosen.parameter = random_size();
+    if (chosen.action == Action::reserve || chosen.action == Action::write_over) {
+        chosen.parameter = drawn % kMostAccesses;
+        chosen.written = static_cast<Written>(drawn / kMostAccesses % std::size(kWrittenNames));
     }
-    if (deed.action == Action::overtake) deed.parameter = drawn % 2;
-    if (swaps_buffers(deed.action)) {
+    if (chosen.action == Action::overtake) chosen.parameter = drawn % 2;
+    if (swaps_buffers(chosen.action)) {
         const std::uint64_t positions = drawn % kPositionsKinds;
-        deed.parameter = positions > kPositionsFromZero ? 0 : positions;
+        chosen.parameter = positions > kPositionsFromZero ? 0 : positions;
     }
-    return deed;
+    return chosen;
 }
 
 std::uint64_t Turns::random_size() {
@@ -118,31 +119,31 @@ bool Turns::goes_before(pid_t thread, pid_t other) const {
 Turns::Source* Turns::highest_source() {
     Source* highest = nullptr;
     for (Source& source : sources_) {
-        if (source.deeds.empty()) continue;
+        if (source.actions.empty()) continue;
         if (highest == nullptr || source.priority > highest->priority) highest = &source;
     }
     return highest;
 }
 
-std::optional<Turns::Deed> Turns::next_before(pid_t thread) {
+std::optional<Turns::ProducerAction> Turns::next_before(pid_t thread) {
     Source* source = highest_source();
     if (source == nullptr || source->priority < threads_[index_of(thread)].priority)
         return std::nullopt;
     return take_from(*source);
 }
 
-std::optional<Turns::Deed> Turns::next() {
+std::optional<Turns::ProducerAction> Turns::next() {
     Source* source = highest_source();
     if (source == nullptr) return std::nullopt;
     return take_from(*source);
 }
 
-Turns::Deed Turns::take_from(Source& source) {
-    const Deed deed = source.deeds.back();
-    source.deeds.pop_back();
+Turns::ProducerAction Turns::take_from(Source& source) {
+    const ProducerAction chosen = source.actions.back();
+    source.actions.pop_back();
     const bool falls_behind = turning_ == Turning::at_random ? random_() % 2 == 0 : is_change();
     if (falls_behind) source.priority = lowest_ -= 1;
-    return deed;
+    return chosen;
 }
 
 bool Turns::step(pid_t thread) {

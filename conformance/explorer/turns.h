@@ -27,7 +27,7 @@ enum class Turning { none, by_priority, at_random };
 class Turns {
   public:
     // What a source does next.
-    struct Deed {
+    struct ProducerAction {
         Action action = Action::nothing;
         std::uint64_t parameter = 0;
         std::uint32_t cpu = 0;
@@ -48,26 +48,26 @@ class Turns {
     const std::vector<Thread>& threads() const { return threads_; }
     // The next action of a source with a higher priority than this thread, as one step; nothing: no
     // such source has one.
-    std::optional<Deed> next_before(pid_t thread);
+    std::optional<ProducerAction> next_before(pid_t thread);
     // The same where no thread can go on; nothing: all sources are empty.
-    std::optional<Deed> next();
+    std::optional<ProducerAction> next();
     // The thread makes a step. True: somebody else's turn may have come with it.
     bool step(pid_t thread);
 
   private:
     struct Source {
         double priority = 0;
-        std::vector<Deed> deeds;  // the next one last
+        std::vector<ProducerAction> actions;  // the next one last
     };
 
-    void draw_deeds(Source& source, std::uint64_t most);
-    Deed random_deed();
+    void draw_actions(Source& source, std::uint64_t most);
+    ProducerAction random_action();
     std::uint64_t random_size();
     // Of one that is known; else as many as there are.
     std::size_t index_of(pid_t thread) const;
     // The highest one that is not empty; nullptr: all are.
     Source* highest_source();
-    Deed take_from(Source& source);
+    ProducerAction take_from(Source& source);
     // Whether this step, which is counted, is one of those that were drawn beforehand.
     bool is_change();
     void move_somebody();

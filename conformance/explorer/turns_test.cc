@@ -114,18 +114,18 @@ TEST(Turns, WhoHasFallenBehindLetsTheSourcesGoFirst) {
     EXPECT_GT(seen, kSeeds / 4);
 }
 
-TEST(Turns, WhileNobodyCanGoOnEveryDeedComes) {
+TEST(Turns, WhileNobodyCanGoOnEveryActionComes) {
     std::set<Action> seen;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         Turns turns = turns_of(seed);
-        std::uint64_t deeds = 0;
-        for (; const auto deed = turns.next(); ++deeds) {
-            EXPECT_LT(deed->cpu, kCpus);
-            EXPECT_TRUE(deed->action == Action::emit || deed->parameter < 12);
-            seen.insert(deed->action);
+        std::uint64_t actions = 0;
+        for (; const auto chosen = turns.next(); ++actions) {
+            EXPECT_LT(chosen->cpu, kCpus);
+            EXPECT_TRUE(chosen->action == Action::emit || chosen->parameter < 12);
+            seen.insert(chosen->action);
         }
-        EXPECT_GE(deeds, 1u);
-        EXPECT_LE(deeds, 36u);
+        EXPECT_GE(actions, 1u);
+        EXPECT_LE(actions, 36u);
     }
     EXPECT_GT(seen.size(), 10u);
     // What is done to a thread, or needs an access to the data, is not for a source.

@@ -163,7 +163,7 @@ class Recorder {
     std::uint64_t last_where(const std::function<bool(const TimelineStep&)>& is_meant) const;
     std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,
                           std::string_view text) const;
-    void mark_deed(const Finding& finding);
+    void mark_cause(const Finding& finding);
     std::string with_thread_numbers(std::string message) const;
 
     bool on_;

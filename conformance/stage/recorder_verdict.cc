@@ -219,7 +219,7 @@ std::uint64_t Recorder::last_of(StepKind kind, std::optional<std::uint32_t> cpu,
 }
 
 // What no record shows: the step in which it was done, or from which on something was owed.
-void Recorder::mark_deed(const Finding& finding) {
+void Recorder::mark_cause(const Finding& finding) {
     const auto by_step = [&](StepKind kind, std::string_view text, std::string why) {
         mark(last_of(kind, finding.cpu, text), std::move(why));
     };
@@ -301,7 +301,7 @@ void Recorder::finish(const Finding& finding) {
             if (const std::uint64_t record = record_of(finding); record != 0)
                 mark_record(finding, record);
             else
-                mark_deed(finding);
+                mark_cause(finding);
             break;
     }
     const std::vector<TimelineStep>& steps = timeline_.steps();

@@ -369,8 +369,8 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
     // Once round all CPUs: one that does not come by then chooses where it sleeps.
     std::uint32_t spurious_wakes_left = shortens_waits_ ? cpus() : 0;
     // A nudge is what the wait itself does.
-    const auto deeds = [this] { return rings_->history().operations() - nudges_; };
-    std::uint64_t deeds_seen = deeds();
+    const auto operations = [this] { return rings_->history().operations() - nudges_; };
+    std::uint64_t operations_seen = operations();
     milliseconds interval = kFirstNudge;
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
@@ -383,9 +383,9 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         // and nothing comes of it, is let go of by nobody.)
         const std::uint64_t new_hits = guard_hits_ - std::exchange(hits, guard_hits_);
         const std::size_t records = parser_.records().size();
-        const std::uint64_t deeds_now = deeds();
+        const std::uint64_t operations_now = operations();
         if (std::exchange(records_seen, records) != records ||
-            std::exchange(deeds_seen, deeds_now) != deeds_now)
+            std::exchange(operations_seen, operations_now) != operations_now)
             hits_in_vain = 0;
         hits_in_vain += new_hits;
         if (new_hits > 0 && hits_in_vain < kHitsOfAStandstill) patience.restart();
