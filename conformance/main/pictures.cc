@@ -64,7 +64,8 @@ void Pictures::keep(Kept kept) {
         return;
     auto least = std::find_if(kept_.begin(), kept_.end(), is_of_it);
     for (auto each = least; each != kept_.end(); ++each) {
-        if (is_of_it(*each) && !tells_more(failures_[each->failure], failures_[least->failure]))
+        if (is_of_it(*each) &&
+            !is_better_evidence(failures_[each->failure], failures_[least->failure]))
             least = each;
     }
     kept_.erase(least);
@@ -72,7 +73,7 @@ void Pictures::keep(Kept kept) {
 
 void Pictures::finish(RunReport& report) {
     report.telling.clear();
-    const std::vector<std::size_t> order = order_of_telling(failures_);
+    const std::vector<std::size_t> order = rank_failures(failures_);
     for (const std::size_t failure : order) report.telling.push_back(results_[failure]);
     std::size_t drawn = 0;
     for (const std::size_t failure : order) {

@@ -33,11 +33,11 @@ std::tuple<int, std::uint64_t> rank_of(const Failed& failed) {
 
 }  // namespace
 
-bool tells_more(const Failed& one, const Failed& other) {
+bool is_better_evidence(const Failed& one, const Failed& other) {
     return rank_of(one) < rank_of(other);
 }
 
-std::vector<std::size_t> order_of_telling(const std::vector<Failed>& failures) {
+std::vector<std::size_t> rank_failures(const std::vector<Failed>& failures) {
     struct Group {
         std::vector<std::size_t> members;
         std::size_t made_for_it = 0;

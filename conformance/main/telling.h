@@ -22,12 +22,12 @@ struct Failed {
 
 // Whether `one` shows what it found better than `other`, which found the same clause broken: it was
 // made for it, or for a part of it; and in fewer steps.
-bool tells_more(const Failed& one, const Failed& other);
+bool is_better_evidence(const Failed& one, const Failed& other);
 
 // The indexes of all of them, the most telling first: the best of each clause that was found
 // broken, beginning with the clause that most of the cases that were made for theirs found; then
 // the next best of each, and so on.
-std::vector<std::size_t> order_of_telling(const std::vector<Failed>& failures);
+std::vector<std::size_t> rank_failures(const std::vector<Failed>& failures);
 
 }  // namespace kmes::conformance
 
