@@ -416,7 +416,7 @@ class Tracer::Engine {
     uint64_t buffer_value(const BufferAccess& access);
     BufferPlace place_in(const LiveMapping& live, uint64_t address) const;
     std::shared_ptr<const Code> code_at(const Thread& thread, uint64_t address);
-    std::optional<PendingAccess> look(const Thread& thread);
+    std::optional<PendingAccess> load_next_instruction(const Thread& thread);
     void add_operand(PendingAccess& pending, size_t form, uint64_t address, uint32_t size_bytes);
     bool may(const LiveMapping& live, uint64_t address, uint64_t size_bytes, bool is_write) const;
 

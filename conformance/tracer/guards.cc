@@ -268,7 +268,7 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
     const LiveMapping* live = guarded_at(address);
     // Released while this stop was waiting to be handled: the access is simply done again.
     if (live == nullptr) return true;
-    auto pending = look(thread);
+    auto pending = load_next_instruction(thread);
     if (!pending) return true;
     GuardHit& hit = pending->hit;
     hit.address = address;
@@ -307,7 +307,7 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
     fault.tid = thread.tid;
     fault.address = address;
     fault.access.place = place_in(*live, address);
-    if (const auto instruction = look(thread)) {
+    if (const auto instruction = load_next_instruction(thread)) {
         const auto& accesses = instruction->hit.accesses;
         const auto is_load = [](const BufferAccess& access) { return !access.is_write; };
         // A page that it has closed itself.

@@ -116,7 +116,7 @@ void Tracer::Engine::add_operand(PendingAccess& pending, size_t form, uint64_t a
 }
 
 // The thread's next instruction; nothing where it cannot be read.
-std::optional<PendingAccess> Tracer::Engine::look(const Thread& thread) {
+std::optional<PendingAccess> Tracer::Engine::load_next_instruction(const Thread& thread) {
     const auto registers = read_registers(thread.tid);
     if (!registers) return std::nullopt;
     PendingAccess pending;

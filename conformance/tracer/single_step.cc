@@ -46,7 +46,7 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
         return true;
     const pid_t tid = thread.tid;
     for (;;) {
-        auto pending = look(thread);
+        auto pending = load_next_instruction(thread);
         if (!pending) return true;
         thread.steps_pushf = pending->code->instruction().pushes_flags;
         thread.shows_trap_flag |= pending->code->instruction().takes_flags;
