@@ -9,8 +9,8 @@ namespace kmes::conformance {
 
 namespace {
 
-// A thread that was stopped to set guards goes back to its wait by itself. Woken before it is
-// there, it would get EAGAIN, and not be told which word woke it.
+// A thread that was stopped to set guards returns to its wait by itself. A wake before that would
+// give EAGAIN and not name the word.
 void let_it_block(Stage& stage) {
     constexpr int kLooksAtMost = 20;
     for (int look = 0; look < kLooksAtMost; ++look) {

@@ -100,8 +100,8 @@ CaseOutcome almost_the_end(Stage& stage) {
     return stage.finish();
 }
 
-// The contract says how long the file behind an fd is at least, and no more: the capacity is what
-// kmes_attach and the page say.
+// The contract gives the minimum length of the file of an fd. The capacity is the one in
+// kmes_attach and in the page.
 CaseOutcome longer_files(Stage& stage) {
     RingsSetup setup = stage.default_setup();
     setup.least_file_bytes = 2 * kPageBytes + 2 * setup.capacity_bytes;
@@ -109,7 +109,7 @@ CaseOutcome longer_files(Stage& stage) {
     emit_everywhere(stage, 2, 100);
     stage.start();
     stage.wait_asleep();
-    // Of the next ones most is beyond the mapping.
+    // Most of the next events are beyond the mapping.
     stage.resize(setup.capacity_bytes / 4);
     emit_everywhere(stage, 2, 100);
     stage.wait_asleep();

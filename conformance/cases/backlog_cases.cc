@@ -22,7 +22,7 @@ constexpr std::uint64_t kCapacity = 2 * kMebibyte;
 constexpr std::uint64_t kEvents = 1500;
 constexpr std::uint64_t kEventBytes = 1000;
 
-// All at once: nobody sees a part of it.
+// All events at once, so that the consumer sees no part of them alone.
 void emit_at_once(Stage& stage, std::uint64_t count, std::uint64_t event_bytes) {
     stage.freeze();
     emit_some(stage, 0, count, event_bytes);
@@ -34,7 +34,8 @@ void overtake(Stage& stage, std::uint64_t passed) {
     stage.rings().emit_bytes(0, kCapacity - kEvents * kEventBytes + passed);
 }
 
-// Between two looks at the metadata, in all parts that a consumer may read the backlog in.
+// Overtakes the consumer between two accesses to the metadata, for all parts in which it may read
+// the backlog.
 CaseOutcome overtaken_amid(Stage& stage) {
     constexpr std::uint64_t kLooks = 16;
     set_up_one_cpu(stage, kCapacity);
@@ -197,8 +198,8 @@ CaseOutcome megabytes_unread(Stage& stage) {
     return stage.finish();
 }
 
-// All that is in the next buffer is overwritten before the `look`-th access to its page. How many
-// are left to that is returned.
+// Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
+// many accesses are left until then.
 std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
     const auto left = std::make_shared<std::uint64_t>(look);
     stage.set_on_mapped([&stage, left](const Mapped& mapped) {
@@ -221,7 +222,7 @@ CaseOutcome next_buffer_overtaken(Stage& stage) {
     stage.start();
     stage.set_nudging(false);
     WalkLimit limit(stage);
-    // Every second one: a buffer is looked at some times in a row before any of it is read.
+    // Every second access: a consumer loads fields several times in a row before it reads the data.
     bool has_come = true;
     for (std::uint64_t look = 1; look <= kLooks && has_come; look += 2) {
         has_come = false;
@@ -297,8 +298,8 @@ CaseOutcome full_and_unread(Stage& stage) {
     stage.resize(kMebibyte / 16);
     stage.thaw();
     stage.wait_asleep();
-    // A consumer that has seen so many still makes every check of generation. As in
-    // E3/swap-at-every-step, nobody needs to be nudged.
+    // A consumer that has seen so many events still makes every check of generation. As in
+    // E3/swap-at-every-step, no nudge is needed.
     stage.set_nudging(false);
     act_at_every_access(stage, 0, [&stage] {
         emit_some(stage, 0, 1, kSmallBytes);
@@ -308,8 +309,8 @@ CaseOutcome full_and_unread(Stage& stage) {
     return stage.finish();
 }
 
-// As many as there can be come behind the last look at write_pos; the look at generation that
-// follows finds the buffer replaced.
+// A full ring of events comes after the last load of write_pos. The load of generation that follows
+// finds the buffer replaced.
 CaseOutcome full_as_it_looks(Stage& stage) {
     constexpr int kLooks = 2;
     set_up_one_cpu(stage, 4 * kMebibyte);
@@ -335,7 +336,7 @@ CaseOutcome full_as_it_looks(Stage& stage) {
     return stage.finish();
 }
 
-// What is new is there when the scan comes to it: it stands behind all that is known.
+// New events are in the buffer when the scan reaches them, after all known ones.
 CaseOutcome full_of_survivors(Stage& stage) {
     set_up_one_cpu(stage, 4 * kMebibyte);
     emit_some(stage, 0, kFull, kLeastEventBytes);
@@ -402,7 +403,7 @@ void add_parts(const AddCase& add) {
         "The consumer uses a size only when it has copied all of it.", sizes_cut);
 }
 
-// Of the smallest events, in the default capacity: no consumer can be asked for more of them.
+// The smallest events in the default capacity are the largest number that a consumer can get.
 void add_full(const AddCase& add) {
     add("5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
         "a full ring of the smallest events before the attach",

@@ -79,8 +79,8 @@ CaseOutcome malformed_next(Stage& stage, BufferFault fault, std::uint64_t offset
     return stage.finish();
 }
 
-// Who looks only at the first buffer, or at a set of them in too few bits, sees none of these. Each
-// kind of fault on a CPU of its own, and one on the last.
+// A consumer that checks only the first buffer, or a set of them in too few bits, sees none of
+// these faults. Each kind of fault is on its own CPU, one of them on the last.
 CaseOutcome malformed_further_on(Stage& stage) {
     constexpr std::uint32_t kSound = 2;
     struct Fault {

@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint64_t kBurst = 8;
 constexpr std::uint64_t kBurstEventBytes = 700;
 
-// A ring that is full but for a burst, which comes while the testee stands before its first look.
-// `passed` bytes more than the room there is are written in `act`: so far does tail_pos move into
-// the burst.
+// A ring that is full except for a burst, which comes while the consumer is stopped before its
+// first access. `act` writes `passed` bytes more than the free room, so tail_pos moves that far
+// into the burst.
 AccessStep burst(Stage& stage, std::uint64_t passed) {
     AccessStep step;
     step.cpus = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Every shape that an event can have: sizes, types, headers, origins, clocks, and where it lies in
-// the ring (5.1.4, event-model.md).
+// Every shape of an event: sizes, types, headers, origins, clocks, and places in the ring (5.1.4,
+// event-model.md).
 #include <algorithm>
 #include <set>
 
@@ -126,7 +126,7 @@ CaseOutcome types(Stage& stage) {
     return stage.finish();
 }
 
-// An event of each type on CPU 0, one behind the other, and all of them once more.
+// An event of each type on CPU 0, one after the other, and all of them once more.
 CaseOutcome emit_twice(Stage& stage, const std::vector<std::string>& types) {
     stage.start();
     for (int turn = 0; turn < 2; ++turn) {
@@ -159,7 +159,7 @@ CaseOutcome many_types(Stage& stage) {
     return emit_twice(stage, all);
 }
 
-// Of `length` bytes, which differ in one of them: in each, or in each `step`-th.
+// Types of `length` bytes that differ in one byte: in each, or in each `step`-th.
 void add_alike(std::vector<std::string>& types, std::size_t length, std::size_t step) {
     types.emplace_back(length, 'k');
     for (std::size_t differs_at = 0; differs_at < length; differs_at += step) {
@@ -201,7 +201,7 @@ CaseOutcome longer_headers(Stage& stage) {
     for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
         stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra + 40, "later", extra));
         stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra, "later", extra));
-        // Of one type, and of another length: it belongs to the event.
+        // The header length belongs to the event: events of one type have several.
         for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
             stage.rings().emit(cpu, stage.rings().make(29 + 5 + other + 40, "later", other));
         emit_some(stage, cpu, 1, 50);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes that no producer writes, put into buffers behind the producer's back (level robust). Each
-// forged CPU is tolerated: the testee may refuse it or go on with what is whole.
+// Bytes that no producer writes, put into buffers by the suite (level robust). Each forged CPU is
+// tolerated: the consumer may refuse it or continue with the whole events.
 #ifndef KMES_CONFORMANCE_CASES_FORGE_H_
 #define KMES_CONFORMANCE_CASES_FORGE_H_
 
@@ -42,7 +42,7 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes);
 
-// The same, and the judge is told what is wrong with that buffer.
+// The same, and the judge knows the fault of that buffer.
 void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes, const std::string& detail);
 

@@ -69,8 +69,8 @@ class Burner {
     std::thread thread_;
 };
 
-// Of one thread. In seconds: processor time, and the time in which it could have used a processor,
-// and had none. How often it gave up its processor by its own wish.
+// The times of one thread, in seconds: processor time, and time in which the thread was ready and
+// had no processor. `rests` counts its voluntary context switches.
 struct ThreadTime {
     double used = 0;
     double ready = 0;
@@ -130,8 +130,8 @@ struct Idle {
             return each.second.rests == 0 && each.second.used > least * all;
         });
     }
-    // Of the time that was its own: what it waited for a processor, or for the tracer, is not in
-    // it, so it says the same on any machine.
+    // The share of the consumer's own time. Waits for a processor or for the tracer do not count,
+    // so the share is the same on any machine.
     double share_awake() const { return used / (used + slept); }
     double share_of_burner() const { return used / burnt; }
     // One that got no processor in all the time has shown nothing, and did not sleep either.
@@ -252,7 +252,7 @@ void count_one_late(Stage& stage) {
     stage.freeze();
     const bool is_late = stage.rings().emit_and_count_late(0, stage.rings().make(100));
     stage.thaw();
-    // It goes back to sleep with the old value, and the kernel has not looked at the word yet.
+    // The consumer goes back to sleep with the old value before the kernel has checked the word.
     bool is_counted = !is_late;
     stage.set_on_wait([&](const FutexWait&, std::uint32_t) {
         stage.read_report();
@@ -269,7 +269,7 @@ void count_one_late(Stage& stage) {
     stage.wait_delivered();
 }
 
-// The first of two CPUs has a bad magic, and events that nobody will read.
+// The first of two CPUs has a bad magic, and events that the consumer must not read.
 void start_refused(Stage& stage) {
     break_field(stage, 0, BufferFault::magic, 0, {'X'}, "magic XMESRING");
     stage.start();
@@ -365,7 +365,7 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     return stage.finish();
 }
 
-// The best of several deliveries beside the slowest wait of a consumer that looks every 100 ms
+// The best of several deliveries, and the slowest wait of a consumer that checks every 100 ms
 // (contract, waiting), in seconds.
 struct Delivery {
     double best = 1e9;
@@ -407,8 +407,8 @@ CaseOutcome delivers_when_woken(Stage& stage) {
     return stage.finish();
 }
 
-// The same for each of several CPUs: one thread that waits on one of them at a time looks at the
-// others in time, too.
+// The same for each of several CPUs. One thread that waits on one CPU at a time also checks the
+// others in time.
 CaseOutcome delivers_on_any_cpu(Stage& stage) {
     constexpr std::uint32_t kCpus = 3;
     constexpr double kMost = 4.0 * kCpus;

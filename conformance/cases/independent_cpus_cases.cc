@@ -27,7 +27,7 @@ constexpr std::string_view kWhileBusy =
 constexpr std::uint32_t kBusy = 0;
 constexpr std::uint32_t kCalm = 1;
 
-// The events of CPU 0. Its consumer has looked at its page since the last one, or not.
+// The events of CPU 0, and whether its consumer has read its page since the last one.
 struct Traffic {
     std::uint64_t events = 0;
     bool has_looked = false;
@@ -41,15 +41,15 @@ void send_one(Stage& stage, Traffic& traffic) {
     traffic.on_event();
 }
 
-// Whenever somebody is about to wait on CPU 0's counter: no wait on it comes to its limit.
+// At each wait on CPU 0's counter, so that no such wait reaches its limit.
 void send_at_waits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     stage.set_on_wait([&stage, traffic](const FutexWait&, std::uint32_t cpu) {
         if (cpu == kBusy) send_one(stage, *traffic);
     });
 }
 
-// And one for each visit to CPU 1's page: no round over both CPUs finds nothing. None comes while
-// CPU 0 is drained, so who does that until it is empty comes to an end.
+// One more event for each visit to CPU 1's page, so that no iteration over both CPUs finds nothing.
+// No event is emitted during the drain of CPU 0, so a drain until it is empty ends.
 void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     for (const std::uint32_t cpu : {kBusy, kCalm}) {
         stage.guard(cpu, 0, 1, [&stage, traffic](const GuardHit& hit) {
@@ -64,8 +64,9 @@ void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     }
 }
 
-// CPU 1's event waits for as long as that goes on. Many more events than anybody's budget, and
-// longer than many turns of 100 ms: who has not come to CPU 1 by then comes to it when CPU 0 rests.
+// CPU 1's event waits for as long as that continues: for many more events than any budget, and
+// longer than many turns of 100 ms. A consumer that has not reached CPU 1 by then reaches it only
+// when CPU 0 rests.
 bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     constexpr std::uint64_t kEvents = 300;
     constexpr std::chrono::seconds kTime{3};
@@ -136,9 +137,9 @@ std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& w
     return std::nullopt;
 }
 
-// One thread that looks at the others when its wait is over: however long nothing came, what comes
-// there is not to wait for longer. A wait that is over before its limit, by a timer's signal, is
-// short, whatever it asked for.
+// One thread that checks the other CPUs after its wait. Their events must not wait for longer,
+// however long nothing happened. A wait that a timer's signal ends before its limit is short,
+// whatever its limit is.
 class LongWaits {
   public:
     explicit LongWaits(Stage& stage) : stage_(stage) {
@@ -202,8 +203,8 @@ constexpr std::uint32_t kOver = 1;  // CPUs before it and behind it in each roun
 constexpr std::uint64_t kCapacity = 1 << 18;
 constexpr std::uint64_t kUnread = 3000;  // more than is delivered in one go, less than the ring
 
-// The other two sleep on their new buffers, and are woken there. Who sleeps on an old one is not
-// nudged: all slept on buffers of their own when these were replaced.
+// The other two CPUs sleep on their new buffers, and are woken there. A consumer that sleeps on an
+// old one gets no nudge, because all slept on their own buffers at the change.
 void expect_the_others(Stage& stage) {
     for (const std::uint32_t cpu : {0u, 2u}) {
         stage.wait_asleep(cpu);
@@ -212,7 +213,7 @@ void expect_the_others(Stage& stage) {
     }
 }
 
-// `before` is done while the consumer stands still; then all buffers are replaced at once.
+// Calls `before` while the consumer is stopped, then replaces all buffers at once.
 void replace_all(Stage& stage, const std::function<void()>& before,
                  const std::function<void()>& behind) {
     set_up_cpus(stage, kCpus, kCapacity);

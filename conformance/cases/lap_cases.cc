@@ -21,7 +21,7 @@ constexpr std::string_view kSurvivors =
     "The consumer delivers every event that is not overwritten.";
 constexpr std::string_view kDiscards = "The consumer discards the event.";
 
-// Overwrites at least `events` events while the testee stands still.
+// Overwrites at least `events` events while the consumer is stopped.
 CaseOutcome lapped(Stage& stage, std::uint64_t event_bytes, std::uint64_t turns) {
     emit_everywhere(stage, 5, 300);
     stage.start();
@@ -40,8 +40,8 @@ CaseOutcome lapped(Stage& stage, std::uint64_t event_bytes, std::uint64_t turns)
     return stage.finish();
 }
 
-// The consumer is lapped by exactly the oldest events, one at a time, so that tail_pos lies just
-// behind its read position.
+// Laps the consumer by exactly the oldest events, one at a time, so that tail_pos is just beyond
+// its read position.
 CaseOutcome lapped_by_one(Stage& stage) {
     stage.start();
     stage.wait_asleep();
@@ -73,8 +73,8 @@ CaseOutcome outrun(Stage& stage, std::uint64_t bytes) {
     return stage.finish();
 }
 
-// Overtaken by more events than 31 bits can count, then by more than 32 can: as it sleeps, between
-// its first accesses, and where the buffer is then replaced before it has looked.
+// Overtakes the consumer by more events than 31 bits can count, then by more than 32 can: in its
+// sleep, between its first accesses, and with a swap before its first check.
 CaseOutcome outrun_by_events(Stage& stage, bool swaps) {
     constexpr std::uint64_t kAccesses = 10;
     constexpr std::uint64_t kLeastBytes = 32;
@@ -128,7 +128,7 @@ CaseOutcome outrun_under_read(Stage& stage, std::uint64_t bytes) {
     return stage.finish();
 }
 
-// Makes the payload of an event that will stand at `position`, and overwrites another.
+// Makes the payload of an event that will be at `position`, and overwrites another.
 using Overwrite = std::function<void(std::string& payload, std::uint64_t position, int round)>;
 
 // Puts an event of some pages at the start of the ring, guards its pages from `first_page` on, and
@@ -158,7 +158,7 @@ CaseOutcome tear(Stage& stage, std::uint64_t first_page, char filling) {
     });
 }
 
-// Sizes of which some could be right: what stands at the start of the ring, where the header was.
+// Sizes of which some are plausible, at the start of the ring, where the header was.
 CaseOutcome tear_to_mixed_sizes(Stage& stage) {
     struct Sizes {
         std::uint32_t event_size;
@@ -180,8 +180,8 @@ CaseOutcome tear_to_mixed_sizes(Stage& stage) {
                 });
 }
 
-// Emits one event at the start of the ring and calls `at`, with the address of the instruction,
-// before each look at its page until that returns true.
+// Emits one event at the start of the ring. Calls `at` with the address of the instruction before
+// each access to its page, until `at` returns true.
 void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
                     const std::function<bool(std::uint64_t instruction)>& at) {
     constexpr std::size_t kPayloadBytes = 50;
@@ -197,8 +197,8 @@ void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
     stage.release_guards();
 }
 
-// Which of the looks, told by their instructions, are worth a lap: all of a few; of many, the first
-// and the last of each instruction, and some between.
+// The accesses, identified by their instructions, that are worth a lap: all of a few. If there are
+// many, the first and the last of each instruction, and some between.
 std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
     constexpr std::size_t kAllOf = 40;
     constexpr std::size_t kEvenly = 16;
@@ -211,13 +211,13 @@ std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
         if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 || is_first || is_last)
             chosen.push_back(i);
     }
-    // The last are those behind the last look at tail_pos, if there are such.
+    // The last accesses are those after the last load of tail_pos, if there are any.
     if (chosen.size() > kMost) chosen.erase(chosen.begin(), chosen.end() - kMost);
     return chosen;
 }
 
-// The event is overwritten before each look at it in turn. One that reads it again after it has
-// looked at tail_pos for the last time delivers what came later.
+// Overwrites the event before each access to it in turn. A consumer that reads the event after its
+// last load of tail_pos delivers the later bytes.
 CaseOutcome lap_at_every_look(Stage& stage) {
     const std::string type(60, 'n');  // most of the event
     set_up_one_cpu(stage);
@@ -239,8 +239,8 @@ CaseOutcome lap_at_every_look(Stage& stage) {
     return stage.finish();
 }
 
-// The same with end events, one for each CPU, at the last looks. Whether an event is the end is
-// told by what was copied, too: it either ends there, or has seen that the event was overwritten.
+// The same with end events, one for each CPU, at the last accesses. The consumer decides by its
+// copy whether the event is the end: it ends the CPU, or has seen the overwrite.
 CaseOutcome lap_the_end_at_every_look(Stage& stage) {
     constexpr std::uint32_t kCpus = 12;
     const std::string end_type(kEndEventType);
@@ -391,7 +391,7 @@ CaseOutcome jump_to_write_pos(Stage& stage) {
     return stage.finish();
 }
 
-// Overtaken between two looks at the metadata (E20), and what a shrink leaves behind.
+// Laps between two accesses to the metadata (E20), and events that a shrink leaves.
 void add_step_cases(std::vector<Case>& cases) {
     cases.push_back({"E20/lapped-at-every-step", Level::erratum, "E20",
                      "a lap between any two accesses to the metadata",

@@ -50,7 +50,7 @@ class FailingAttach {
         });
     }
 
-    // The next `times` calls fail, behind the first `passed` ones.
+    // The next `times` calls after the first `passed` ones fail.
     void fail(int error, int times, int passed = 0) {
         error_ = error;
         times_ = times;

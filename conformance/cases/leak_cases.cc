@@ -72,8 +72,8 @@ Holdings look_at(Stage& stage) {
     return holdings;
 }
 
-// Grows by more than `least` in each stretch between two looks: something is never given back. One
-// that grows once, or frees late, does not.
+// The count grows by more than `least` in each interval: something is never given back. A consumer
+// that grows once, or frees late, does not grow in each.
 bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
            std::uint64_t least) {
     for (std::size_t i = 1; i < looks.size(); ++i) {
@@ -90,7 +90,7 @@ std::string figures(const std::vector<Holdings>& looks, std::uint64_t Holdings::
     return text;
 }
 
-// The last look is taken again for a while: what is given back late is given back.
+// Repeats the last count for a while, so that resources that are given back late are given back.
 void look_again(Stage& stage, std::vector<Holdings>& looks, const std::function<bool()>& is_worse) {
     give_time(stage, [&] {
         if (is_worse()) looks.back() = look_at(stage);
@@ -120,9 +120,9 @@ enum class Between { events, nothing, swaps, ends, refused, one_cpu };
 // What a stretch may add of private memory: a runtime's own heap grows now and then.
 constexpr std::uint64_t kOwnGrowthBytes = 3 << 20;
 
-// Four looks at what the testee holds, `stretch` resizes apart. Of three resizes one grows, one
-// shrinks and one keeps the capacity: what is lost at each of one kind on one CPU grows by 16
-// pieces in fifty.
+// Four counts of the testee's resources, `stretch` resizes apart. Of three resizes one grows, one
+// shrinks and one keeps the capacity. A loss at each resize of one kind on one CPU is 16 pieces in
+// fifty.
 CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
     const Stage::ShortenedWaits shortened_waits(stage);
     constexpr int kLooks = 4;
@@ -181,7 +181,7 @@ CaseOutcome many_resizes(Stage& stage, int stretch, Between between) {
         blame(&Holdings::ring_mappings, "mappings of buffers");
     else if (grows(looks, &Holdings::regions, least_regions))
         blame(&Holdings::regions, "regions of memory");
-    // Of small buffers the copies are no more than what a runtime's own memory grows by.
+    // The copies of small buffers are no larger than the growth of a runtime's own memory.
     if (!is_small && grows(looks, &Holdings::data_bytes, kOwnGrowthBytes))
         blame(&Holdings::data_bytes, "bytes of private memory");
     return stage.finish();

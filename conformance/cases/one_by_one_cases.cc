@@ -15,7 +15,7 @@ constexpr std::uint64_t kEvents = kCapacity / kEventBytes;
 // Before every such event a sequence number is used without an event.
 constexpr std::uint64_t kGapEvery = 3;
 
-// Every event, or the one that follows the first behind a gap.
+// Every event, or the second one after a gap.
 enum class Torn { each, second_behind_a_gap };
 
 // At its first access to the event, at its second, or when it has read all of the header.
@@ -45,7 +45,7 @@ class OneByOne {
         }
         ++accesses_;
         const bool is_meant = torn_ == Torn::each || number_ % kGapEvery == 2;
-        // Who has passed others over reads one that is further on: those are to survive.
+        // A consumer that skipped other events reads a later one. Those must survive.
         const bool is_next = event == &buffer.placements[buffer.tail_index] || torn_ != Torn::each;
         const std::uint64_t begun = (offset - event->position) & (kCapacity - 1);
         const bool is_now = when_ == When::first    ? accesses_ == 1

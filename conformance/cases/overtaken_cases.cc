@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// An event that is overwritten while it is read, in all the ways that a shortcut in the second look
-// at tail_pos misses (5.1.8.1 step 5): by an event that is not published yet, to bytes that look
-// like a header, where positions pass a power of two, in places and shapes that seem to need no
-// second look, and as a small part of much that is unread.
+// An event that is overwritten during the copy, in all the ways that a shortcut in the second load
+// of tail_pos misses (5.1.8.1 step 5). Examples: an overwrite by an unpublished event, by bytes
+// that look like a header, across a power of two, and of a small part of a large backlog.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +26,8 @@ void emit_small(Stage& stage, std::uint64_t bytes) {
     stage.rings().emit_bytes(0, bytes);
 }
 
-// What comes next lies at the begin of the region, and the consumer sleeps. False: it has refused
-// the buffer, and the judge says whether rightly.
+// The next event will be at the begin of the region, and the consumer sleeps. False: the consumer
+// has refused the buffer, and the judge says whether it is right.
 bool go_to_the_begin(Stage& stage) {
     stage.wait_asleep();
     if (stage.has_ended(0)) return false;
@@ -100,8 +99,8 @@ CaseOutcome wherever_it_lies(Stage& stage) {
     return stage.finish();
 }
 
-// The end of the region is at the border, and the event lies across it: the new tail_pos is beyond
-// the border, the one before it was not.
+// The end of the region is at the border, and the event crosses it: the new tail_pos is beyond the
+// border, and the previous one was not.
 CaseOutcome across_borders(Stage& stage) {
     stage.start();
     for (const int bits : {31, 32, 63}) {
@@ -120,14 +119,14 @@ CaseOutcome across_borders(Stage& stage) {
 // -- The oldest of a ring of unread events ----------------------------------------------------
 
 constexpr std::uint64_t kFollowers = 7;
-// So far before the overwritten event begins the one that overwrites it: its header stands there.
+// The overwriting event begins this far before the overwritten one, where its header is.
 constexpr std::uint64_t kBefore = 64;
 
 std::uint64_t follower_bytes(Stage& stage) {
     return (capacity(stage, 0) - kVictimBytes - kBefore) / (kFollowers + 1);
 }
 
-// The bytes of the header that stands in the ring at `position`.
+// The bytes of the header in the ring at `position`.
 std::string header_at(Stage& stage, std::uint64_t position) {
     const std::uint8_t* region =
         stage.rings().backend().base(stage.rings().history().present_buffer(0)) + kMetadataBytes;
@@ -263,7 +262,7 @@ CaseOutcome backlog_torn(Stage& stage) {
 
 // -- By size, and by number -------------------------------------------------------------------
 
-// Without a payload it is all header: a long type, and what a later version may have behind it.
+// An event without a payload is all header: a long type, and fields that a later version may add.
 EventSpec large_event(Stage& stage, std::uint64_t event_bytes, bool has_payload) {
     constexpr std::uint64_t kTypeBytes = 60'000;
     if (has_payload) return stage.rings().make(event_bytes, "l");
@@ -329,8 +328,8 @@ CaseOutcome large_event_torn(Stage& stage) {
     return stage.finish();
 }
 
-// Who copies piece by piece, and looks behind each, is to look behind the last one too, where no
-// part of one is left.
+// A consumer that copies piece by piece, and checks after each, has to check after the last piece,
+// too, although no part of a piece is left.
 CaseOutcome torn_at_last_access(Stage& stage) {
     set_up_one_cpu(stage);
     stage.start();
@@ -339,8 +338,8 @@ CaseOutcome torn_at_last_access(Stage& stage) {
     return stage.finish();
 }
 
-// When it has looked at tail_pos for the k-th time, and before it does anything else. Behind its
-// last look it has read all that it needs.
+// After the k-th load of tail_pos, and before any other access. After its last load, the consumer
+// has read all that it needs.
 void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
                             const std::function<void()>& overwrite) {
     constexpr std::uint64_t kLooks = 24;
@@ -385,8 +384,8 @@ CaseOutcome long_type_lapped_behind_looks(Stage& stage) {
     return stage.finish();
 }
 
-// Whoever reads the payload last, and has none to read, may read something else. What overwrites it
-// is another time such an event itself, whose header stands where the first one's stood, and fits.
+// A consumer that reads the payload last may read something else if there is none. The second time,
+// a similar event overwrites it, so that a header that fits is in the same place.
 CaseOutcome without_payload_lapped_behind_looks(Stage& stage) {
     constexpr std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
     set_up_one_cpu(stage);
@@ -405,8 +404,8 @@ CaseOutcome large_event_lapped_behind_looks(Stage& stage) {
     return stage.finish();
 }
 
-// A producer that is always faster: it overwrites all that is unread, some times when the consumer
-// has looked at tail_pos and comes to read, then when it has read and comes to look at tail_pos.
+// A producer that is always faster. It overwrites everything unread, a few times after a load of
+// tail_pos and before the read, then after the read and before the load of tail_pos.
 class FasterProducer {
   public:
     FasterProducer(Stage& stage, int times)
@@ -418,13 +417,14 @@ class FasterProducer {
 
   private:
     static constexpr std::uint64_t kEventBytes = 1000;
-    // Of one kind, before those of the other: the try behind a discarded read is like that one.
+    // All tries of one kind come before those of the other, because the try after a discarded read
+    // is of the same kind.
     static constexpr int kInARow = 3;
 
     Stage::AtGuard at(std::uint64_t offset) {
         const bool is_read = offset >= kMetadataBytes;
         if (!is_read && offset != kTailPosOffset) return Stage::AtGuard::step;
-        // Of system calls that read for it only the number is seen, when it looks again.
+        // System calls that read for the consumer are only counted, at its next load.
         const std::uint64_t calls = stage_.tracer().redirected_calls();
         const bool has_called = calls > std::exchange(calls_, calls);
         if (has_called) is_reading_ = has_read_ = true;
@@ -435,7 +435,7 @@ class FasterProducer {
             lap(stage_, 0, kEventBytes);
             if (--left_ == 0 || limit_.is_over()) return Stage::AtGuard::release;
         }
-        // What else it reads before it looks again is nothing to stop at.
+        // Other reads of the consumer before its next load are no reason to stop.
         if (is_read)
             stage_.release_data_guards();
         else

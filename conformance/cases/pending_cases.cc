@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// An event that is overwritten by what is written and not published: all that the producer shows is
-// tail_pos. Neither write_pos, which stays what it was before the copy, nor what lies between it
-// and the read position says that the ring has moved on (5.1.8.1 step 5, 5.1.7 batch, E8, E16).
+// An event that is overwritten by written and unpublished bytes. The producer shows only tail_pos.
+// Neither write_pos, which stays the same during the copy, nor the distance to the read position
+// shows that the ring has moved on (5.1.8.1 step 5, 5.1.7 batch, E8, E16).
 #include <algorithm>
 #include <vector>
 
@@ -55,8 +55,8 @@ CaseOutcome torn_by_what_is_pending(Stage& stage) {
     set_up_one_cpu(stage, kCapacity);
     stage.start();
     for (const std::uint64_t page : {std::uint64_t{0}, kVictimPages / 2, kVictimPages - 1}) {
-        // The ring is full of unread events, or a half, a sixteenth or hardly more than the event
-        // itself, a sixty-fourth, is unread: nobody is far behind there.
+        // The ring is full of unread events, or a half, a sixteenth or a sixty-fourth (hardly more
+        // than the event itself) is unread, so that the consumer is not far back.
         tear(stage, page, kCapacity - kVictimBytes, Written::whole);
         tear(stage, page, kCapacity / 2 - kVictimBytes, Written::whole);
         tear(stage, page, kCapacity / 16 - kVictimBytes, Written::whole);

@@ -20,12 +20,12 @@ namespace kmes::conformance {
 
 namespace {
 
-// A wake with one event takes a consumer some ten accesses to the metadata page; one that looks far
-// more often spins, for as long as this at most.
+// A wake with one event takes a consumer some ten accesses to the metadata page. A consumer with
+// far more accesses spins, for at most this many.
 constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = 64;
 constexpr std::uint64_t kAccessesOfASpin = 50000;
-// What it reads after so many looks is not stopped at, until it writes.
+// After so many accesses the suite does not stop at reads until the next write.
 constexpr std::uint64_t kLooksOfASpin = 20000;
 
 }  // namespace
@@ -351,8 +351,8 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
     constexpr int kTriesWhereItSleeps = 3000;
     constexpr std::chrono::seconds kLong{4};  // it does not end meanwhile
     const std::uint64_t before = stage.sleeps(cpu);
-    // A wait that is told has not begun to sleep yet. One that sleeps at another word, or is
-    // between two waits with a limit, does not notice, and need not.
+    // A reported wait may not sleep yet. A consumer that sleeps on another word, or is between two
+    // waits with a limit, does not notice the wake and need not.
     int tries = 0;
     while (stage.rings().spurious_wake(cpu) == 0) {
         if (++tries >= (stage.sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries)) return;

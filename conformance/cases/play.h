@@ -87,14 +87,14 @@ inline constexpr std::string_view kFindsPlace =
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes);
 
-// The same on one CPU, of events that are all header: nobody has much to do for them.
+// The same on one CPU, with events that are all header and cheap to process.
 void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 
 // The end event of one CPU, until it is delivered.
 void end_cpu(Stage& stage, std::uint32_t cpu);
 
-// Three CPUs, of which the first ends, then the second. `look` is called with two CPUs left, and
-// with one: the one that is to be looked at.
+// Ends the first of three CPUs, then the second. Calls `look` with a CPU to check, when two CPUs
+// are left and when one is.
 CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look);
 
 // The report holds everything that is published on a CPU.
@@ -110,7 +110,7 @@ bool is_long(const FutexWait& wait);
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 
-// Events on CPU 0, and a resize; they are only in the old buffer by the time that anybody can look.
+// Events on CPU 0, and a resize. Only the old buffer has them when the consumer can check again.
 void leave_in_the_old_buffer(Stage& stage, std::uint64_t events);
 
 // Events until write_pos of the CPU is `offset` bytes before the end of the data region (5.1.4).
@@ -164,7 +164,7 @@ class WalkLimit {
 // to each field is counted: so what it does after its spin is reached, too.
 void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
 
-// The same behind a wake that no event caused; behind `wakes` of them, one after the other.
+// The same after a spurious wake, or after `wakes` of them in a row.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act, int wakes = 1);
 
@@ -172,14 +172,14 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
 void act_at_every_access_after(Stage& stage, Disturbance disturbance,
                                const std::function<void()>& act);
 
-// Overwrites all that is in the buffer of CPU 0 with payloads that `fill` has changed, each of an
-// event that will stand at `position`. The first header is behind where the oldest one was.
+// Overwrites everything in the buffer of CPU 0 with payloads that `fill` has changed, each of an
+// event at `position`. The first header is after the place of the oldest one.
 void overwrite_all(Stage& stage,
                    const std::function<void(std::string& payload, std::uint64_t position)>& fill);
 
-// Nobody has touched the pages of CPU 0's events: says why that shows nothing, and ends the case,
-// but for a consumer that has refused the buffer. `calls_before`: the tracer's redirected calls,
-// before there was anything to read.
+// No thread has accessed the pages of CPU 0's events. Says why that shows nothing, and ends the
+// case, except for a consumer that has refused the buffer. `calls_before`: the tracer's redirected
+// calls before there was anything to read.
 void stop_unseen(Stage& stage, std::uint64_t calls_before);
 
 // `emit` gives the sleeping consumer of CPU 0 something to read; before its first access to one of
@@ -213,10 +213,10 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu);
 // has some time for.
 void give_time(Stage& stage, const std::function<bool()>& condition);
 
-// The present buffer of `cpu` has a version that nobody knows: who looks refuses it.
+// Gives the current buffer of `cpu` an unknown version, so that a consumer that checks refuses it.
 void give_version_2(Stage& stage, std::uint32_t cpu);
 
-// The figure in KiB behind `name` in a file of /proc, in bytes.
+// The figure in KiB after `name` in a file of /proc, in bytes.
 std::uint64_t read_kib(const std::string& path, const std::string& name);
 
 }  // namespace kmes::conformance

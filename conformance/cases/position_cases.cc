@@ -35,7 +35,7 @@ CaseOutcome positions_pass(Stage& stage, std::uint64_t border, bool in_laps) {
     for (std::uint64_t k = 1; more && k < kStepAccessesAtMost && !limit.is_over(); ++k) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;
-        // In laps the border lies between tail_pos and write_pos.
+        // In laps the border is between tail_pos and write_pos.
         move_positions(stage, write_pos(stage, 0), in_laps ? border + 3000 : border - 130);
         more = act_at_step(stage, step, k);
     }
@@ -73,8 +73,8 @@ std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
     return image;
 }
 
-// In the new buffer the old read position is one inside of a payload, and what stands there could
-// be the next event.
+// In the new buffer the old read position is inside a payload, which could be the image of the next
+// event.
 CaseOutcome image_at_the_old_position(Stage& stage) {
     constexpr std::uint32_t kImageBytes = 120;
     RingsSetup setup = stage.default_setup();
@@ -126,7 +126,7 @@ CaseOutcome event_at_the_old_position(Stage& stage) {
     return stage.finish();
 }
 
-// Nothing survives that could move a reader: its old position lies beyond all of the new buffer.
+// Nothing survives that could move a reader, whose old position is beyond all of the new buffer.
 CaseOutcome empty_and_at_zero(Stage& stage) {
     RingsSetup setup = stage.default_setup();
     setup.start_positions.assign(setup.cpus, 1'000'000'000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is done before a consumer sleeps or ends, whichever of its threads does it: all records are
-// written, whole, and it has looked again, however its waits are limited and whatever ends them.
+// Before a consumer sleeps or exits, all records are written, whole, and the consumer has checked
+// again. It is irrelevant which thread does it, how the waits are limited and what ends them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr std::string_view kChecksAgain =
 
 constexpr std::uint32_t kCpus = 2;
 
-// Blames a thread that has looked at CPU 0's write_pos and enters a long wait, with the flag set
-// and the counter of now, while something that was published by then is in no record.
+// Blames a thread that has loaded CPU 0's write_pos and enters a long wait, with the flag set and
+// the current counter, while an event that was published by then has no record.
 class SleepWatch {
   public:
     SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
@@ -40,10 +40,10 @@ class SleepWatch {
     SleepWatch& operator=(const SleepWatch&) = delete;
 
     bool has_blamed() const { return blamed_; }
-    // The thread has looked at write_pos since guard().
+    // The thread has loaded write_pos since guard().
     bool has_looked(pid_t tid) const { return lookers_.contains(tid); }
-    // Guards the metadata page; `act` is called at its k-th access. A page that is looked at again
-    // and again, in a spin, is let go.
+    // Guards the metadata page and calls `act` at the k-th access. A page that is loaded again and
+    // again, in a spin, is released.
     void guard(std::uint64_t k, const std::function<void()>& act) {
         lookers_.clear();
         accesses_ = 0;
@@ -58,7 +58,7 @@ class SleepWatch {
   private:
     static constexpr std::uint64_t kAccessesAtMost = 200;
 
-    // With two that look, one may sleep while the other is still at work.
+    // With two threads that load write_pos, one may sleep while the other still works.
     void look_at(const FutexWait& wait, std::uint32_t cpu) {
         if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
         if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
@@ -74,7 +74,7 @@ class SleepWatch {
     bool blamed_ = false;
 };
 
-// A comment is nobody's record: a thread that writes some is not the one that is looked for.
+// A comment is not a record, so a thread that writes comments is not the wanted one.
 bool holds_records(const ReportWrite& write) {
     if (write.begin.size() < write.bytes) return true;
     std::size_t line = 0;
@@ -85,8 +85,8 @@ bool holds_records(const ReportWrite& write) {
     return line < write.begin.size();
 }
 
-// Holds a thread that writes records but does not look at the ring before its n-th write of a
-// round.
+// Holds a thread that writes records, but does not access the ring, before its n-th write of an
+// iteration.
 class WriterHold {
   public:
     WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
@@ -101,7 +101,7 @@ class WriterHold {
     WriterHold(const WriterHold&) = delete;
     WriterHold& operator=(const WriterHold&) = delete;
 
-    // Of what is emitted now. False: nobody was held, and everything is delivered.
+    // Counts what is emitted now. False: no thread was held, and everything is delivered.
     bool wait_held(int nth) {
         left_ = nth;
         held_ = 0;
@@ -120,8 +120,8 @@ class WriterHold {
     pid_t held_ = 0;
 };
 
-// More text at once, from several threads, than most buffers for it hold. One that writes alone
-// mixes with nobody.
+// More text at once, from several threads, than most buffers can store. The text of a single
+// writing thread cannot mix.
 CaseOutcome whole_lines(Stage& stage) {
     struct Seen {
         std::set<pid_t> writers;
@@ -296,8 +296,8 @@ CaseOutcome change_is_told(Stage& stage) {
     return stage.finish();
 }
 
-// The thread that writes the record of the end event of `cpu` is held before it does; the end
-// events of the CPUs behind it come meanwhile. The program must not end.
+// Holds the thread that writes the record of the end event of `cpu` before it does, and emits the
+// end events of the later CPUs meanwhile. The program must not exit.
 CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32_t cpu) {
     constexpr std::chrono::milliseconds kHeld{300};
     struct Hold {
@@ -349,9 +349,9 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     return stage.finish();
 }
 
-// A wait with a limit may end with ETIMEDOUT at any time: the limit is the consumer's own choice,
-// and it may have been held since. Then it looks again, and asks again to be woken.
-// The same for a signal, which any wait may be ended by.
+// A wait with a limit may end with ETIMEDOUT at any time: the consumer chooses the limit, and may
+// have been held since. Then it checks again and sets need_wake again. The same holds for a signal,
+// which may end any wait.
 CaseOutcome waits_that_end_early(Stage& stage, int error) {
     stage.set_wake_result(-error);
     stage.start();

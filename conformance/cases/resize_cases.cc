@@ -142,7 +142,7 @@ CaseOutcome swaps_without_events(Stage& stage) {
     return stage.finish();
 }
 
-// The same, but each time something has come before anybody looks at the new buffer.
+// The same, with an event before the first access to the new buffer each time.
 CaseOutcome event_behind_swaps(Stage& stage) {
     emit_everywhere(stage, 4, 200);
     stage.start();
@@ -201,8 +201,8 @@ CaseOutcome clock_over_a_swap(Stage& stage) {
     return stage.finish();
 }
 
-// What was delivered from the old buffer is still in the new one, and is overwritten when the first
-// of it is looked at.
+// The new buffer still holds events that were delivered from the old one. They are overwritten at
+// the first access to them.
 CaseOutcome torn_while_it_scans(Stage& stage) {
     set_up_one_cpu(stage);
     stage.start();
@@ -230,8 +230,8 @@ CaseOutcome torn_while_it_scans(Stage& stage) {
     return stage.finish();
 }
 
-// What a buffer is full of, and what comes over the oldest of it when the next one is looked at: at
-// an access to its metadata page, or to any of its pages.
+// The content of a full buffer, and the event that overwrites its oldest at the first access to the
+// next buffer: at its metadata page, or at any page.
 struct OverSurvivors {
     std::uint64_t filled_bytes;
     std::uint64_t event_bytes;
@@ -274,7 +274,7 @@ CaseOutcome lapped_in_part_while_it_scans(Stage& stage, const OverSurvivors& ove
     return stage.finish();
 }
 
-// The one that comes stands exactly where the oldest one stood.
+// The new event is exactly where the oldest one was.
 constexpr OverSurvivors kOneOverOne{64, 64, true};
 constexpr OverSurvivors kOneOverAFew{4000, 8000, false};
 
@@ -297,7 +297,7 @@ CaseOutcome generation_jumps(Stage& stage) {
     return stage.finish();
 }
 
-// The whole buffer is overwritten between the swap and the consumer's first look at the new one.
+// Overwrites the whole buffer between the swap and the consumer's first access to the new one.
 CaseOutcome lapped_over_a_swap(Stage& stage) {
     emit_everywhere(stage, 4, 200);
     stage.start();
@@ -362,7 +362,7 @@ CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
     return stage.finish();
 }
 
-// E15, E19: the generation of a retired buffer moves on while its consumer looks elsewhere.
+// E15, E19: the generation of a retired buffer changes while the consumer reads another one.
 CaseOutcome nudged(Stage& stage) {
     emit_everywhere(stage, 2, 100);
     stage.start();

@@ -48,7 +48,7 @@ CaseOutcome largest_capacity(Stage& stage) {
     return stage.finish();
 }
 
-// Ten times round while it stands still, wherever in its drain it was stopped.
+// Ten laps while the consumer is stopped, anywhere in its drain.
 CaseOutcome paused_for_ten_laps(Stage& stage) {
     constexpr int kLaps = 10;
     stage.start();
@@ -118,8 +118,8 @@ bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
     return has_mapped && (stage.asleep(0) || stage.asleep(1));
 }
 
-// The buffers are replaced by some of `next_bytes` while `tid` stands still, until another thread,
-// if there is one, has moved on to those.
+// The buffers are replaced by some of `next_bytes` while `tid` is stopped, until another thread, if
+// there is one, has moved on to those.
 void hold_through_a_resize(Stage& stage, pid_t tid, std::uint64_t next_bytes) {
     const std::size_t maps = stage.maps().size();
     stage.resize(next_bytes);
@@ -152,8 +152,8 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
     stage.set_on_mapped(nullptr);
 }
 
-// The same before its `k`-th system call behind the attach: it has done with that, whatever locks
-// it took. (Within a call of the handler nobody can be waited for.)
+// The same before the `k`-th system call after the attach, when the thread has released its locks.
+// (The suite cannot wait within a call of the handler.)
 class CallHold {
   public:
     explicit CallHold(Stage& stage) : stage_(stage) {
@@ -274,8 +274,8 @@ CaseOutcome sequences_from(Stage& stage, std::uint64_t first) {
     return stage.finish();
 }
 
-// Buffers that have been replaced often. (Nobody sees 2^63 resizes: how a consumer writes such a
-// number is not asked.)
+// Buffers that have been replaced often. (A case with 2^63 resizes is impossible, so no case asks
+// for such a number.)
 CaseOutcome generations_beyond_32_bits(Stage& stage) {
     RingsSetup setup = stage.default_setup();
     setup.first_generation = (1ull << 32) - 2;

@@ -57,8 +57,8 @@ CaseOutcome forged_sizes(Stage& stage, int which, Moment moment) {
     return play_forged(stage, std::size(kForged), moment, forge);
 }
 
-// Where it looks for its place: the second of some events that were delivered from the buffer
-// before.
+// The event at which the consumer looks for its place: the second of some that were delivered from
+// the old buffer.
 CaseOutcome forged_survivor(Stage& stage) {
     return play_forged(stage, std::size(kForged), Moment::while_it_runs, [&](std::uint32_t cpu) {
         const std::uint64_t first = stage.rings().tail(stage.rings().history().present_buffer(cpu));
@@ -82,7 +82,7 @@ CaseOutcome forged_in_the_rest(Stage& stage) {
     });
 }
 
-// In an event whose header lies on both sides of the end of the data region, each field on one.
+// An event whose header wraps at the end of the data region, with each field on one side.
 CaseOutcome forged_across_the_end(Stage& stage) {
     static constexpr std::uint64_t kBeforeTheEnd[] = {4, 8, 16, 26};
     return play_forged(stage, std::size(kForged), Moment::while_it_runs, [&](std::uint32_t cpu) {

@@ -68,8 +68,8 @@ constexpr ForgedPositions kFarAhead[] = {
      same_tail},
 };
 
-// The ring is full of whole events of 256 bytes, new and old, so that one who believes a write_pos
-// that is far ahead walks over them again and again.
+// The ring is full of whole events of 256 bytes, new and old. A consumer that believes a write_pos
+// far ahead walks over them again and again.
 CaseOutcome forged_positions(Stage& stage, std::span<const ForgedPositions> positions,
                              Moment moment) {
     return play_forged(stage, static_cast<std::uint32_t>(positions.size()), moment,

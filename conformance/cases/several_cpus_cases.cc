@@ -24,7 +24,7 @@ constexpr std::string_view kWholeOnEach =
 constexpr std::uint32_t kCpus = 2;
 constexpr int kPointsAtMost = 24;
 
-// Holds the thread that stands at `hit` until the other CPU is drained and asleep.
+// Holds the thread that is stopped at `hit` until the other CPU is drained and asleep.
 void hold_for_the_other(Stage& stage, const GuardHit& hit) {
     stage.hold_while(hit.tid, [&stage] {
         return !stage.has_ended(1) && !(is_delivered(stage, 1) && stage.asleep(1));
@@ -67,7 +67,7 @@ CaseOutcome in_the_middle_of_an_event(Stage& stage, std::uint64_t event_bytes,
     return stage.finish();
 }
 
-// The metadata page at each look; the data at its begin, and at the third page of the event.
+// The metadata page at each access, and the data at its begin and at the third page of the event.
 std::vector<Point> points_of_an_event() {
     std::vector<Point> points{{1, 1, 1}, {1, 1, 2}, {3, 1, 1}};
     for (int access = 1; access <= 10; ++access) points.push_back({0, 1, access});
@@ -184,9 +184,9 @@ void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
     }
 }
 
-// CPU 0's thread is held behind its n-th access on its way to sleep. CPU 1's wakes and sleeps again
-// meanwhile, with the very counter that CPU 0 has after an event that comes then: whoever waits
-// with that one waits with the wrong one, and sleeps on the event. False: there was no n-th access.
+// Holds CPU 0's thread after its n-th access before a sleep. CPU 1's thread wakes and sleeps again
+// meanwhile, with the counter that CPU 0 will have after its next event. A consumer that waits on
+// CPU 0 with that value sleeps on the event. False: there was no n-th access.
 bool hold_on_the_way_to_sleep(Stage& stage, int access) {
     bool held = false;
     int left = access;

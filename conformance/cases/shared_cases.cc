@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Two consumers on one buffer (E12; --shared). The other one keeps to the letter of 5.1.8.2, and
-// was stopped by the scheduler after its wake. When it goes on it clears need_wake, as step 6 says,
-// and so erases the request of the testee, which is asleep by then. The next event wakes nobody. A
-// consumer that cannot know who else is there sleeps with a limit.
+// Two consumers on one buffer (E12; --shared). The other one follows 5.1.8.2 literally, and was
+// stopped by the scheduler after its wake. When it continues, it clears need_wake (step 6) and so
+// erases the request of the testee, which sleeps by then. The next event wakes neither. A consumer
+// that may share its buffer therefore sleeps with a limit.
 //
 // In some cases the other one is played by the suite, on the page; in others it is the testee's
 // program once more, held after its wake before each of its accesses in turn.
@@ -171,9 +171,9 @@ class Pair {
     SecondInstance second_;
 };
 
-// Both are woken. The second instance stands at its first access until the testee has drained and
-// sleeps again, goes on to its k-th, and stands there while the next event comes. False: it slept
-// before a k-th.
+// Both are woken. The second instance is stopped at its first access until the testee has drained
+// and sleeps again. It continues to its k-th access and is stopped there while the next event is
+// published. False: it slept before a k-th.
 bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
     SecondInstance& second = pair.second();
     second.stand_at(1);

@@ -25,7 +25,7 @@ CaseOutcome sleeps_and_wakes(Stage& stage) {
     return stage.finish();
 }
 
-// While it sleeps without a limit its request to be woken must stand in need_wake.
+// need_wake has to be 1 while the consumer sleeps without a limit.
 CaseOutcome asks_to_be_woken(Stage& stage) {
     stage.start();
     for (int round = 0; round < 5; ++round) {
@@ -74,7 +74,7 @@ CaseOutcome spurious_wakes(Stage& stage) {
     return stage.finish();
 }
 
-// The kernel restarts or interrupts the wait; the consumer must look again, and not end.
+// The kernel restarts or interrupts the wait. The consumer must check again, and not exit.
 CaseOutcome interrupted_waits(Stage& stage) {
     stage.start();
     for (int round = 0; round < 10; ++round) {
@@ -87,11 +87,11 @@ CaseOutcome interrupted_waits(Stage& stage) {
     return stage.finish();
 }
 
-// The same, told to the testee: every wake returns EINTR, as after a signal.
+// The same with a result: every wake returns EINTR, as after a signal.
 CaseOutcome waits_that_return_eintr(Stage& stage) {
-    // An event that comes between the look and the kernel's wait ends the wait with EAGAIN, which
-    // says nothing here: it takes some rounds until one was woken that slept with a time limit, or
-    // for several CPUs.
+    // An event between the last check and the kernel's wait ends the wait with EAGAIN, which shows
+    // nothing here. A few iterations pass until the suite wakes a thread that slept with a time
+    // limit, or for several CPUs.
     constexpr int kRoundsAtMost = 60;
     stage.set_wake_result(-EINTR);
     stage.start();
@@ -105,7 +105,7 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
     return stage.finish();
 }
 
-// Between the last look and the kernel's: an event at the entry of the futex wait itself.
+// An event between the last check of the consumer and the kernel's: at the entry of the futex wait.
 CaseOutcome event_at_the_wait(Stage& stage) {
     int left = 6;
     stage.set_on_wait([&](const FutexWait&, std::uint32_t cpu) {
@@ -172,9 +172,9 @@ CaseOutcome spurious_wake_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
-// Nobody can have attached in the middle of a swap in the cases below: every consumer sleeps on its
-// present buffer when its round begins. Who sleeps on a retired one then has nobody but itself to
-// blame, and is not nudged.
+// No consumer attaches in the middle of a swap in the cases below. Every consumer sleeps on its
+// current buffer when its iteration begins. A consumer that sleeps on a retired one made the
+// mistake itself, so it gets no nudge.
 CaseOutcome swap_at_every_step(Stage& stage) {
     stage.start();
     stage.set_nudging(false);
@@ -215,7 +215,7 @@ CaseOutcome load_order(Stage&) {
         "cannot fail on this machine");
 }
 
-// Who was there before was killed in its sleep.
+// An earlier consumer was killed in its sleep.
 CaseOutcome flag_left_set(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
         stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1,

@@ -2,18 +2,18 @@
 //
 // E1 in an unmodified binary: the store-buffer witness.
 //
-// A processor may hold a store back while later loads go ahead, x86-64 too. A consumer that sets
-// need_wake and then loads write_pos without a full barrier between the two can so read an old
-// write_pos, while the producer still reads need_wake as 0: the event is there, and nobody is
-// woken. Stopping threads cannot show that, because a stop makes every store visible. So the store
-// is held back by hand: when the testee has done a plain store of 1 to need_wake, the byte is put
-// back to 0 for everybody else, and the thread goes on, instruction by instruction. A full barrier,
-// or a system call, lets the store go, as it would on the processor. If the load of write_pos comes
-// first, an event is published right after that load, and only then the store is let go. That is an
-// execution which the machine allows; a consumer that is lost in it sleeps on a published event,
-// and is seen to. One that looks at write_pos several times before it sleeps (5.1.8.2 step 4) is
-// lost if the store is held back until after its last look: each round holds it for one more, and
-// the next one begins again with one where a barrier, or a sleep, came before that.
+// A processor, x86-64 included, may hold a store back while later loads are performed. A consumer
+// that sets need_wake and loads write_pos without a full barrier in between may read an old
+// write_pos while the producer still reads need_wake as 0: an event is published, and the producer
+// does not wake the consumer. A stop of the threads makes every store visible, so it cannot show
+// that. The suite therefore holds the store back itself. After a plain store of 1 to need_wake it
+// puts the byte back to 0 and continues the thread instruction by instruction. A full barrier, or a
+// system call, releases the store, as on the processor. If write_pos is loaded first, the suite
+// publishes an event right after that load, and releases the store then. The machine allows this
+// execution, and a faulty consumer sleeps on the event in it. A consumer that loads write_pos
+// several times before it sleeps (5.1.8.2 step 4) is faulty if the store is held until after its
+// last load. Each iteration holds it for one load more, and begins again with one after a barrier
+// or a sleep.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ namespace kmes::conformance {
 namespace {
 
 constexpr int kRounds = 4;
-// While the store can be held back at all. A spin of more looks lasts longer than a store is held.
+// As long as the store can be held back. A spin with more loads lasts longer than that.
 constexpr int kLooksAtMost = 16;
 // From the store to the load it takes a compiled consumer some ten instructions, an interpreter
 // thousands. Beyond this the store is let go: nothing is shown then.
 constexpr int kInstructionsAtMost = 20000;
-// Of all rounds: once the steps of an interpreter have come to this, a round more is worth its time
-// only where the one before has shown that the store can be held until write_pos is loaded.
+// The limit of all iterations. Once an interpreter's steps have reached it, another iteration is
+// worthwhile only if the previous one held the store until a load of write_pos.
 constexpr int kInstructionsInAll = 20000;
 
 // One testee, one CPU: what became of its stores to need_wake.
@@ -98,8 +98,8 @@ class StoreBuffer {
     }
 
     bool has_witness() const { return !witness_.empty(); }
-    // The event of the witness is unseen: nobody has looked at write_pos since, and in all of this
-    // round nobody but `tid`.
+    // The event of the witness is unseen: no thread has loaded write_pos since, and only `tid` has
+    // in this iteration.
     bool is_unseen_by(pid_t tid) const { return has_witness() && only_looker_ == tid; }
     std::string describe() const {
         return fmt::format(

@@ -19,8 +19,8 @@ namespace {
 enum class NudgedWhen { before_it_looks, as_it_attaches };
 
 // A consumer that makes sure of its next buffer (E19) maps it, reads its generation, and attaches
-// once more, in one thread. From there on it knows the buffer's number and needs no nudge. `act` is
-// called before the k-th access of that thread to the page behind the second attach.
+// once more, in one thread. From then on it knows the buffer's number and needs no nudge. `act` is
+// called before the k-th access of that thread to the page after the second attach.
 class OnceSure {
   public:
     OnceSure(Stage& stage, std::uint64_t k, std::function<void()> act)

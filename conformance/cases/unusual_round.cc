@@ -129,7 +129,7 @@ void UnusualRound::begin() {
             return;
         case Disturbance::refused:
             is_made_ = true;
-            // The kernel begins a wait again behind a stop, and finds another value then.
+            // The kernel restarts a wait after a stop, and finds another value then.
             stage_.freeze();
             emit_some(stage_, 0, 1, 70);
             stage_.thaw();

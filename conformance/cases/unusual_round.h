@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a consumer can have behind it when it sets need_wake and looks once more: something else
-// than a wake, a drain and nothing new. Who then leaves out a barrier or a look is right in every
-// plain round.
+// What may precede the store to need_wake and the second check: something other than a wake, a
+// drain and an empty ring. A consumer that omits a barrier or a check only then is correct in every
+// plain iteration.
 #ifndef KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
 #define KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
 
@@ -39,8 +39,8 @@ void replace_at_the_next_attach(Stage& stage);
 // Rings of one CPU, large and small enough for the rounds. Before anything else.
 void set_up_for_unusual_rounds(Stage& stage);
 
-// One such round of the sleeping consumer of CPU 0. Every access to the metadata page of the
-// present buffer is to be shown to it, before and behind, until the round is made.
+// One such iteration of the sleeping consumer of CPU 0. The object has to see every access to the
+// metadata page of the current buffer, before and after it, until the disturbance is made.
 class UnusualRound {
   public:
     UnusualRound(Stage& stage, Disturbance disturbance)
@@ -49,8 +49,9 @@ class UnusualRound {
     // Wakes the consumer.
     void begin();
     // Before an access: what comes from this one on comes after the disturbance. A new buffer
-    // counts as soon as its G record and the record of an event that it alone holds are written:
-    // its generation has been read for good then, and who misses a later swap cannot blame E19.
+    // counts as soon as its G record and the record of an event that only this buffer holds are
+    // written. The consumer has then read its generation, so E19 does not excuse a missed later
+    // swap.
     bool is_made(const GuardHit& hit);
     // Called after an access. True: the producer has done what makes the round unusual.
     bool make_behind(const GuardHit& hit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What follows an unusual round (unusual_round.h): an event, or a swap, at every step until it
-// sleeps. The full barrier on that way is looked at in store_buffer_cases.cc.
+// What follows an unusual iteration (unusual_round.h): an event, or a swap, at every step until the
+// consumer sleeps. store_buffer_cases.cc checks the full barrier there.
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -23,7 +23,7 @@ CaseOutcome at_every_step(Stage& stage, const std::vector<Disturbance>& rounds,
 }
 
 CaseOutcome event_at_every_step(Stage& stage) {
-    // In the last two it may not have looked at generation yet when it is stopped first; an event
+    // In the last two, the consumer may not have loaded generation yet at its first stop. An event
     // is owed all the same.
     return at_every_step(
         stage,
@@ -33,7 +33,7 @@ CaseOutcome event_at_every_step(Stage& stage) {
         [&stage] { emit_some(stage, 0, 1, 70); });
 }
 
-// As in E3/swap-at-every-step, nobody needs to be nudged.
+// As in E3/swap-at-every-step, no nudge is needed.
 CaseOutcome swap_at_every_step(Stage& stage) {
     stage.set_nudging(false);
     return at_every_step(
