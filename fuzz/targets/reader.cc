@@ -309,6 +309,7 @@ void Stage::bulk() {
     std::uint32_t needed = 0;
     begin_call("kmes_reader_bulk");
     const bool asks = bytes_.below(4) != 0;
+    reader_.config.bulk_bytes = room / 2 % 2 == 0 ? room / 4 : 0;
     const int result =
         kmes_reader_bulk(&reader_, buffer.get(), room, &bulk, asks ? &needed : nullptr);
     end_call();

@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kmes/tests/one_by_one.h"
 #include "kmes/tests/world.h"
@@ -153,6 +154,41 @@ TEST(BatchEntries, NestedEmissionLeavesItsGap) {
     EXPECT_EQ(emitted, 3u);
     EXPECT_EQ(world.cpu.sequence, 4u);
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
+}
+
+TEST(BatchEntries, TakeTheLongestTypeAndNoLongerOne) {
+    const std::string type(KMES_EVENT_TYPE_MAX_BYTES + 1, 't');
+    const kmes_batch_rules rules{.max_event_bytes = 1 << 20, .origin_class = 0};
+    const kmes_batch_entry entries[] = {entry_of({type.data(), type.size() - 1}, "payload"),
+                                        entry_of(type, "payload")};
+    World world({.capacity_bytes = 1 << 20});
+    kmes_batch batch;
+    std::uint32_t emitted = 0;
+    kmes_batch_begin(&world.cpu, &batch);
+    EXPECT_EQ(kmes_batch_emit_entries(&world.cpu, &batch, &rules, entries, 2, &emitted), -EINVAL);
+    EXPECT_EQ(emitted, 1u);
+    kmes_batch_end(&world.cpu, &batch);
+}
+
+// A byte before or after a type may belong to anybody: ASan sees a read of it. Types on every side
+// of a word, ASCII and not, each in memory of its own size.
+TEST(BatchEntries, ReadsATypeFromItsOwnBytesAlone) {
+    for (std::size_t bytes = 1; bytes <= 33; bytes++) {
+        for (const bool is_ascii : {true, false}) {
+            World world({.capacity_bytes = 1024});
+            std::vector<char> type(bytes, 'a');
+            if (!is_ascii) type[bytes - 1] = '\x80';
+            const kmes_batch_entry entry = entry_of({type.data(), type.size()}, "");
+            kmes_batch batch;
+            kmes_batch_begin(&world.cpu, &batch);
+            std::uint32_t emitted = 77;
+            const int error =
+                kmes_batch_emit_entries(&world.cpu, &batch, &kRules, &entry, 1, &emitted);
+            EXPECT_EQ(error, is_ascii ? 0 : -EINVAL) << bytes;
+            EXPECT_EQ(emitted, is_ascii ? 1u : 0u) << bytes;
+            kmes_batch_end(&world.cpu, &batch);
+        }
+    }
 }
 
 }  // namespace

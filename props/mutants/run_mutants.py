@@ -51,7 +51,7 @@ TEST_PROGRAMS = [
 INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
 # Those of them that meet the sanitised core, too: quick ones, that look at memory.
 SANITISED_PROGRAMS = ["attach_test", "bulk_test", "bytes_test", "event_test", "reader_test"]
-SANITISED_PROGRAMS += ["torn_test"]
+SANITISED_PROGRAMS += ["torn_test", "batch_entries_test"]
 FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
 DRIVER = "props/mutants/driver"
 FLAGS = ["--gtest_fail_fast", "--gtest_color=no"]
