@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostRuns = 1'000'000;
 FailureTools tools_of(const Surroundings& around) {
     PictureOptions picture;
     if (around.out_columns > 0) picture.width = around.out_columns;
-    picture.colour = around.out_is_terminal;
+    picture.colour = around.out_has_colour;
     picture.unicode = around.out_is_unicode;
     return {
         .cases = around.cases,

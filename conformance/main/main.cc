@@ -49,6 +49,12 @@ bool is_unicode() {
     return false;
 }
 
+// A terminal that would show the codes for colours and for a line that is written again takes
+// neither.
+bool takes_codes(int stream) {
+    return ::isatty(stream) == 1 && environment("TERM") != "dumb";
+}
+
 }  // namespace
 
 int main(int argument_count, char** arguments) {
@@ -78,8 +84,9 @@ int main(int argument_count, char** arguments) {
         .check_set_up = check_set_up,
         .out = out,
         .error = error,
-        .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
-        .error_is_terminal = ::isatty(STDERR_FILENO) == 1,
+        // https://no-color.org: set to anything but the empty text.
+        .out_has_colour = takes_codes(STDOUT_FILENO) && environment("NO_COLOR").empty(),
+        .error_shows_progress = takes_codes(STDERR_FILENO),
         .out_columns = columns_of(STDOUT_FILENO),
         .out_is_unicode = ::isatty(STDOUT_FILENO) == 1 && is_unicode(),
         .command = command,

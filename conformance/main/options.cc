@@ -10,8 +10,11 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
+#include "conformance/main/nearest.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -64,11 +67,11 @@ class Checker {
     }
 
     void capacity(const std::string& value) {
-        const auto number = parse_decimal(value);
+        const auto number = parse_bytes(value);
         if (!number || !std::has_single_bit(*number) || *number < kSmallestCapacity ||
             *number > kLargestCapacity) {
             return fail("--capacity", value,
-                        "a power of two from 65536 (64 KiB) to 268435456 (256 MiB) bytes");
+                        "a power of two from 65536 (64K) to 268435456 (256M) bytes");
         }
         options_.capacity_bytes = *number;
     }
@@ -194,9 +197,8 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--level", raw.level, "cases up to this level (default erratum)")
         ->type_name("must|should|erratum|robust");
     app.add_option("--cpus", raw.cpus, "number of CPUs, 1 to 64 (default 4)")->type_name("N");
-    app.add_option(
-           "--capacity", raw.capacity,
-           "capacity of each buffer, a power of two from 65536 to 268435456 (default 65536)")
+    app.add_option("--capacity", raw.capacity,
+                   "capacity of each buffer, a power of two from 64K to 256M (default 65536)")
         ->type_name("BYTES");
     app.add_option("--seed", raw.seed, "seed of everything random (default 1)")->type_name("N");
     app.add_option("--shuffle", raw.shuffle,
@@ -223,6 +225,21 @@ std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return printable(text);
+}
+
+// What did_you_mean says of the first word that looks like an option and is none.
+std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+        return did_you_mean(names, name);
+    }
+    return "";
 }
 
 // Options that are right by themselves and not together.
@@ -290,6 +307,23 @@ std::optional<std::uint64_t> parse_decimal(const std::string& text) {
     return value;
 }
 
+std::optional<std::uint64_t> parse_bytes(const std::string& text) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // the largest that any text means here
+    std::string digits = text;
+    unsigned shift = 0;
+    for (const auto& [unit, bits] :
+         {std::pair("K", 10u), std::pair("M", 20u), std::pair("G", 30u)}) {
+        for (const char* rest : {"iB", ""}) {
+            if (shift > 0 || !text.ends_with(std::string(unit) + rest)) continue;
+            digits.resize(text.size() - 1 - std::string_view(rest).size());
+            shift = bits;
+        }
+    }
+    const auto number = parse_decimal(digits);
+    if (!number || *number > kMost >> shift) return std::nullopt;
+    return *number << shift;
+}
+
 std::optional<double> parse_number(const std::string& text, double least, double most) {
     double number = 0;
     const char* end = text.data() + text.size();
@@ -334,16 +368,16 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
     RawOptions raw;
     declare(app, raw, parsed.options);
     app.footer(footer(commands));
-    // The library wants them last first.
-    std::vector<std::string> own(arguments.begin(), dashes);
-    std::reverse(own.begin(), own.end());
+    const std::vector<std::string> own(arguments.begin(), dashes);
     try {
-        app.parse(own);
+        // The library wants them last first, and keeps the rest.
+        std::vector<std::string> backwards(own.rbegin(), own.rend());
+        app.parse(backwards);
     } catch (const CLI::CallForHelp&) {
         parsed.help = app.help();
         return parsed;
     } catch (const CLI::ParseError& error) {
-        parsed.error = one_line(error.what());
+        parsed.error = one_line(error.what()) + meant_option(app, own);
         return parsed;
     }
     check(app, raw, timeout_scale, parsed);

@@ -59,6 +59,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
 
 // A decimal number without sign or spaces; nothing where the text is none, or does not fit.
 std::optional<std::uint64_t> parse_decimal(const std::string& text);
+// The same, or with a unit of 2^10, 2^20 or 2^30 bytes: 64K, 4M, 4MiB, 1G.
+std::optional<std::uint64_t> parse_bytes(const std::string& text);
 // A number from `least` to `most`; nothing where it is none.
 std::optional<double> parse_number(const std::string& text, double least, double most);
 // off, quick, deep, or seconds; nothing where it is none of them.

@@ -10,8 +10,10 @@ namespace kmes::conformance {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Options right(const std::vector<std::string>& arguments, const std::string& scale = "") {
     const ParsedOptions parsed = parse_options(arguments, scale);
@@ -187,8 +189,23 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
 }
 
+TEST(Options, TakeACapacityWithItsUnit) {
+    EXPECT_EQ(right({"--capacity", "64K", "--", "p"}).capacity_bytes, 65536u);
+    EXPECT_EQ(right({"--capacity", "64KiB", "--", "p"}).capacity_bytes, 65536u);
+    EXPECT_EQ(right({"--capacity=4M", "--", "p"}).capacity_bytes, 4u << 20);
+    EXPECT_EQ(right({"--capacity", "256MiB", "--", "p"}).capacity_bytes, 256u << 20);
+    for (const char* text : {"32K", "3M", "1G", "4 M", "4MB", "4m", "M", "MiB", "4MM", "4KM", "-4M",
+                             "18446744073709551615G", "17179869184G"})
+        EXPECT_THAT(wrong({"--capacity", text, "--", "p"}), HasSubstr("power of two")) << text;
+}
+
 TEST(Options, NameWhatIsUnknownMissingOrDoubled) {
     EXPECT_THAT(wrong({"--colour", "--", "p"}), HasSubstr("--colour"));
+    EXPECT_THAT(wrong({"--levle", "must", "--", "p"}), EndsWith("; did you mean --level?"));
+    EXPECT_THAT(wrong({"--repot=json", "--", "p"}), EndsWith("; did you mean --report?"));
+    EXPECT_THAT(wrong({"--xyzzy", "--", "p"}), Not(HasSubstr("did you mean")));
+    EXPECT_THAT(wrong({std::string("--") + std::string(100'000, 'l'), "--", "p"}),
+                Not(HasSubstr("did you mean")));
     EXPECT_THAT(wrong({"--seed", "--", "p"}), HasSubstr("--seed"));
     EXPECT_THAT(wrong({"--seed", "1", "--seed", "2", "--", "p"}), HasSubstr("--seed"));
     EXPECT_THAT(wrong({"--filter", "--", "p"}), HasSubstr("--filter"));

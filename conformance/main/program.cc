@@ -14,6 +14,7 @@
 
 #include "conformance/failure/failure_file.h"
 #include "conformance/main/expected.h"
+#include "conformance/main/nearest.h"
 #include "conformance/main/options.h"
 #include "conformance/main/pictures.h"
 #include "conformance/main/selection.h"
@@ -71,7 +72,7 @@ class Copy : public std::streambuf {
 PictureOptions picture_options(const Options& options, const Surroundings& around) {
     PictureOptions picture;
     picture.width = options.report_file ? 100 : around.out_columns;
-    picture.colour = around.out_is_terminal && !options.report_file;
+    picture.colour = around.out_has_colour && !options.report_file;
     picture.unicode = around.out_is_unicode && !options.report_file;
     return picture;
 }
@@ -166,12 +167,12 @@ class Run {
     void run_cases() {
         ConsoleOptions console_options;
         console_options.verbose = options_.verbose;
-        console_options.colour = around_.out_is_terminal && !options_.report_file;
+        console_options.colour = around_.out_has_colour && !options_.report_file;
         console_options.id_width = longest_id(cases_);
         Copy copy(around_.out, console_text_);
         std::ostream both(&copy);
         ConsoleReport console(both, console_options);
-        ProgressLine progress(around_.error_is_terminal ? &around_.error : nullptr);
+        ProgressLine progress(around_.error_shows_progress ? &around_.error : nullptr);
         const Clock::time_point begin = Clock::now();
         if (prints_console()) console.begin(report_, cases_.size());
         // What has been finished is written, whatever happens on the way.
@@ -423,17 +424,18 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
 }
 
 int run_command(const std::vector<std::string>& arguments, const Surroundings& around) {
-    std::string names;
+    std::vector<std::string_view> names;
     for (const Command& command : around.commands) {
         if (command.name == arguments[0]) {
             return command.run({arguments.begin() + 1, arguments.end()}, around);
         }
-        names += (names.empty() ? "" : ", ") + command.name;
+        names.push_back(command.name);
     }
     return say(around, kExitUsage,
                fmt::format("there is no command \"{}\"; the commands are {}; the program to test "
-                           "follows after -- (--help lists the options)",
-                           printable(arguments[0]), names));
+                           "follows after -- (--help lists the options){}",
+                           printable(arguments[0]), fmt::join(names, ", "),
+                           did_you_mean(names, arguments[0])));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ struct Surroundings {
     std::function<std::string(const StageSettings&)> check_set_up;
     std::ostream& out;
     std::ostream& error;
-    bool out_is_terminal = false;
-    bool error_is_terminal = false;
+    bool out_has_colour = false;
+    bool error_shows_progress = false;
     // Of what `out` is shown on: its width, and whether it shows UTF-8.
     std::size_t out_columns = 100;
     bool out_is_unicode = false;

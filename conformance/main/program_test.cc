@@ -79,8 +79,7 @@ class Shell {
             .check_set_up = [this](const StageSettings&) { return set_up_problem; },
             .out = out,
             .error = error,
-            .out_is_terminal = false,
-            .error_is_terminal = terminal,
+            .error_shows_progress = terminal,
             .command = "tools/kmes conformance",
             .timeout_scale = "",
             .stop = stop,
@@ -308,7 +307,7 @@ TEST(Program, TakesACommandAsItsFirstWord) {
     EXPECT_EQ(shell.run({"smok", "--", "p"}), 2);
     EXPECT_EQ(shell.error.str(),
               "kmes-conformance: there is no command \"smok\"; the commands are smoke; the program "
-              "to test follows after -- (--help lists the options)\n");
+              "to test follows after -- (--help lists the options); did you mean smoke?\n");
     EXPECT_EQ(shell.run({"--help"}), 0);
     EXPECT_THAT(shell.out.str(), HasSubstr("Commands, as the first word: smoke"));
 }

@@ -7,10 +7,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 #include <utility>
 
+#include "conformance/main/nearest.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -19,30 +19,6 @@ namespace {
 // `*` matches a slash too: an id is a name, not a path.
 bool matches(const std::string& pattern, std::string_view id) {
     return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
-}
-
-// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
-
-std::string list_ids(const std::vector<std::string_view>& ids) {
-    std::string text;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        text += (i == 0 ? "" : i + 1 == ids.size() ? " or " : ", ") + std::string(ids[i]);
-    }
-    return text;
 }
 
 // The option that asks for such cases.
@@ -73,7 +49,7 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
             printable(pattern), level_name(level), level_name(other.level));
     }
     return fmt::format("--filter \"{}\" matches no case; --list prints them all (nearest: {})",
-                       printable(pattern), list_ids(nearest_ids(cases, pattern)));
+                       printable(pattern), list_names(nearest_ids(cases, pattern)));
 }
 
 std::string leaves_out_none(const std::vector<Case>& cases, const std::string& pattern) {
@@ -83,7 +59,7 @@ std::string leaves_out_none(const std::vector<Case>& cases, const std::string& p
         return fmt::format("--without \"{}\" matches only cases that would not run anyway",
                            printable(pattern));
     return fmt::format("--without \"{}\" matches no case; --list prints them all (nearest: {})",
-                       printable(pattern), list_ids(nearest_ids(cases, pattern)));
+                       printable(pattern), list_names(nearest_ids(cases, pattern)));
 }
 
 // Several patterns, and which of them have matched anything.
@@ -183,20 +159,9 @@ const Case* find_case(const std::vector<Case>& cases, std::string_view id) {
 
 std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::string_view id,
                                           std::size_t count) {
-    // Somebody who writes only a part of an id means it, however long the rest is.
-    constexpr std::size_t kContained = 1;
-    std::vector<std::pair<std::size_t, std::size_t>> ranked;  // distance, index
-    id = id.substr(0, 256);
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-        const bool contained = !id.empty() && cases[i].id.find(id) != std::string_view::npos;
-        ranked.emplace_back(contained ? kContained : distance(id, cases[i].id), i);
-    }
-    std::sort(ranked.begin(), ranked.end());
-    std::vector<std::string_view> nearest;
-    for (std::size_t i = 0; i < ranked.size() && i < count; ++i) {
-        nearest.push_back(cases[ranked[i].second].id);
-    }
-    return nearest;
+    std::vector<std::string_view> ids;
+    for (const Case& each : cases) ids.push_back(each.id);
+    return nearest_names(ids, id, count);
 }
 
 }  // namespace kmes::conformance

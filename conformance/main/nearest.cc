@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// See nearest.h.
+#include "conformance/main/nearest.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace kmes::conformance {
+namespace {
+
+// A longer text is no name; it is not compared beyond this.
+constexpr std::size_t kMostBytes = 256;
+
+// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string_view> nearest_names(const std::vector<std::string_view>& names,
+                                            std::string_view text, std::size_t count) {
+    // A user who writes only a part of a name means it, however long the rest is.
+    constexpr std::size_t kContained = 1;
+    std::vector<std::pair<std::size_t, std::size_t>> ranked;  // distance, index
+    text = text.substr(0, kMostBytes);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const bool contained = !text.empty() && names[i].find(text) != std::string_view::npos;
+        ranked.emplace_back(contained ? kContained : distance(text, names[i]), i);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::string_view> nearest;
+    for (std::size_t i = 0; i < ranked.size() && i < count; ++i)
+        nearest.push_back(names[ranked[i].second]);
+    return nearest;
+}
+
+std::string did_you_mean(const std::vector<std::string_view>& names, std::string_view text) {
+    const auto nearest = nearest_names(names, text, 1);
+    if (nearest.empty() || text.size() > kMostBytes) return "";
+    if (3 * distance(text, nearest[0]) > std::max(text.size(), nearest[0].size())) return "";
+    return "; did you mean " + std::string(nearest[0]) + "?";
+}
+
+std::string list_names(const std::vector<std::string_view>& names) {
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+    return text;
+}
+
+}  // namespace kmes::conformance
