@@ -141,7 +141,7 @@ class Checker {
 // What goes deeper than one run of each case.
 void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explore", raw.explore,
-                   "how far interleavings are explored: off, for 30 s (quick, the default), "
+                   "how far interleavings are explored: off, for 25 s (quick, the default), "
                    "completely (deep), or for N seconds (at least 24 schedules of a case)")
         ->type_name("off|quick|deep|SECONDS");
     app.add_option("--stepper", raw.stepper,

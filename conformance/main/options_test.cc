@@ -96,7 +96,7 @@ TEST(Options, TakeEveryName) {
 TEST(Options, TakeWhatGoesDeeper) {
     const Options none = right({"--", "p"});
     EXPECT_TRUE(none.explore.on);
-    EXPECT_EQ(none.explore.seconds, 30);
+    EXPECT_EQ(none.explore.seconds, 25);
     EXPECT_FALSE(none.explore.deep);
     EXPECT_EQ(none.stepper, Stepper::automatic);
     EXPECT_EQ(none.save_folder, std::nullopt);
@@ -114,7 +114,7 @@ TEST(Options, TakeWhatGoesDeeper) {
     EXPECT_TRUE(all.shared);
     EXPECT_EQ(all.soak_seconds, 1.5);
     EXPECT_FALSE(right({"--explore", "off", "--", "p"}).explore.on);
-    EXPECT_EQ(right({"--explore", "quick", "--", "p"}).explore.seconds, 30);
+    EXPECT_EQ(right({"--explore", "quick", "--", "p"}).explore.seconds, 25);
     const ExploreSettings seconds = right({"--explore", "600", "--", "p"}).explore;
     EXPECT_TRUE(seconds.on);
     EXPECT_EQ(seconds.seconds, 600);

@@ -22,7 +22,7 @@ class Debugger;  // an interface of conformance/stage
 // run; 0: no limit, every point of every scenario.
 struct ExploreSettings {
     bool on = true;
-    double seconds = 30;  // --explore quick
+    double seconds = 25;  // --explore quick
     bool deep = false;    // every access to the data, and thousands of schedules of several moves
     // SECONDS: schedules of several moves for as long as there is time.
     bool to_the_limit = false;
