@@ -10,6 +10,7 @@ source tools/kmes_testing.sh
 # --- cases ---
 
 test_usage() {
+    local by_bazel='default asan ubsan tsan fuzz profile release'
     kmes 0 help
     like "$OUT" '^usage: tools/kmes'
     kmes 2
@@ -22,10 +23,10 @@ test_usage() {
     kmes 2 setup everything
     like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check default asan ubsan tsan fuzz profile release"
+    like "$ERR" "unknown part 'msan'; any of: check $by_bazel vm; a"
     like "$ERR" '; a target begins with //$'
     kmes 2 test vm //kmes/tests:abi_test
-    like "$ERR" "part 'vm' takes no targets; those that do: default asan ubsan tsan fuzz profile"
+    like "$ERR" "part 'vm' takes no targets; those that do: $by_bazel$"
     lines "$CALLS" 0
     kmes 2 fuzz
     like "$ERR" 'fuzz: name a target: batch header script $'
