@@ -78,12 +78,11 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
                   KMES_ORDER_READ_DATA);
 }
 
-static void read_header(const struct kmes_reader* reader, __u64 pos,
-                        struct kmes_event_header* header) {
+static void read_header(const struct kmes_reader* reader, struct kmes_event_header* header) {
     struct kmes_event_words words;
 
-    kmes_copy_out_words(words.word, reader->shared.data, reader->capacity, pos, sizeof(*header),
-                        KMES_ORDER_READ_DATA);
+    kmes_copy_out_words(words.word, reader->shared.data, reader->capacity, reader->read_pos,
+                        sizeof(*header), KMES_ORDER_READ_DATA);
     kmes_event_header_from(header, &words);
 }
 
@@ -101,7 +100,7 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
          * the capacity after its tail. A reader that believed such a write_pos would walk round a
          * ring of old events. */
         if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
-            read_header(reader, reader->read_pos, header);
+            read_header(reader, header);
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
                 return KMES_READ_EVENT;
         }

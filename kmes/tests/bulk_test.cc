@@ -70,6 +70,7 @@ TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
     EXPECT_EQ(reader.reader.statistics.delivered, 4u);
 }
 
+// E7: how much room it takes is not said of an event that was overwritten meanwhile.
 TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     World world({});
     for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50 + i), 0);
@@ -88,6 +89,7 @@ TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     EXPECT_EQ(reader.reader.statistics.torn, 1u);
 }
 
+// E21: counted one by one where they came in a bulk, too.
 TEST(ReaderBulk, CountsWhatIsNotNewer) {
     World world({});
     for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40), 0);
@@ -102,6 +104,7 @@ TEST(ReaderBulk, CountsWhatIsNotNewer) {
     EXPECT_EQ(reader.reader.statistics.delivered, 3u);
 }
 
+// E21: what is not newer needs no room.
 TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
     ASSERT_EQ(world.emit_sized(100), 0);

@@ -289,7 +289,6 @@ TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     EXPECT_EQ(reader.drain(), Sequences({3}));
 }
 
-// E7: how much room it takes is not said of an event that was overwritten meanwhile.
 // E21: what is not newer needs no room.
 TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
@@ -303,8 +302,6 @@ TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     EXPECT_EQ(reader.view.sequence, 2u);
 }
 
-// E21: counted one by one where they came in a bulk, too.
-// E21: what is not newer needs no room.
 TEST(ReaderClose, DetachesOnce) {
     World world({});
     Reader reader(world);
