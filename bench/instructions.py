@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 TOLERANCE = 0.02
-# glibc chooses its memcpy by the processor: one that every processor has, so that counts agree.
+# glibc chooses its memcpy by the processor. All processors have this one, so counts agree.
 TUNABLES = "glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM"
 HEAD = """# SPDX-License-Identifier: MIT
 #

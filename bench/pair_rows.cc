@@ -8,7 +8,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,10 +22,6 @@ namespace {
 // A sample is longer than that of one thread: the reader has to get to its speed.
 constexpr std::uint64_t kTimesLonger = 8;
 constexpr std::uint64_t kMaxSampleBytes = 64 << 20;
-
-void must(bool is_so, const char* what) {
-    if (!is_so) throw std::runtime_error(what);
-}
 
 void rest() {
     for (int i = 0; i < 32; i++) __builtin_ia32_pause();
@@ -55,7 +50,7 @@ class Pair {
     Pair(const Pair&) = delete;
     Pair& operator=(const Pair&) = delete;
 
-    // Emits so many events, with a reader or without one.
+    // Emits `events` events, with a reader or without one.
     void emit(std::uint64_t events, bool in_batches, bool is_read) {
         const Reading reading(*this, is_read);
 

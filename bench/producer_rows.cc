@@ -16,7 +16,7 @@
 namespace kmes::bench {
 namespace {
 
-void must(int error, const char* what) {
+void must_succeed(int error, const char* what) {
     if (error) throw std::runtime_error(std::string(what) + ": error " + std::to_string(error));
 }
 
@@ -37,7 +37,8 @@ class Core {
     }
 
     void emit(std::uint64_t events) {
-        for (std::uint64_t i = 0; i < events; i++) must(kmes_cpu_emit(&cpu_, &input_), "emit");
+        for (std::uint64_t i = 0; i < events; i++)
+            must_succeed(kmes_cpu_emit(&cpu_, &input_), "emit");
     }
 
     void emit_batches(std::uint64_t events) {
@@ -46,7 +47,7 @@ class Core {
 
             kmes_batch_begin(&cpu_, &batch);
             for (std::uint64_t k = 0; k < kBatchEvents; k++)
-                must(kmes_batch_emit(&cpu_, &batch, &input_), "batch");
+                must_succeed(kmes_batch_emit(&cpu_, &batch, &input_), "batch");
             kmes_batch_end(&cpu_, &batch);
         }
     }
@@ -69,20 +70,20 @@ class Whole {
         options.emitters = mode;
         options.clock = clock;
         producer_ = std::make_unique<Producer>(options);
-        must(producer_->start_without_registry(), "start");
+        must_succeed(producer_->start_without_registry(), "start");
         entries_.assign(kBatchEvents, {kType, payload_});
     }
 
     void emit(std::uint64_t events) {
         for (std::uint64_t i = 0; i < events; i++)
-            must(producer_->emit(0, kType, payload_), "emit");
+            must_succeed(producer_->emit(0, kType, payload_), "emit");
     }
 
     void emit_batches(std::uint64_t events) {
         for (std::uint64_t i = 0; i < events; i += kBatchEvents) {
             std::size_t emitted = 0;
 
-            must(producer_->emit_batch(0, entries_, &emitted), "batch");
+            must_succeed(producer_->emit_batch(0, entries_, &emitted), "batch");
         }
     }
 

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,10 +19,6 @@ namespace kmes::bench {
 namespace {
 
 constexpr std::uint64_t kRoomBytes = 256 << 10;
-
-void must(bool is_so, const char* what) {
-    if (!is_so) throw std::runtime_error(what);
-}
 
 // A full ring, a reader on a consumer's mapping of it, and the private bytes that it copies to.
 class FullRing {

@@ -6,6 +6,7 @@
 #define KMES_BENCH_ROWS_H
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,11 @@ inline constexpr std::string_view kType = "bench.record";
 
 constexpr std::uint64_t record_bytes(std::uint64_t payload_bytes) {
     return KMES_EVENT_FIXED_BYTES + kType.size() + payload_bytes;
+}
+
+// What a table cannot be measured without.
+inline void must(bool is_so, const char* what) {
+    if (!is_so) throw std::runtime_error(what);
 }
 
 struct Table {

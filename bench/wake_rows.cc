@@ -10,7 +10,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,10 +23,6 @@ namespace kmes::bench {
 namespace {
 
 constexpr std::uint64_t kSampleWakes = 2000;
-
-void must(bool is_so, const char* what) {
-    if (!is_so) throw std::runtime_error(what);
-}
 
 // One direction: what wakes, and what waits for that.
 class Channel {
