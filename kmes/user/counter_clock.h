@@ -46,9 +46,12 @@ class CounterClockOf {
                             (elapsed * rate_.load(std::memory_order_relaxed) >> kRateShift);
         const uint64_t window = window_.load(std::memory_order_relaxed);
 
-        // The counter and the anchor were read before the version is compared.
+        // The counter and the anchor were read before the version is compared. Under an odd version
+        // they may be of two anchors, however often the comparison finds it equal.
         std::atomic_thread_fence(std::memory_order_acquire);
-        if (elapsed < window && version_.load(std::memory_order_relaxed) == version) [[likely]]
+        const bool is_whole = !(version & 1) && version_.load(std::memory_order_relaxed) == version;
+
+        if (elapsed < window && is_whole) [[likely]]
             return not_back(ns);
         return read_system();
     }
@@ -97,7 +100,7 @@ class CounterClockOf {
     }
 
     // Both clocks at one moment: the counter in the middle of two readings around the system's. The
-    // closest of a few tries; false where each was interrupted.
+    // closest of a few tries, of equal ones the last; false where each was interrupted.
     bool read_both(uint64_t* counter, uint64_t* ns) {
         uint64_t best = UINT64_MAX;
 
@@ -106,12 +109,12 @@ class CounterClockOf {
             const uint64_t now = Source::realtime_ns();
             const uint64_t width = Source::counter() - before;
 
-            if (width >= best) continue;
+            if (width > best) continue;
             best = width;
             *counter = before + width / 2;
             *ns = now;
         }
-        if (best < closest_) closest_ = best;
+        if (best < closest_ || !closest_) closest_ = best;
         return best / kInterrupted <= closest_;
     }
 
@@ -148,7 +151,7 @@ class CounterClockOf {
 
     // Of whoever has made the version odd.
     uint64_t learnt_ = 0;
-    uint64_t closest_ = UINT64_MAX / 4;  // ticks of the closest reading of both clocks
+    uint64_t closest_ = 0;  // ticks of the closest reading of both clocks; 0: there was none
 };
 
 // The machine's counter and CLOCK_REALTIME.
