@@ -4825,7 +4825,7 @@ static _Thread_local bool was_lapped;
         name = "skips-whole-events-from-128-mib",
         wrong = "Skips an event of 128 MiB that does not cross the end of the region.",
         clause = "5.1.4",
-        case = "event-model/sizes-up-to-128-mebibytes",
+        case = "5.1.8.1-5/largest-event-torn",
         edits = skips_events_where("!crosses && size >= 128u << 20"),
     ),
     dict(
