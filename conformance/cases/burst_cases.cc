@@ -2,8 +2,8 @@
 //
 // Several events at once (5.1.8.1): a burst that is overwritten whole or in part, and more events
 // than 16 bits can count (5.1.9).
-#include "conformance/cases/access_step.h"
 #include "conformance/cases/play.h"
+#include "conformance/play/access_step.h"
 
 namespace kmes::conformance {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "conformance/cases/access_step.h"
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/access_step.h"
 
 namespace kmes::conformance {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "conformance/cases/access_step.h"
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/access_step.h"
 
 namespace kmes::conformance {
 

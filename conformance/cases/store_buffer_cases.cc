@@ -23,8 +23,8 @@
 #include <string>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/unusual_round.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/unusual_round.h"
 #include "conformance/stage/spin_watch.h"
 
 namespace kmes::conformance {

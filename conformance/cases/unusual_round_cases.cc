@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/unusual_round.h"
+#include "conformance/play/unusual_round.h"
 
 namespace kmes::conformance {
 

@@ -2,8 +2,8 @@
 //
 // An action before the k-th access of a woken consumer to chosen pages of chosen CPUs. Knows no
 // case.
-#ifndef KMES_CONFORMANCE_CASES_ACCESS_STEP_H_
-#define KMES_CONFORMANCE_CASES_ACCESS_STEP_H_
+#ifndef KMES_CONFORMANCE_PLAY_ACCESS_STEP_H_
+#define KMES_CONFORMANCE_PLAY_ACCESS_STEP_H_
 
 #include <cstdint>
 #include <functional>
@@ -35,4 +35,4 @@ void act_at_every_step(Stage& stage, const AccessStep& step);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_CASES_ACCESS_STEP_H_
+#endif  // KMES_CONFORMANCE_PLAY_ACCESS_STEP_H_

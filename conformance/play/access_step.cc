@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Stops a woken consumer at its accesses. Knows no case.
-#include "conformance/cases/access_step.h"
+#include "conformance/play/access_step.h"
 
-#include "conformance/cases/play.h"
+#include "conformance/play/play.h"
 
 namespace kmes::conformance {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See unusual_round.h.
-#include "conformance/cases/unusual_round.h"
+#include "conformance/play/unusual_round.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/play.h"
 #include "conformance/explorer/moves.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/play.h"
 
 namespace kmes::conformance {
 

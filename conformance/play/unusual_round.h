@@ -3,8 +3,8 @@
 // What may precede the store to need_wake and the second check: something other than a wake, a
 // drain and an empty ring. A consumer that omits a barrier or a check only then is correct in every
 // plain iteration.
-#ifndef KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
-#define KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
+#ifndef KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
+#define KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -74,4 +74,4 @@ void play_after(Disturbance disturbance, const std::function<void()>& play);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_CASES_UNUSUAL_ROUND_H_
+#endif  // KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+//
+// See play.h.
+#include "conformance/play/play.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "conformance/stage/spin_watch.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// A wake with one event takes a consumer some ten accesses to the metadata page. A consumer with
+// far more accesses spins, for at most this many.
+constexpr std::uint64_t kSleepsAtMost = 50;
+constexpr std::uint64_t kAccessesAtMost = 64;
+constexpr std::uint64_t kAccessesOfASpin = 50000;
+// After so many accesses the suite does not stop at reads until the next write.
+constexpr std::uint64_t kLooksOfASpin = 20000;
+
+}  // namespace
+
+void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
+    stage.rings().emit_many(cpu, count, event_bytes);
+}
+
+void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_bytes) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+            emit_some(stage, cpu, 1, event_bytes);
+    }
+}
+
+void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = cpus;
+    setup.capacity_bytes = capacity_bytes;
+    stage.set_up(setup);
+}
+
+bool place_next_event(Stage& stage, std::uint64_t offset) {
+    stage.wait_asleep();
+    if (stage.has_ended(0)) return false;
+    fill_up_to(stage, 0, offset);
+    stage.wait_asleep(0);
+    return true;
+}
+
+void set_up_cpus(Stage& stage, std::uint32_t cpus) {
+    set_up_cpus(stage, cpus, stage.default_setup().capacity_bytes);
+}
+
+void set_up_one_cpu(Stage& stage) {
+    set_up_cpus(stage, 1);
+}
+
+void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes) {
+    set_up_cpus(stage, 1, capacity_bytes);
+}
+
+void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
+    const std::string type = "header";
+    const std::uint64_t further = event_bytes - kHeaderBytesBeforeType - type.size();
+    for (std::uint64_t i = 0; i < count; ++i)
+        stage.rings().emit(cpu, stage.rings().make(event_bytes, type, further));
+}
+
+void end_cpu(Stage& stage, std::uint32_t cpu) {
+    stage.rings().emit(cpu, stage.rings().make_end());
+    stage.wait_delivered(cpu);
+}
+
+CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look) {
+    constexpr std::uint32_t kCpus = 3;
+    set_up_cpus(stage, kCpus);
+    stage.start();
+    for (std::uint32_t ended = 0; ended + 1 < kCpus; ++ended) {
+        stage.wait_asleep();
+        end_cpu(stage, ended);
+        stage.wait_asleep();
+        look(kCpus - 1);
+    }
+    return stage.finish();
+}
+
+bool is_delivered(const Stage& stage, std::uint32_t cpu) {
+    const std::vector<Event>& events = stage.rings().history().events_of(cpu);
+    if (events.empty()) return true;
+    const std::vector<Record>& records = stage.records().records();
+    const auto last = std::find_if(records.rbegin(), records.rend(), [cpu](const Record& record) {
+        return record.kind == RecordKind::event && record.cpu == cpu;
+    });
+    return last != records.rend() && last->sequence >= events.back().sequence;
+}
+
+bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const bool is_current =
+        std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
+            return stage.buffer_at(word.place) == buffer &&
+                   word.value_expected == stage.rings().counter(buffer);
+        });
+    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
+    stage.read_report();
+    return !is_delivered(stage, 0);
+}
+
+bool is_long(const FutexWait& wait) {
+    const std::optional<Clock::duration> limit = limit_of(wait);
+    return !limit || *limit > std::chrono::milliseconds(100);
+}
+
+void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
+    const std::uint64_t bytes = std::min(event_bytes, capacity(stage, cpu) / 2);
+    emit_some(stage, cpu, capacity(stage, cpu) / bytes + 2, bytes);
+}
+
+void leave_in_the_old_buffer(Stage& stage, std::uint64_t events) {
+    emit_some(stage, 0, events, 120);
+    stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
+    lap(stage, 0, 9000);
+}
+
+std::uint64_t write_pos(Stage& stage, std::uint32_t cpu) {
+    const History& history = stage.rings().history();
+    return history.buffer(history.present_buffer(cpu)).write_pos;
+}
+
+std::uint64_t capacity(Stage& stage, std::uint32_t cpu) {
+    const History& history = stage.rings().history();
+    return history.buffer(history.present_buffer(cpu)).capacity;
+}
+
+void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
+    const std::uint64_t size = capacity(stage, cpu);
+    std::uint64_t left = (size - offset - write_pos(stage, cpu)) & (size - 1);
+    if (left < kLeastEventBytes) left += size;
+    stage.rings().emit_bytes(cpu, left);
+}
+
+namespace {
+
+// Which accesses are counted: all of them, or the first by each instruction to each field.
+enum class Counted { all, first_of_each };
+
+// How a round begins, and which of its accesses are shown to whom before any is counted.
+struct Beginning {
+    std::function<void()> wake;
+    // Before an access that is not counted yet: whether it is the first one to be. None: it is.
+    std::function<bool(const GuardHit&)> is_over;
+    // Behind one that was not; true: the producer has done something.
+    std::function<bool(const GuardHit&)> behind;
+};
+
+Beginning begins_with(const std::function<void()>& wake) {
+    return Beginning{wake, nullptr, nullptr};
+}
+
+bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
+            const Beginning& beginning, const std::function<void()>& act) {
+    stage.wait_asleep();
+    if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
+    stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
+                     "an mmap of the current buffer");
+    std::uint64_t accesses = 0;
+    std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+    const std::uint64_t sleeps = stage.sleeps(cpu);
+    SpinWatch spin_watch(stage, kLooksOfASpin);
+    bool has_begun = !beginning.is_over;
+    const auto at = [&](const GuardHit& hit) {
+        spin_watch.saw(hit);
+        // One that sleeps again and again, and does not deliver, is seen to by its time.
+        if (left == 0 || stage.sleeps(cpu) > sleeps + kSleepsAtMost) return Stage::AtGuard::release;
+        has_begun = has_begun || beginning.is_over(hit);
+        if (!has_begun) return Stage::AtGuard::step;
+        --left;
+        const bool is_first =
+            seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
+        if (counted == Counted::first_of_each && !is_first) return Stage::AtGuard::step;
+        if (++accesses == k) {
+            spin_watch.look_again();
+            act();
+            left = kAccessesAtMost;
+        }
+        return Stage::AtGuard::step;
+    };
+    const auto behind = [&](const GuardHit& hit, const GuardStep&) {
+        if (!has_begun && beginning.behind(hit)) spin_watch.look_again();
+    };
+    const auto guard = [&] { stage.guard(cpu, 0, 1, at, behind); };
+    guard();
+    // A beginning may lead to the next buffer.
+    if (!has_begun) {
+        stage.set_on_mapped([&](const Mapped& mapped) {
+            if (!has_begun && stage.is_present(mapped, cpu)) guard();
+        });
+    }
+    beginning.wake();
+    stage.wait_asleep();
+    if (beginning.is_over) stage.set_on_mapped(nullptr);
+    stage.release_guards();
+    return accesses >= k;
+}
+
+void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& prepare,
+                 const std::function<Beginning()>& begin, const std::function<void()>& act) {
+    WalkLimit limit(stage);
+    for (const Counted counted : {Counted::all, Counted::first_of_each}) {
+        std::uint64_t k = 1;
+        while (k < kAccessesAtMost) {
+            prepare();
+            if (!act_at(stage, cpu, k, counted, begin(), act)) break;
+            if (limit.is_over()) return;
+            ++k;
+        }
+        // Only one that spins has so many; what it does after the spin is reached by its kind.
+        if (k < kAccessesAtMost) return;
+    }
+}
+
+}  // namespace
+
+WalkLimit::WalkLimit(Stage& stage)
+    : stage_(stage),
+      shortened_waits_(stage),
+      limit_(std::chrono::milliseconds(
+          static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
+      begin_(std::chrono::steady_clock::now()) {}
+
+// What takes a tenth of a second for a step waits by itself, and is given a third of the time.
+bool WalkLimit::is_over() {
+    constexpr std::chrono::milliseconds kLongStep{100};
+    const auto passed = std::chrono::steady_clock::now() - begin_;
+    ++steps_;
+    const bool is_over = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
+    if (is_over)
+        stage_.played_in_part(fmt::format(
+            "the walk over the consumer's steps was limited to {:.0f} s and ended at step {}",
+            std::chrono::duration<double>(passed).count(), steps_));
+    return is_over;
+}
+
+bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
+                   const std::function<void()>& act) {
+    return act_at_access_of(stage, cpu, k, [&] { emit_some(stage, cpu, 1, 100); }, act);
+}
+
+bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
+                      const std::function<void()>& wake, const std::function<void()>& act) {
+    return act_at(stage, cpu, k, Counted::all, begins_with(wake), act);
+}
+
+void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act) {
+    const auto wake = [&stage, cpu] { emit_some(stage, cpu, 1, 100); };
+    act_at_each(stage, cpu, [] {}, [&] { return begins_with(wake); }, act);
+}
+
+void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
+                                       const std::function<void()>& act, int wakes) {
+    const auto wake = [&] { wake_for_nothing(stage, cpu); };
+    const auto wake_before = [&] {
+        for (int i = 1; i < wakes && !stage.has_ended(cpu); ++i) {
+            stage.wait_asleep();
+            wake();
+        }
+    };
+    act_at_each(stage, cpu, wake_before, [&] { return begins_with(wake); }, act);
+}
+
+void act_at_every_access_after(Stage& stage, Disturbance disturbance,
+                               const std::function<void()>& act) {
+    const auto begin = [&stage, disturbance] {
+        const auto round = std::make_shared<UnusualRound>(stage, disturbance);
+        return Beginning{[round] { round->begin(); },
+                         [round](const GuardHit& hit) { return round->is_made(hit); },
+                         [round](const GuardHit& hit) { return round->make_behind(hit); }};
+    };
+    act_at_each(stage, 0, [] {}, begin, act);
+}
+
+void overwrite_all(Stage& stage,
+                   const std::function<void(std::string& payload, std::uint64_t position)>& fill) {
+    emit_some(stage, 0, 1, 100);
+    for (int i = 0; i < 3; ++i) {
+        EventSpec over = stage.rings().make(capacity(stage, 0) / 2);
+        fill(over.payload, write_pos(stage, 0));
+        stage.rings().emit(0, std::move(over));
+    }
+}
+
+void stop_unseen(Stage& stage, std::uint64_t calls_before) {
+    if (stage.tracer().redirected_calls() > calls_before)
+        stop_unsupported(
+            "the consumer reads events by system calls, inside which the suite cannot stop it");
+    if (!stage.has_ended(0))
+        stop_inconclusive("the consumer delivered an event without an access to its pages");
+}
+
+void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
+                          const std::function<void()>& emit,
+                          const std::function<void()>& overwrite) {
+    bool is_done = false;
+    const std::uint64_t calls = stage.tracer().redirected_calls();
+    // Page 0 of the mapping is the metadata.
+    stage.guard(0, 1 + first_page, pages, [&](const GuardHit&) {
+        overwrite();
+        is_done = true;
+        return Stage::AtGuard::release;
+    });
+    emit();
+    stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
+    if (!is_done) stop_unseen(stage, calls);
+    if (stage.rings().is_reserved(0)) {
+        stage.wait_asleep_or_stuck(0);
+        stage.rings().commit(0);
+    } else if (stage.rings().is_batch_pending(0)) {
+        stage.wait_asleep_or_stuck(0);
+        stage.rings().end_batch(0);
+    }
+    stage.wait_asleep(0);
+    stage.release_guards();
+}
+
+void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
+    stage.resize(stage.capacity_bytes(), PositionRule::shift, to - position);
+    stage.wait_asleep();
+}
+
+void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
+    constexpr int kTries = 20;
+    // Each a millisecond: on a busy machine it may take long to come from the call to its sleep.
+    constexpr int kTriesWhereItSleeps = 3000;
+    constexpr std::chrono::seconds kLong{4};  // it does not end meanwhile
+    const std::uint64_t before = stage.sleeps(cpu);
+    // A reported wait may not sleep yet. A consumer that sleeps on another word, or is between two
+    // waits with a limit, does not notice the wake and need not.
+    int tries = 0;
+    while (stage.rings().spurious_wake(cpu) == 0) {
+        if (++tries >= (stage.sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries)) return;
+        stage.let_run(1);
+    }
+    stage.wait_until([&] { return stage.sleeps(cpu) > before || stage.has_ended(cpu); },
+                     "another wait after a wake without an event");
+}
+
+void give_time(Stage& stage, const std::function<bool()>& condition) {
+    constexpr int kLooks = 40;
+    constexpr std::uint64_t kLookEveryMs = 50;
+    for (int look = 0; look < kLooks && !condition(); ++look) stage.let_run(kLookEveryMs);
+}
+
+}  // namespace kmes::conformance
