@@ -14,7 +14,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-"$BENCH" --quick --json "$TEST_TMPDIR/figures.json" >"$OUT" 2>&1 ||
+"$BENCH" --quick --first --json "$TEST_TMPDIR/figures.json" >"$OUT" 2>&1 ||
     fail "status $?"
 python3 - "$TEST_TMPDIR/figures.json" >>"$OUT" 2>&1 <<'PYTHON' || fail "the figures are wrong"
 import collections, json, sys
@@ -23,19 +23,24 @@ with open(sys.argv[1]) as file:
     rows = json.load(file)["rows"]
 tables = collections.defaultdict(list)
 for row in rows:
-    tables[row["group"], row["table"], row["payload_bytes"]].append(row)
-# Two tables each for five sizes: producer, reader and pair; and one for one size: wake.
-assert len(tables) == 3 * 2 * 5 + 1, tables.keys()
+    tables[row["group"], row["table"], row["value"]].append(row)
+# How many tables, and rows of each.
+GROUPS = {
+    "producer": (2, 4), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
+    "mixed": (2, 2), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
+}
+for group, (count, _) in GROUPS.items():
+    assert len([name for name in tables if name[0] == group]) == count, group
 for name, table in tables.items():
-    assert len(table) == (3 if name[0] == "pair" else 4), name
+    assert len(table) == GROUPS[name[0]][1], name
     assert table[0]["ratio"] == 1, name
     assert all(row["median_ns"] > 0 and row["samples"] == 5 for row in table), name
 PYTHON
-[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 7 ] || fail "not seven tables"
+[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 14 ] || fail "not fourteen tables"
 
 "$BENCH" consumer >"$OUT" 2>&1
 [ $? -eq 2 ] || fail "an unknown group is not bad usage"
 [ "$(wc -l <"$OUT")" -eq 1 ] || fail "bad usage is not one line"
-"$BENCH" --quick --json "$TEST_TMPDIR/none/file" reader >"$OUT" 2>&1
+"$BENCH" --quick --first --json "$TEST_TMPDIR/none/file" reader >"$OUT" 2>&1
 [ $? -eq 3 ] || fail "a file that cannot be written is not said"
 exit "$failures"

@@ -26,11 +26,11 @@ std::uint64_t realtime_ns() {
 template <std::uint64_t kPayload>
 class SizedFloor : public Floor {
   public:
-    SizedFloor() {
+    explicit SizedFloor(std::uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {
         BufferOptions options;
         const std::uint32_t bytes = kBytes;
 
-        options.capacity_bytes = kCapacityBytes;
+        options.capacity_bytes = capacity_bytes;
         memory_ = BufferMemory::create(options);
         data_ = memory_->buffer()->shared.data;
         shared_write_pos_ = reinterpret_cast<std::uint64_t*>(memory_->buffer()->shared.write_pos);
@@ -56,22 +56,22 @@ class SizedFloor : public Floor {
 
   private:
     static constexpr std::uint64_t kBytes = record_bytes(kPayload);
-    static constexpr std::uint64_t kMask = kCapacityBytes - 1;
 
     void write_record(std::uint64_t timestamp_ns) {
-        while (write_pos_ + kBytes - tail_ > kCapacityBytes) {
+        while (write_pos_ + kBytes - tail_ > capacity_bytes_) {
             std::uint32_t size;
 
-            std::memcpy(&size, data_ + (tail_ & kMask), sizeof(size));
+            std::memcpy(&size, data_ + (tail_ & (capacity_bytes_ - 1)), sizeof(size));
             tail_ += size;
         }
         std::memcpy(record_.data() + 8, &timestamp_ns, sizeof(timestamp_ns));
-        std::memcpy(data_ + (write_pos_ & kMask), record_.data(), kBytes);
+        std::memcpy(data_ + (write_pos_ & (capacity_bytes_ - 1)), record_.data(), kBytes);
         write_pos_ += kBytes;
     }
 
     void publish() { __atomic_exchange_n(shared_write_pos_, write_pos_, __ATOMIC_SEQ_CST); }
 
+    const std::uint64_t capacity_bytes_;
     BufferHandle memory_;
     std::array<std::uint8_t, kBytes> record_;
     std::uint8_t* data_;
@@ -82,18 +82,18 @@ class SizedFloor : public Floor {
 
 }  // namespace
 
-std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes) {
+std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes, std::uint64_t capacity_bytes) {
     switch (payload_bytes) {
         case 16:
-            return std::make_unique<SizedFloor<16>>();
+            return std::make_unique<SizedFloor<16>>(capacity_bytes);
         case 64:
-            return std::make_unique<SizedFloor<64>>();
+            return std::make_unique<SizedFloor<64>>(capacity_bytes);
         case 256:
-            return std::make_unique<SizedFloor<256>>();
+            return std::make_unique<SizedFloor<256>>(capacity_bytes);
         case 1024:
-            return std::make_unique<SizedFloor<1024>>();
+            return std::make_unique<SizedFloor<1024>>(capacity_bytes);
         case 4096:
-            return std::make_unique<SizedFloor<4096>>();
+            return std::make_unique<SizedFloor<4096>>(capacity_bytes);
         default:
             throw std::invalid_argument("no floor for this payload size");
     }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "bench/rows.h"
+
 namespace kmes::bench {
 
 // Records of a size that the compiler knows, so that the copy is as cheap as it can be.
@@ -22,8 +24,10 @@ class Floor {
     virtual void emit_batches(std::uint64_t records) = 0;
 };
 
-// For a payload of one of the sizes of kPayloadBytes; std::invalid_argument for another one.
-std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes);
+// For a payload of one of the sizes of kPayloadBytes; std::invalid_argument for another one. The
+// capacity is a power of two.
+std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes,
+                                  std::uint64_t capacity_bytes = kCapacityBytes);
 
 }  // namespace kmes::bench
 

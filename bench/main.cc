@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-bench [--quick] [--json FILE] [GROUP...]: prints the tables of the groups, ns each
+// kmes-bench [--quick] [--first] [--json FILE] [GROUP...]: prints the tables of the groups, ns each
 // beside the floor of the same run. A figure is a figure: nothing fails because it is high.
 #include <fmt/format.h>
 
@@ -21,20 +21,26 @@ namespace {
 
 struct Group {
     const char* name;
-    std::vector<Table> (*tables)(std::uint64_t payload_bytes, const Effort& effort);
-    std::vector<std::uint64_t> payload_bytes;
+    std::vector<Table> (*tables)(std::uint64_t value, const Effort& effort);
+    const char* column;  // what the values are
+    std::vector<std::uint64_t> values;
 };
 
 std::vector<Group> groups() {
     const std::vector<std::uint64_t> all(std::begin(kPayloadBytes), std::end(kPayloadBytes));
 
-    return {{"producer", producer_tables, all},
-            {"reader", reader_tables, all},
-            {"pair", pair_tables, all},
-            {"wake", wake_tables, {64}}};
+    return {
+        {"producer", producer_tables, "payload bytes", all},
+        {"reader", reader_tables, "payload bytes", all},
+        {"pair", pair_tables, "payload bytes", all},
+        {"wake", wake_tables, "payload bytes", {64}},
+        {"mixed", mixed_tables, "mean payload bytes", {64, 256, 1024, 4096}},
+        {"rings", rings_tables, "rings", {1, 4, 16, 64}},
+        {"capacity", capacity_tables, "capacity bytes", {64 << 10, 1 << 20, 16 << 20, 256 << 20}},
+        {"resize", resize_tables, "capacity bytes", {64 << 10, 1 << 20, 16 << 20, 256 << 20}}};
 }
 
-// One row of a printed table: a variant, its figure for each payload size.
+// One row of a printed table: a variant, its figure for each value of the column.
 struct Row {
     std::string name;
     std::vector<Figure> figures;
@@ -43,15 +49,16 @@ struct Row {
 struct Result {
     std::string group;
     std::string table;
-    std::vector<std::uint64_t> payload_bytes;
+    std::string column;
+    std::vector<std::uint64_t> values;
     std::vector<Row> rows;
 };
 
 std::vector<Result> run(const Group& group, const Effort& effort) {
     std::vector<Result> results;
 
-    for (std::uint64_t payload_bytes : group.payload_bytes) {
-        const std::vector<Table> tables = group.tables(payload_bytes, effort);
+    for (std::uint64_t value : group.values) {
+        const std::vector<Table> tables = group.tables(value, effort);
 
         results.resize(tables.size());
         for (std::size_t i = 0; i < tables.size(); i++) {
@@ -59,7 +66,8 @@ std::vector<Result> run(const Group& group, const Effort& effort) {
 
             results[i].group = group.name;
             results[i].table = tables[i].name;
-            results[i].payload_bytes = group.payload_bytes;
+            results[i].column = group.column;
+            results[i].values = group.values;
             results[i].rows.resize(figures.size());
             for (std::size_t k = 0; k < figures.size(); k++) {
                 results[i].rows[k].name = figures[k].name;
@@ -75,8 +83,8 @@ void print(const Result& result) {
 
     fmt::print("\n{}: {}, ns each (ratio to {})\n", result.group, result.table,
                result.rows[0].name);
-    fmt::print("{:<28}", "payload bytes");
-    for (std::uint64_t payload_bytes : result.payload_bytes) fmt::print("{:>16}", payload_bytes);
+    fmt::print("{:<28}", result.column);
+    for (std::uint64_t value : result.values) fmt::print("{:>16}", value);
     fmt::print("\n");
     for (const Row& row : result.rows) {
         fmt::print("{:<28}", row.name);
@@ -105,7 +113,8 @@ nlohmann::json to_json(const std::vector<Result>& results) {
                 rows.push_back({{"group", result.group},
                                 {"table", result.table},
                                 {"variant", row.name},
-                                {"payload_bytes", result.payload_bytes[i]},
+                                {"column", result.column},
+                                {"value", result.values[i]},
                                 {"median_ns", figure.median_ns},
                                 {"p10_ns", figure.low_ns},
                                 {"p90_ns", figure.high_ns},
@@ -115,20 +124,19 @@ nlohmann::json to_json(const std::vector<Result>& results) {
             }
         }
     }
-    return {{"schema", 1}, {"rows", rows}};
+    return {{"schema", 2}, {"rows", rows}};
 }
 
 int main_checked(int argc, char** argv) {
     CLI::App app("What an event of KMES costs, beside the floor of the same run.", "kmes-bench");
-    bool is_quick = false;
+    bool is_quick = false, is_first = false;
     std::string json_path;
     std::vector<std::string> names;
     std::vector<std::string> known;
 
-    const std::vector<Group> all = groups();
-
-    for (const Group& group : all) known.push_back(group.name);
+    for (const Group& group : groups()) known.push_back(group.name);
     app.add_flag("--quick", is_quick, "fewer and shorter samples, and one warm-up lap");
+    app.add_flag("--first", is_first, "only the first value of each column");
     app.add_option("--json", json_path, "writes every figure to this file, too");
     app.add_option("group", names, "which groups (default: all)")->check(CLI::IsMember(known));
     try {
@@ -149,8 +157,9 @@ int main_checked(int argc, char** argv) {
         effort.sampling.tries = 2;
     }
     if (names.empty()) names = known;
-    for (const Group& group : all) {
+    for (Group group : groups()) {
         if (std::find(names.begin(), names.end(), group.name) == names.end()) continue;
+        if (is_first) group.values.resize(1);
         for (Result& result : run(group, effort)) {
             print(result);
             results.push_back(std::move(result));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The groups of figures. Each group makes tables for one payload size; the first variant of a table
-// is the floor that the others are divided by.
+// The groups of figures. Each group makes tables for one value of its column: a payload size, a
+// number of rings, a capacity. The first variant of a table is what the others are divided by.
 #ifndef KMES_BENCH_ROWS_H
 #define KMES_BENCH_ROWS_H
 
@@ -48,6 +48,10 @@ std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& ef
 std::vector<Table> reader_tables(std::uint64_t payload_bytes, const Effort& effort);
 std::vector<Table> pair_tables(std::uint64_t payload_bytes, const Effort& effort);
 std::vector<Table> wake_tables(std::uint64_t payload_bytes, const Effort& effort);
+std::vector<Table> mixed_tables(std::uint64_t mean_payload_bytes, const Effort& effort);
+std::vector<Table> rings_tables(std::uint64_t rings, const Effort& effort);
+std::vector<Table> capacity_tables(std::uint64_t capacity_bytes, const Effort& effort);
+std::vector<Table> resize_tables(std::uint64_t capacity_bytes, const Effort& effort);
 
 }  // namespace kmes::bench
 

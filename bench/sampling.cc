@@ -19,19 +19,8 @@ double now_ns() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-long preemptions() {
-    struct rusage usage = {};
-
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
-}
-
-struct Sample {
-    double ns;  // per operation
-    bool is_disturbed;
-};
-
 Sample take(const Variant& variant) {
+    if (variant.take) return variant.take();
     if (variant.warm_up_operations) variant.run(variant.warm_up_operations);
     const long before = preemptions();
     const double start = now_ns();
@@ -44,6 +33,13 @@ Sample take(const Variant& variant) {
 }
 
 }  // namespace
+
+long preemptions() {
+    struct rusage usage = {};
+
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
+}
 
 double quantile(std::vector<double> samples, double share) {
     const auto last = static_cast<double>(samples.size() - 1);

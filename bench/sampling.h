@@ -13,6 +13,11 @@
 
 namespace kmes::bench {
 
+struct Sample {
+    double ns;          // per operation
+    bool is_disturbed;  // a thread that was measured was preempted
+};
+
 // One thing to measure.
 struct Variant {
     std::string name;
@@ -20,6 +25,8 @@ struct Variant {
     std::function<void(std::uint64_t operations)> run;
     std::uint64_t warm_up_operations = 0;  // before each sample
     std::uint64_t sample_operations = 1;   // in each sample
+    // In the place of `run`, for a figure that is not a mean.
+    std::function<Sample()> take = {};
 };
 
 struct Figure {
@@ -37,6 +44,9 @@ struct Sampling {
     // counts, since a machine that is never quiet would be measured for ever.
     unsigned tries = 20;
 };
+
+// How often the calling thread has been preempted.
+long preemptions();
 
 // One figure for each variant, in their order.
 std::vector<Figure> measure(const std::vector<Variant>& variants, const Sampling& sampling);

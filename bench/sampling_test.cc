@@ -38,5 +38,22 @@ TEST(Measure, TakesTurnsAndWarmsUpBeforeEachSample) {
     EXPECT_LE(figures[0].median_ns, figures[0].high_ns);
 }
 
+// A disturbed sample is taken again, as often as there are tries, and counts after that.
+TEST(Measure, TakesADisturbedSampleAgain) {
+    int taken = 0;
+    Variant variant{"own", {}};
+
+    variant.take = [&taken] {
+        taken++;
+        return Sample{static_cast<double>(taken), taken != 3};
+    };
+    const auto figures = measure({variant}, {.samples = 2, .tries = 2});
+
+    EXPECT_EQ(taken, 6);
+    EXPECT_EQ(figures[0].rejected, 4u);
+    EXPECT_EQ(figures[0].low_ns, 3);
+    EXPECT_EQ(figures[0].high_ns, 6);
+}
+
 }  // namespace
 }  // namespace kmes::bench

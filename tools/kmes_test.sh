@@ -39,12 +39,21 @@ test_usage() {
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
     kmes 2 bench
-    like "$ERR" 'to be measured, one of: conformance instructions producer reader pair wake$'
+    like "$ERR" 'to be measured, one of: conformance instructions plot producer reader pair wake '
     kmes 2 bench conformance more
     has "$ERR" 'tools/kmes: bench: conformance takes no options'
     kmes 2 bench instructions --quick
     has "$ERR" 'tools/kmes: bench: instructions takes --update, and nothing else'
     kmes 2 bench consumer
+    has "$ERR" "tools/kmes: bench: unknown word 'consumer'; the groups are: producer reader pair \
+wake mixed rings capacity resize"
+    kmes 2 bench producer --against
+    has "$ERR" 'tools/kmes: bench: --against takes a value'
+    kmes 2 bench producer --against none
+    has "$ERR" "tools/kmes: bench: --against takes a revision of this repository, not 'none'"
+    kmes 2 bench producer --against HEAD --keep
+    has "$ERR" 'tools/kmes: bench: --against takes neither --json nor --keep'
+    kmes 2 bench plot
     lines "$ERR" 1
     kmes 2 vm --kernel 5.10
     has "$ERR" "tools/kmes: vm: unknown kernel '5.10'; one of: 6.1 6.12 kasan kcsan"

@@ -4,7 +4,8 @@
 # `tools/kmes bench GROUP`: figures. They are printed and never asserted: a busy machine proves
 # nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
 # `instructions`: counted by callgrind, beside what bench/instructions.txt allows; the test of the
-# same name holds that. The other groups are those of bench/main.cc, beside their floors.
+# same name holds that. The other groups are those of bench/main.cc, beside their floors: printed,
+# kept for this processor, or compared with another revision.
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
@@ -13,7 +14,11 @@ readonly BENCH_DEEP_SECONDS=20
 
 readonly BENCH_TARGET=//bench:kmes-bench
 readonly INSTRUCTIONS_TARGET=//bench:kmes-instructions
-readonly BENCH_GROUPS='conformance instructions producer reader pair wake'
+readonly BENCH_MEASURED='producer reader pair wake mixed rings capacity resize'
+readonly BENCH_GROUPS="conformance instructions plot $BENCH_MEASURED"
+# Figures that are kept, a file for each processor, and the picture that README shows.
+readonly BENCH_RESULTS=bench/results
+readonly BENCH_PLOT=docs/producer-cost.svg
 
 bench_command() {
     case "${1-}" in
@@ -31,13 +36,86 @@ bench_command() {
                 *) bad_usage "bench: instructions takes --update, and nothing else" ;;
             esac
             ;;
-        producer | reader | pair | wake)
-            # Optimised, as it is given away.
-            build_targets "what is measured" --config=release "$BENCH_TARGET" || return
-            "$BAZEL_BIN/bench/kmes-bench" "$@"
+        plot)
+            if [ $# -eq 2 ]; then
+                bench_figures plot "$2" "$KMES_ROOT/$BENCH_PLOT"
+            else
+                bad_usage "bench: plot takes one file of $BENCH_RESULTS"
+            fi
             ;;
-        *) bad_usage "bench: name what is to be measured, one of: $BENCH_GROUPS" ;;
+        '' | -*) bad_usage "bench: name what is to be measured, one of: $BENCH_GROUPS" ;;
+        *) bench_groups "$@" ;;
     esac
+}
+
+bench_figures() { python3 -B "$KMES_ROOT/bench/figures.py" "$@"; }
+
+# bench_groups GROUP... [--quick] [--json FILE] [--keep] [--against REVISION]
+bench_groups() {
+    local groups=() options=() keep= against= json=
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --quick) options+=("$1") ;;
+            --keep) keep=1 ;;
+            --json | --against)
+                [ $# -ge 2 ] || { bad_usage "bench: $1 takes a value"; return; }
+                [ "$1" = --json ] && json=$2 || against=$2
+                shift
+                ;;
+            *)
+                if [[ $1 = -* || " $BENCH_MEASURED " != *" $1 "* ]]; then
+                    bad_usage "bench: unknown word '$1'; the groups are: $BENCH_MEASURED"
+                    return
+                fi
+                groups+=("$1")
+                ;;
+        esac
+        shift
+    done
+    if [ -n "$against" ]; then
+        if [ -n "$json$keep" ]; then
+            bad_usage "bench: --against takes neither --json nor --keep"
+            return
+        fi
+        bench_against "$against" "${groups[@]}" ${options[@]+"${options[@]}"}
+        return
+    fi
+    # Optimised, as it is given away.
+    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+    [ -n "$json" ] || json=$KMES_SCRATCH/figures.json
+    options+=(--json "$json")
+    "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" "${groups[@]}" || return
+    [ -z "$keep" ] || bench_figures keep "$json" "$KMES_ROOT/$BENCH_RESULTS"
+}
+
+# bench_against REVISION GROUP... [--quick]: builds REVISION in a worktree, and runs both in turn.
+bench_against() {
+    local revision=$1 commit new old tree groups=() options=() word status
+    shift
+    for word in "$@"; do
+        [[ $word = -* ]] && options+=("$word") || groups+=("$word")
+    done
+    if ! commit=$(git -C "$KMES_ROOT" rev-parse --verify --quiet "$revision^{commit}"); then
+        bad_usage "bench: --against takes a revision of this repository, not '$revision'"
+        return
+    fi
+    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+    new=$KMES_SCRATCH/new old=$KMES_SCRATCH/old tree=$KMES_SCRATCH/tree
+    cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$new" || return "$STATUS_SETUP"
+    git -C "$KMES_ROOT" worktree add --quiet --detach "$tree" "$commit" || return "$STATUS_SETUP"
+    # Its Bazel has a state of its own, which is of no use later.
+    (
+        KMES_ROOT=$tree
+        build_targets "$revision" --config=release "$BENCH_TARGET" &&
+            cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$old"
+        status=$?
+        run_bazel clean --expunge >/dev/null 2>&1
+        exit "$status"
+    )
+    status=$?
+    git -C "$KMES_ROOT" worktree remove --force "$tree"
+    [ "$status" -eq 0 ] || return "$status"
+    bench_figures against ${options[@]+"${options[@]}"} "$new" "$old" "${groups[@]}"
 }
 
 # bench_instructions check|update
