@@ -3,6 +3,8 @@
 // See forge.h.
 #include "conformance/cases/forge.h"
 
+#include <fmt/format.h>
+
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
 
@@ -18,6 +20,10 @@ BufferIndex present(Stage& stage, std::uint32_t cpu) {
 }
 
 }  // namespace
+
+const Buffer& present_buffer(Stage& stage, std::uint32_t cpu) {
+    return stage.rings().history().buffer(present(stage, cpu));
+}
 
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged) {
@@ -48,10 +54,14 @@ void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
     stage.rings().write_metadata(present(stage, cpu), offset, bytes);
 }
 
-void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
-                 const std::vector<std::uint8_t>& bytes, const std::string& detail) {
-    forge_field(stage, cpu, offset, bytes);
-    stage.rings().history().set_fault(present(stage, cpu), fault, detail);
+void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field) {
+    forge_field(stage, cpu, field.offset, field.bytes);
+    stage.rings().history().set_fault(present(stage, cpu), field.fault, field.what);
+}
+
+void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what) {
+    stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
+                     fmt::format("a refusal of CPU {} ({})", cpu, what));
 }
 
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
@@ -60,9 +70,8 @@ void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
     history.tolerate(cpu);
 }
 
-CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
-                        const std::function<void(std::uint32_t cpu)>& forge,
-                        std::uint64_t capacity_bytes) {
+CaseOutcome Forged::operator()(Stage& stage) const {
+    const auto forged_cpus = static_cast<std::uint32_t>(cpus);
     RingsSetup setup = stage.default_setup();
     if (capacity_bytes != 0) setup.capacity_bytes = capacity_bytes;
     setup.cpus = forged_cpus + kSoundCpus;
@@ -70,7 +79,7 @@ CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
     setup.start_positions.assign(setup.cpus, kStartPosition);
     stage.set_up(setup);
     const auto forge_all = [&] {
-        for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) forge(cpu);
+        for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) forge(stage, cpu);
     };
     emit_everywhere(stage, 3, 100);
     if (moment == Moment::before_the_attach) forge_all();

@@ -30,6 +30,9 @@ struct ForgedHeader {
     std::uint16_t type_len;
 };
 
+// Of the CPU, as it is without what is forged.
+const Buffer& present_buffer(Stage& stage, std::uint32_t cpu);
+
 // At `position` of the present buffer of the CPU, or of any buffer.
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged);
@@ -42,9 +45,21 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes);
 
-// The same, and the judge knows the fault of that buffer.
-void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
-                 const std::vector<std::uint8_t>& bytes, const std::string& detail);
+// Bytes of a metadata page, and what a message calls them.
+struct ForgedField {
+    BufferFault fault;
+    std::uint64_t offset;
+    std::vector<std::uint8_t> bytes;
+    std::string what;
+};
+// Forges the field, and the judge knows the fault of that buffer.
+void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field);
+inline void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
+                        const std::vector<std::uint8_t>& bytes, const std::string& what) {
+    break_field(stage, cpu, ForgedField{fault, offset, bytes, what});
+}
+// Until the consumer has refused the CPU, because of `what`.
+void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what);
 
 // From now on nothing that this CPU delivers is judged, and a refusal is right.
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
@@ -55,13 +70,20 @@ enum class Moment {
     after_a_change,  // the same, on the buffer behind its first one
 };
 
-// Machines of many CPUs: `forge` is called for each of the first `forged_cpus`, two more are sound.
-// The sound ones must be drained whatever becomes of the others; in the end the testee has refused
-// each forged CPU, or rests with it.
-// capacity_bytes 0: as the command line says.
-CaseOutcome play_forged(Stage& stage, std::uint32_t forged_cpus, Moment moment,
-                        const std::function<void(std::uint32_t cpu)>& forge,
-                        std::uint64_t capacity_bytes = 0);
+// Puts an image into the ring of one CPU, which it tolerates.
+using Forge = std::function<void(Stage& stage, std::uint32_t cpu)>;
+
+// A case of many CPUs: `forge` is called for each of the first `cpus`, two more are sound. The
+// sound ones must be drained whatever becomes of the others; in the end the testee has refused each
+// forged CPU, or rests with it.
+struct Forged {
+    std::size_t cpus;
+    Moment moment;
+    Forge forge;
+    std::uint64_t capacity_bytes = 0;  // 0: as the command line says
+
+    CaseOutcome operator()(Stage& stage) const;
+};
 
 }  // namespace kmes::conformance
 

@@ -24,6 +24,7 @@ AddCase add_to(std::vector<Case>& cases);
 
 // Each file of cases adds its own.
 void add_attach_cases(std::vector<Case>& cases);
+void add_first_end_cases(std::vector<Case>& cases);
 void add_buffer_cases(std::vector<Case>& cases);
 void add_event_cases(std::vector<Case>& cases);
 void add_event_size_cases(std::vector<Case>& cases);
@@ -67,9 +68,7 @@ void add_resource_cases(std::vector<Case>& cases);
 void add_leak_cases(std::vector<Case>& cases);
 void add_idle_cases(std::vector<Case>& cases);
 void add_shared_cases(std::vector<Case>& cases);
-void add_robust_cases(std::vector<Case>& cases);
-void add_robust_event_cases(std::vector<Case>& cases);
-void add_robust_page_cases(std::vector<Case>& cases);
+void add_robust_image_cases(std::vector<Case>& cases);
 
 // Expectations of cases in several files.
 inline constexpr std::string_view kDelivers =

@@ -11,6 +11,7 @@ const std::vector<Case>& all_cases() {
     static const std::vector<Case> cases = [] {
         std::vector<Case> made;
         add_attach_cases(made);
+        add_first_end_cases(made);
         add_buffer_cases(made);
         add_event_cases(made);
         add_drain_cases(made);
@@ -55,9 +56,7 @@ const std::vector<Case>& all_cases() {
         add_leak_cases(made);
         add_idle_cases(made);
         add_shared_cases(made);
-        add_robust_cases(made);
-        add_robust_event_cases(made);
-        add_robust_page_cases(made);
+        add_robust_image_cases(made);
         return made;
     }();
     return cases;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// The end event (contract 4). Its type alone ends a CPU, for good, and no other CPU. A consumer
+// with fewer CPUs left sleeps by the same rules.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using namespace script;
+
+// Each CPU but the last ends; the last one goes on.
+void end_cpu_by_cpu(Stage& stage) {
+    const std::uint32_t last = stage.cpus() - 1;
+    for (std::uint32_t cpu = 0; cpu < last; ++cpu) {
+        end_cpu(stage, cpu);
+        emit_some(stage, last, 4, 80);
+        stage.wait_delivered(last);
+    }
+}
+
+void emit_almost_the_end(Stage& stage) {
+    const std::string end(kEndEventType);
+    std::vector<std::string> types = {end + "s", end.substr(0, end.size() - 1), "x" + end,
+                                      end + std::string(1, '\0'), "KMES.CONFORMANCE.END"};
+    for (std::size_t i = 0; i < end.size(); ++i) {
+        types.push_back(end);
+        types.back()[i] ^= 1;
+    }
+    for (const std::string& type : types)
+        stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+    // One whose payload goes on where its type breaks off.
+    EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
+    in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
+    stage.rings().emit(0, in_two_parts);
+}
+
+// Its type alone makes the end.
+void emit_other_end(Stage& stage, std::uint32_t cpu) {
+    const std::string type(kEndEventType);
+    const std::uint64_t least = kHeaderBytesBeforeType + type.size();
+    EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
+                                 : stage.rings().make(least + 16, type, 16);
+    end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
+    stage.rings().emit(cpu, std::move(end));
+}
+
+CaseOutcome event_at_every_step(Stage& stage) {
+    return with_fewer_and_fewer(stage, [&stage](std::uint32_t cpu) {
+        act_at_every_access(stage, cpu, [&stage, cpu] { emit_some(stage, cpu, 1, 70); });
+    });
+}
+
+// As in E3/swap-at-every-step.
+CaseOutcome swap_at_every_step(Stage& stage) {
+    stage.set_nudging(false);
+    return with_fewer_and_fewer(stage, [&stage](std::uint32_t cpu) {
+        act_at_every_access(stage, cpu, [&stage, cpu] {
+            stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
+            emit_some(stage, cpu, 1, 70);
+        });
+    });
+}
+
+CaseOutcome ended_through_changes(Stage& stage) {
+    return with_fewer_and_fewer(stage, [&stage](std::uint32_t) {
+        for (const std::uint64_t factor : {2u, 1u, 1u}) {
+            stage.resize(factor * stage.capacity_bytes());
+            emit_everywhere(stage, 2, 100);
+            stage.wait_asleep();
+        }
+    });
+}
+
+const Case kEnds[] = {
+    {"contract-4/cpu-by-cpu", must, "contract-4", "end of one CPU after another",
+     "Emit the end event on one CPU, then events on the last CPU. Repeat with the next CPU.",
+     "The consumer ends only the CPU of the end event, and exits when all CPUs have ended.",
+     Script{{rings([](RingsSetup& setup) { setup.cpus = std::max(setup.cpus, 2u); }), start, mapped,
+             end_cpu_by_cpu}}},
+    {"contract-4/nothing-after-the-end", must, "contract-4", "events after the end event",
+     "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
+     "The consumer delivers nothing after the end event.",
+     Script{{start, mapped, freeze,
+             [](Stage& stage) { stage.rings().emit(0, stage.rings().make_end()); }, emit(0, 5, 80),
+             thaw}}},
+    {"contract-4/almost-the-end", must, "contract-4", "types similar to the end event's",
+     "Emit events whose type differs from kmes.conformance.end by one byte more, one byte less, "
+     "one other byte, or by its case.",
+     "The consumer delivers these events as ordinary ones.",
+     Script{{start, mapped, emit_almost_the_end, emit(0, 2, 80), delivered}}},
+};
+
+const Case kOtherEnds[] = {
+    {"contract-4/other-ends", must, "contract-4", "end events of other shapes",
+     "Emit end events with a payload, with a longer header, and with other origins.",
+     "The consumer ends the CPU of each of them.",
+     Script{{start, asleep, on_each_cpu(emit_other_end), delivered}}},
+};
+
+const Case kEndedCpus[] = {
+    {"contract-4/ended-through-changes", must, "contract-4",
+     "an ended CPU during changes of buffers",
+     "Emit the end event on two of three CPUs, one after the other. After each, replace all "
+     "buffers three times and emit events on every CPU.",
+     "The consumer reads nothing more of a CPU that has ended, and exits when all have.",
+     ended_through_changes},
+    {"E2/event-at-every-step-beside-ended-cpus", erratum, "E2",
+     "an event at every step before a sleep, with ended CPUs",
+     "Play E2/event-at-every-step with two CPUs left of three, and with one.",
+     "The consumer never sleeps on an unread event, however many CPUs are left.",
+     event_at_every_step},
+    {"E3/swap-at-every-step-beside-ended-cpus", erratum, "E3",
+     "a resize at every step before a sleep, with ended CPUs",
+     "Play E3/swap-at-every-step with two CPUs left of three, and with one.",
+     "The consumer never sleeps on the old buffer, however many CPUs are left.",
+     swap_at_every_step},
+};
+
+}  // namespace
+
+void add_first_end_cases(std::vector<Case>& cases) {
+    add_rows(cases, kEnds);
+}
+
+void add_end_event_cases(std::vector<Case>& cases) {
+    add_rows(cases, kOtherEnds);
+}
+
+void add_ended_cpu_cases(std::vector<Case>& cases) {
+    add_rows(cases, kEndedCpus);
+}
+
+}  // namespace kmes::conformance
