@@ -115,10 +115,18 @@ class Checker {
     }
 
     void report(const std::string& value) {
-        if (value != "console" && value != "json") {
-            return fail("--report", value, "console or json");
+        constexpr std::pair<std::string_view, ReportFormat> kFormats[] = {
+            {"console", ReportFormat::console},
+            {"json", ReportFormat::json},
+            {"junit", ReportFormat::junit},
+            {"tap", ReportFormat::tap}};
+        for (const auto& [name, format] : kFormats) {
+            if (value == name) {
+                options_.report = format;
+                return;
+            }
         }
-        options_.report = value == "json" ? ReportFormat::json : ReportFormat::console;
+        fail("--report", value, "console, json, junit or tap");
     }
 
     void patterns(std::string_view option, const std::vector<std::string>& values,
@@ -208,7 +216,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
     app.add_option("--report", raw.report, "form of the report (default console)")
-        ->type_name("console|json");
+        ->type_name("console|json|junit|tap");
     app.add_option("--report-file", raw.report_file,
                    "write the report to FILE, and print the console report, too")
         ->type_name("FILE");
@@ -256,8 +264,11 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
         if (app.count("--debug") > 0 && app.count(option) > 0)
             return fmt::format("--debug runs one case and excludes {}", option);
     }
-    if (app.count("--debug") > 0 && options.report == ReportFormat::json && !options.report_file) {
-        return "--debug uses standard output; with --report json it also needs --report-file";
+    if (app.count("--debug") > 0 && options.report != ReportFormat::console &&
+        !options.report_file) {
+        return fmt::format(
+            "--debug uses standard output; with --report {} it also needs --report-file",
+            raw.report);
     }
     if (options.testee.empty() && !options.list && options.explain.empty()) {
         return "no program to test is named; expected kmes-conformance [OPTIONS...] -- PROGRAM "

@@ -15,7 +15,7 @@
 
 namespace kmes::conformance {
 
-enum class ReportFormat { console, json };
+enum class ReportFormat { console, json, junit, tap };
 
 struct Options {
     bool list = false;

@@ -184,7 +184,8 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--timeout-scale", "1x", "--", "p"}), HasSubstr("\"1x\""));
     EXPECT_THAT(wrong({"--level", "MUST", "--", "p"}),
                 HasSubstr("must, should, erratum or robust"));
-    EXPECT_THAT(wrong({"--report", "xml", "--", "p"}), HasSubstr("expected console or json"));
+    EXPECT_THAT(wrong({"--report", "xml", "--", "p"}),
+                HasSubstr("expected console, json, junit or tap"));
     EXPECT_THAT(wrong({"--filter", "", "--", "p"}), HasSubstr("a pattern for case ids"));
     EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
 }

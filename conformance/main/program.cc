@@ -20,8 +20,10 @@
 #include "conformance/main/selection.h"
 #include "conformance/report/console.h"
 #include "conformance/report/json.h"
+#include "conformance/report/junit.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/result.h"
+#include "conformance/report/tap.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -342,9 +344,22 @@ class Run {
                         report_.not_run.size(), cases_.size(), report_.not_run.front()));
     }
 
+    std::string report_text() const {
+        switch (options_.report) {
+            case ReportFormat::json:
+                return to_json(report_);
+            case ReportFormat::junit:
+                return to_junit(report_);
+            case ReportFormat::tap:
+                return to_tap(report_);
+            case ReportFormat::console:
+                break;
+        }
+        return console_text_.str();
+    }
+
     bool write_reports() {
-        const std::string text =
-            options_.report == ReportFormat::json ? to_json(report_) : console_text_.str();
+        const std::string text = report_text();
         if (!prints_console()) around_.out << text << std::flush;
         if (options_.report_file && !file_.commit(text)) {
             say(around_, kExitSuite, file_.error());

@@ -74,6 +74,31 @@ std::string printable(std::string_view bytes, bool keep_lines) {
     });
 }
 
+std::string xml_text(std::string_view bytes, bool keep_lines) {
+    std::string text;
+    for (const char c : filter(printable(bytes, keep_lines), [](std::uint32_t character) {
+             return character != 0xfffe && character != 0xffff;
+         })) {
+        switch (c) {
+            case '&':
+                text += "&amp;";
+                break;
+            case '<':
+                text += "&lt;";
+                break;
+            case '>':
+                text += "&gt;";
+                break;
+            case '"':
+                text += "&quot;";
+                break;
+            default:
+                text.push_back(c);
+        }
+    }
+    return text;
+}
+
 std::string shell_command(const std::vector<std::string>& words) {
     constexpr std::string_view kPlain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";

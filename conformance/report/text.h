@@ -17,6 +17,10 @@ std::string valid_utf8(std::string_view bytes);
 // stay if `keep_lines`; everything else (and they, if not) becomes \xNN.
 std::string printable(std::string_view bytes, bool keep_lines = false);
 
+// Printable text for an element or an attribute of XML 1.0, with its markup escaped. Newlines and
+// tabs stay if `keep_lines`; in an attribute a parser would make spaces of them.
+std::string xml_text(std::string_view bytes, bool keep_lines = false);
+
 // The words as one line for a POSIX shell, quoted where that is needed.
 std::string shell_command(const std::vector<std::string>& words);
 

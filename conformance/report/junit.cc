@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+//
+// The report as JUnit XML.
+#include "conformance/report/junit.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include "conformance/report/result.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+// A case of the suite by the words of JUnit.
+struct Element {
+    std::string_view name;  // empty: passed
+    std::string_view type;
+};
+
+Element element_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return {};
+        case Verdict::fail:
+            return {"failure", "fail"};
+        case Verdict::unsupported:
+            return {"skipped", ""};
+        case Verdict::inconclusive:
+        case Verdict::suite_error:
+            break;
+    }
+    return {"error", verdict_name(verdict)};
+}
+
+std::string text_of(const CaseResult& result) {
+    std::string text;
+    const auto add = [&text](std::string_view head, std::string_view words) {
+        if (!words.empty()) text += fmt::format("{}{}\n", head, words);
+    };
+    add("done: ", result.what_is_done);
+    add("right: ", result.what_is_right);
+    add("", result.details);
+    add("", result.picture);
+    add("saved: ", result.saved);
+    add("again: ", result.replay);
+    return text;
+}
+
+void add_case(std::string& out, const CaseResult& result) {
+    fmt::format_to(std::back_inserter(out),
+                   R"(    <testcase classname="{}.{}" name="{}" time="{:.3f}")",
+                   xml_text(level_name(result.level)), xml_text(result.clause), xml_text(result.id),
+                   result.seconds);
+    const Element element = element_of(result.verdict);
+    if (element.name.empty()) {
+        out += "/>\n";
+        return;
+    }
+    fmt::format_to(std::back_inserter(out), ">\n      <{} message=\"{}\"", element.name,
+                   xml_text(result.message));
+    if (!element.type.empty())
+        fmt::format_to(std::back_inserter(out), " type=\"{}\"", element.type);
+    fmt::format_to(std::back_inserter(out), ">{}</{}>\n    </testcase>\n",
+                   xml_text(text_of(result), true), element.name);
+}
+
+}  // namespace
+
+std::string to_junit(const RunReport& report) {
+    const Summary summary = summarise(report.results);
+    const std::uint64_t not_run = report.not_run.size();
+    const std::string counts = fmt::format(
+        R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
+        report.results.size() + not_run, summary.fail,
+        summary.inconclusive + summary.suite_error + not_run, summary.unsupported, report.seconds);
+    std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    fmt::format_to(std::back_inserter(out), "<testsuites {}>\n  <testsuite name=\"{}\" {}>\n",
+                   counts, kSuiteName, counts);
+    fmt::format_to(std::back_inserter(out),
+                   "    <properties>\n"
+                   "      <property name=\"testee\" value=\"{}\"/>\n"
+                   "      <property name=\"seed\" value=\"{}\"/>\n"
+                   "    </properties>\n",
+                   xml_text(shell_command(report.testee)), report.seed);
+    for (const CaseResult& result : report.results) add_case(out, result);
+    for (const std::string& id : report.not_run) {
+        fmt::format_to(std::back_inserter(out),
+                       "    <testcase name=\"{}\">\n"
+                       "      <error message=\"the run ended before this case\" "
+                       "type=\"not run\"></error>\n"
+                       "    </testcase>\n",
+                       xml_text(id));
+    }
+    out += "  </testsuite>\n</testsuites>\n";
+    return out;
+}
+
+}  // namespace kmes::conformance

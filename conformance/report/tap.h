@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// The report in the Test Anything Protocol, version 14. Knows no file and no terminal.
+#ifndef KMES_CONFORMANCE_REPORT_TAP_H_
+#define KMES_CONFORMANCE_REPORT_TAP_H_
+
+#include <string>
+
+#include "conformance/report/run_report.h"
+
+namespace kmes::conformance {
+
+// A test point for each case, in the order of the run. Only a pass is `ok`, and an unsupported case
+// is `ok` with SKIP. Every other one is `not ok`, and a YAML block says what happened. Cases that
+// the run did not come to are in the plan, and "Bail out!" says that they are missing.
+std::string to_tap(const RunReport& report);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_TAP_H_
