@@ -27,7 +27,7 @@ for row in rows:
 # How many tables, and rows of each.
 GROUPS = {
     "producer": (2, 4), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
-    "mixed": (2, 2), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
+    "mixed": (2, 4), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
 }
 for group, (count, _) in GROUPS.items():
     assert len([name for name in tables if name[0] == group]) == count, group

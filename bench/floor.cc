@@ -5,9 +5,12 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/rows.h"
 #include "kmes/user/memory.h"
@@ -23,19 +26,19 @@ std::uint64_t realtime_ns() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-template <std::uint64_t kPayload>
-class SizedFloor : public Floor {
+// Of records that `Record` has: bytes() of the next one, its data(), and next() when it has been
+// written.
+template <typename Record>
+class FloorOf : public Floor {
   public:
-    explicit SizedFloor(std::uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {
+    FloorOf(std::uint64_t capacity_bytes, Record record)
+        : capacity_bytes_(capacity_bytes), record_(std::move(record)) {
         BufferOptions options;
-        const std::uint32_t bytes = kBytes;
 
         options.capacity_bytes = capacity_bytes;
         memory_ = BufferMemory::create(options);
         data_ = memory_->buffer()->shared.data;
         shared_write_pos_ = reinterpret_cast<std::uint64_t*>(memory_->buffer()->shared.write_pos);
-        record_.fill(0x5A);
-        std::memcpy(record_.data(), &bytes, sizeof(bytes));
     }
 
     void emit(std::uint64_t records) override {
@@ -55,48 +58,91 @@ class SizedFloor : public Floor {
     }
 
   private:
-    static constexpr std::uint64_t kBytes = record_bytes(kPayload);
-
     void write_record(std::uint64_t timestamp_ns) {
-        while (write_pos_ + kBytes - tail_ > capacity_bytes_) {
+        const std::uint32_t bytes = record_.bytes();
+
+        while (write_pos_ + bytes - tail_ > capacity_bytes_) {
             std::uint32_t size;
 
             std::memcpy(&size, data_ + (tail_ & (capacity_bytes_ - 1)), sizeof(size));
             tail_ += size;
         }
+        std::memcpy(record_.data(), &bytes, sizeof(bytes));
         std::memcpy(record_.data() + 8, &timestamp_ns, sizeof(timestamp_ns));
-        std::memcpy(data_ + (write_pos_ & (capacity_bytes_ - 1)), record_.data(), kBytes);
-        write_pos_ += kBytes;
+        std::memcpy(data_ + (write_pos_ & (capacity_bytes_ - 1)), record_.data(), bytes);
+        write_pos_ += bytes;
+        record_.next();
     }
 
     void publish() { __atomic_exchange_n(shared_write_pos_, write_pos_, __ATOMIC_SEQ_CST); }
 
     const std::uint64_t capacity_bytes_;
     BufferHandle memory_;
-    std::array<std::uint8_t, kBytes> record_;
+    Record record_;
     std::uint8_t* data_;
     std::uint64_t* shared_write_pos_;
     std::uint64_t write_pos_ = 0;
     std::uint64_t tail_ = 0;
 };
 
+// A size that the compiler knows.
+template <std::uint64_t kPayload>
+class OneSize {
+  public:
+    OneSize() { record_.fill(0x5A); }
+    static constexpr std::uint32_t bytes() { return record_bytes(kPayload); }
+    std::uint8_t* data() { return record_.data(); }
+    void next() {}
+
+  private:
+    std::array<std::uint8_t, record_bytes(kPayload)> record_;
+};
+
+class ManySizes {
+  public:
+    explicit ManySizes(const std::vector<std::uint64_t>& payload_bytes) {
+        for (const std::uint64_t each : payload_bytes)
+            bytes_.push_back(static_cast<std::uint32_t>(record_bytes(each)));
+        record_.resize(*std::max_element(bytes_.begin(), bytes_.end()), 0x5A);
+    }
+    std::uint32_t bytes() const { return bytes_[next_]; }
+    std::uint8_t* data() { return record_.data(); }
+    void next() {
+        if (++next_ == bytes_.size()) next_ = 0;
+    }
+
+  private:
+    std::vector<std::uint32_t> bytes_;
+    std::vector<std::uint8_t> record_;
+    std::size_t next_ = 0;
+};
+
+template <std::uint64_t kPayload>
+std::unique_ptr<Floor> one_size(std::uint64_t capacity_bytes) {
+    return std::make_unique<FloorOf<OneSize<kPayload>>>(capacity_bytes, OneSize<kPayload>());
+}
+
 }  // namespace
 
 std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes, std::uint64_t capacity_bytes) {
     switch (payload_bytes) {
         case 16:
-            return std::make_unique<SizedFloor<16>>(capacity_bytes);
+            return one_size<16>(capacity_bytes);
         case 64:
-            return std::make_unique<SizedFloor<64>>(capacity_bytes);
+            return one_size<64>(capacity_bytes);
         case 256:
-            return std::make_unique<SizedFloor<256>>(capacity_bytes);
+            return one_size<256>(capacity_bytes);
         case 1024:
-            return std::make_unique<SizedFloor<1024>>(capacity_bytes);
+            return one_size<1024>(capacity_bytes);
         case 4096:
-            return std::make_unique<SizedFloor<4096>>(capacity_bytes);
+            return one_size<4096>(capacity_bytes);
         default:
             throw std::invalid_argument("no floor for this payload size");
     }
+}
+
+std::unique_ptr<Floor> make_mixed_floor(const std::vector<std::uint64_t>& payload_bytes) {
+    return std::make_unique<FloorOf<ManySizes>>(kCapacityBytes, ManySizes(payload_bytes));
 }
 
 }  // namespace kmes::bench

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "bench/rows.h"
 
@@ -28,6 +29,10 @@ class Floor {
 // capacity is a power of two.
 std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes,
                                   std::uint64_t capacity_bytes = kCapacityBytes);
+
+// For payloads of these sizes, again and again. The copy is as cheap as it is where only the
+// processor knows its size.
+std::unique_ptr<Floor> make_mixed_floor(const std::vector<std::uint64_t>& payload_bytes);
 
 }  // namespace kmes::bench
 

@@ -120,26 +120,33 @@ class Floors {
     std::size_t next_ = 0;
 };
 
-// Two tables over two emitters: singly, and in batches. What `warm_up` events write has been
-// written before the first sample; before each further one come at most four samples.
-template <typename First, typename Second>
-std::vector<Table> tables(const std::string& first_name, std::shared_ptr<First> first,
-                          const std::string& second_name, std::shared_ptr<Second> second,
-                          std::uint64_t warm_up, const Effort& effort) {
+// What emits, and what the row is called.
+struct Emitting {
+    std::string name;
+    std::function<void(std::uint64_t events)> singly;
+    std::function<void(std::uint64_t events)> in_batches;
+};
+
+template <typename Emitter>
+Emitting emitting(const std::string& name, std::shared_ptr<Emitter> emitter) {
+    return {name, [=](std::uint64_t n) { emitter->emit(n); },
+            [=](std::uint64_t n) { emitter->emit_batches(n); }};
+}
+
+// Two tables: singly, and in batches. What `warm_up` events write has been written before the first
+// sample; at most four samples come before each further one.
+std::vector<Table> tables(const std::vector<Emitting>& rows, std::uint64_t warm_up,
+                          const Effort& effort) {
     const std::uint64_t sample = effort.sample_events / kBatchEvents * kBatchEvents;
     const std::uint64_t again = std::min(warm_up, effort.warm_up_laps * sample);
-    auto add = [=](const std::string& name, std::function<void(std::uint64_t)> run) {
-        return Variant{name, std::move(run), again, sample};
-    };
+    std::vector<Table> made = {{"one event", {}}, {"batch of 64", {}}};
 
-    first->emit_batches(warm_up);
-    second->emit_batches(warm_up);
-    return {{"one event",
-             {add(first_name, [=](std::uint64_t n) { first->emit(n); }),
-              add(second_name, [=](std::uint64_t n) { second->emit(n); })}},
-            {"batch of 64",
-             {add(first_name, [=](std::uint64_t n) { first->emit_batches(n); }),
-              add(second_name, [=](std::uint64_t n) { second->emit_batches(n); })}}};
+    for (const Emitting& row : rows) {
+        row.in_batches(warm_up);
+        made[0].variants.push_back({row.name, row.singly, again, sample});
+        made[1].variants.push_back({row.name, row.in_batches, again, sample});
+    }
+    return made;
 }
 
 // Events, a multiple of a batch, that write `bytes` bytes and some more.
@@ -150,29 +157,38 @@ std::uint64_t events_over(std::uint64_t bytes, std::uint64_t payload_bytes) {
 }  // namespace
 
 std::vector<Table> mixed_tables(std::uint64_t mean_payload_bytes, const Effort& effort) {
-    const auto emitter = [&](const std::vector<std::uint64_t>& sizes) {
-        return std::make_shared<InTurn>(1, kCapacityBytes, sizes, effort.clock);
+    const auto producer = [&](const std::string& name, const std::vector<std::uint64_t>& sizes) {
+        return emitting(name, std::make_shared<InTurn>(1, kCapacityBytes, sizes, effort.clock));
     };
+    const auto floor = [](const std::string& name, const std::vector<std::uint64_t>& sizes) {
+        return emitting(name, std::shared_ptr<Floor>(make_mixed_floor(sizes)));
+    };
+    const std::vector<std::uint64_t> uniform = uniform_sizes(mean_payload_bytes);
+    const std::vector<std::uint64_t> mixed = mixed_sizes(mean_payload_bytes);
 
-    return tables("Producer, uniform sizes", emitter(uniform_sizes(mean_payload_bytes)),
-                  "Producer, mixed sizes", emitter(mixed_sizes(mean_payload_bytes)),
-                  effort.warm_up_laps * events_over(kCapacityBytes, mean_payload_bytes), effort);
+    return tables(
+        {producer("Producer, uniform sizes", uniform), producer("Producer, mixed sizes", mixed),
+         floor("floor, uniform sizes", uniform), floor("floor, mixed sizes", mixed)},
+        effort.warm_up_laps * events_over(kCapacityBytes, mean_payload_bytes), effort);
 }
 
 std::vector<Table> rings_tables(std::uint64_t rings, const Effort& effort) {
     return tables(
-        "floor", std::make_shared<Floors>(rings, kManyRingsCapacityBytes), "Producer, single",
-        std::make_shared<InTurn>(static_cast<unsigned>(rings), kManyRingsCapacityBytes,
-                                 uniform_sizes(kSmallPayloadBytes), effort.clock),
+        {emitting("floor", std::make_shared<Floors>(rings, kManyRingsCapacityBytes)),
+         emitting("Producer, single",
+                  std::make_shared<InTurn>(static_cast<unsigned>(rings), kManyRingsCapacityBytes,
+                                           uniform_sizes(kSmallPayloadBytes), effort.clock))},
         effort.warm_up_laps * rings * events_over(kManyRingsCapacityBytes, kSmallPayloadBytes),
         effort);
 }
 
 std::vector<Table> capacity_tables(std::uint64_t capacity_bytes, const Effort& effort) {
-    return tables("floor", std::make_shared<Floors>(1, capacity_bytes), "Producer, single",
+    return tables(
+        {emitting("floor", std::make_shared<Floors>(1, capacity_bytes)),
+         emitting("Producer, single",
                   std::make_shared<InTurn>(1, capacity_bytes, uniform_sizes(kSmallPayloadBytes),
-                                           effort.clock),
-                  events_over(capacity_bytes, kSmallPayloadBytes), effort);
+                                           effort.clock))},
+        events_over(capacity_bytes, kSmallPayloadBytes), effort);
 }
 
 }  // namespace kmes::bench
