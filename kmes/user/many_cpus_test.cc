@@ -3,8 +3,10 @@
 // More CPUs than one packet has descriptors for: the kernel passes 253 at a time, and a CPU needs
 // two.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -41,6 +43,43 @@ TEST(ManyCpusTest, AttachGivesAllOfThemInOrder) {
         EXPECT_EQ(i, static_cast<uint8_t*>(base)[12]);  // cpu_id
         EXPECT_EQ(0, kmes_unmap(base, capacity));
         close(fds[i]);
+    }
+}
+
+// Beside the data region: the metadata page, what the producer keeps for a CPU, and the index of
+// event boundaries, 16 bytes for each 4 KiB of data (E13). Both sizes of ring are written whole, so
+// that their pages exist.
+TEST(ManyCpusTest, TakeLittleMemoryBesideTheirRings) {
+    constexpr uint64_t kCpus = 32, kMost = 32 << 10;
+    const std::vector<std::byte> payload(16 << 10);
+
+    for (const uint64_t capacity_bytes : {uint64_t{64} << 10, uint64_t{2} << 20}) {
+        ProducerOptions options = test_options(kCpus);
+        const size_t heap_before = mallinfo2().uordblks + mallinfo2().hblkhd;
+        uint64_t file_bytes = 0;
+
+        options.capacity_bytes = capacity_bytes;
+        Producer producer(options);
+        ASSERT_EQ(0, producer.start_without_registry());
+        for (unsigned cpu = 0; cpu < kCpus; cpu++) {
+            for (uint64_t done = 0; done <= capacity_bytes; done += payload.size())
+                ASSERT_EQ(0, producer.emit(cpu, "memory.test", payload));
+        }
+        const size_t heap = mallinfo2().uordblks + mallinfo2().hblkhd - heap_before;
+        Attachment attachment;
+
+        ASSERT_EQ(0, producer.attach(&attachment));
+        for (const BufferHandle& buffer : attachment.buffers) {
+            for (const int fd : {buffer->metadata_fd(), buffer->data_fd()}) {
+                struct stat status = {};
+
+                ASSERT_EQ(0, fstat(fd, &status));
+                file_bytes += static_cast<uint64_t>(status.st_blocks) * 512;
+            }
+        }
+        EXPECT_GE(file_bytes, kCpus * capacity_bytes);
+        EXPECT_LE(file_bytes + heap, kCpus * (capacity_bytes + capacity_bytes / 256 + kMost))
+            << capacity_bytes;
     }
 }
 
