@@ -13,6 +13,14 @@
  * The last one frees it. Each memory holds its world. All but kmes_memory_get may sleep in
  * kmes_memory_put.
  *
+ * Six files call each other in a circle, and both directions are right. file_system.c, map.c,
+ * wake.c, nudge.c and world.c hold memories, and release them by kmes_memory_put. memory.c calls
+ * three of them when it makes a memory, for what only they can give: file_system.c for an inode
+ * number that no other file has, wake.c for a slot in the metadata file, world.c for a reference
+ * to the world. file_system.c has map.c count a new open file, and nudge.c nudge a memory that was
+ * swapped out meanwhile. Callbacks would hide the circle and not remove it: a memory holds its
+ * world, and the world holds its memories.
+ *
  * Locks, outermost first: the mmap lock of a process; world->configuration_lock; the CPU hotplug
  * lock; world->lock; world->list_lock; memory->users_lock (spin locks, process context only). The
  * path of an emission takes none of them. Nobody waits for a CPU, for memory of a process or for
