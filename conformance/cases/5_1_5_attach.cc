@@ -36,7 +36,9 @@ void make_files_longer(RingsSetup& setup) {
     setup.least_file_bytes = 2 * kPageBytes + 2 * setup.capacity_bytes;
 }
 
-const Case kRows[] = {
+}  // namespace
+
+const std::vector<Case> kAttachCases = {
     {"5.1.5/attach-and-map", must, "5.1.5", "attach, mapping and end",
      "Serve kmes_attach and one mmap a CPU. Emit the end event on each CPU.",
      "The consumer maps each fd with one shared mmap of 4096 + 2 x capacity bytes from offset 0. "
@@ -76,11 +78,5 @@ const Case kRows[] = {
      Script{{rings([](RingsSetup& setup) { setup.boot_capacity_bytes = 65536; }), emit_all(5, 300),
              hand_over, start, delivered, emit_all(5, 300), delivered}}},
 };
-
-}  // namespace
-
-void add_attach_cases(std::vector<Case>& cases) {
-    add_rows(cases, kRows);
-}
 
 }  // namespace kmes::conformance

@@ -209,7 +209,9 @@ constexpr std::string_view kRefuses =
     "The consumer refuses the buffer with an R record, delivers nothing from it, and drains the "
     "other CPUs.";
 
-const Case kFirstBuffers[] = {
+}  // namespace
+
+const std::vector<Case> kFirstBufferCases = {
     {"5.1.6.1/bad-magic-first-byte", must, "5.1.6.1", "magic with a wrong first byte",
      "Set CPU 0's magic to \"XMESRING\".", kRefuses, Malformed{magic(0, 'X', "XMESRING")}},
     {"5.1.6.1/bad-magic-last-byte", must, "5.1.6.1", "magic with a wrong last byte",
@@ -258,7 +260,7 @@ const Case kFirstBuffers[] = {
      no_power_of_two},
 };
 
-const Case kNextBuffers[] = {
+const std::vector<Case> kNextBufferCases = {
     {"5.1.3/a-later-attach-says-no-power-of-two", must, "5.1.3",
      "a later kmes_attach with a capacity that is not a power of two",
      "Replace all buffers. Report the same capacity in kmes_attach and in their metadata. It is "
@@ -287,15 +289,5 @@ const Case kNextBuffers[] = {
      "Replace CPU 0's buffer by one with format version 0x10001.", kRefuses,
      Malformed{version(0x10001), 1}},
 };
-
-}  // namespace
-
-void add_buffer_cases(std::vector<Case>& cases) {
-    add_rows(cases, kFirstBuffers);
-}
-
-void add_next_buffer_cases(std::vector<Case>& cases) {
-    add_rows(cases, kNextBuffers);
-}
 
 }  // namespace kmes::conformance

@@ -79,7 +79,9 @@ CaseOutcome ended_through_changes(Stage& stage) {
     });
 }
 
-const Case kEnds[] = {
+}  // namespace
+
+const std::vector<Case> kFirstEndCases = {
     {"contract-4/cpu-by-cpu", must, "contract-4", "end of one CPU after another",
      "Emit the end event on one CPU, then events on the last CPU. Repeat with the next CPU.",
      "The consumer ends only the CPU of the end event, and exits when all CPUs have ended.",
@@ -98,14 +100,14 @@ const Case kEnds[] = {
      Script{{start, mapped, emit_almost_the_end, emit(0, 2, 80), delivered}}},
 };
 
-const Case kOtherEnds[] = {
+const std::vector<Case> kOtherEndCases = {
     {"contract-4/other-ends", must, "contract-4", "end events of other shapes",
      "Emit end events with a payload, with a longer header, and with other origins.",
      "The consumer ends the CPU of each of them.",
      Script{{start, asleep, on_each_cpu(emit_other_end), delivered}}},
 };
 
-const Case kEndedCpus[] = {
+const std::vector<Case> kEndedCpuCases = {
     {"contract-4/ended-through-changes", must, "contract-4",
      "an ended CPU during changes of buffers",
      "Emit the end event on two of three CPUs, one after the other. After each, replace all "
@@ -123,19 +125,5 @@ const Case kEndedCpus[] = {
      "The consumer never sleeps on the old buffer, however many CPUs are left.",
      swap_at_every_step},
 };
-
-}  // namespace
-
-void add_first_end_cases(std::vector<Case>& cases) {
-    add_rows(cases, kEnds);
-}
-
-void add_end_event_cases(std::vector<Case>& cases) {
-    add_rows(cases, kOtherEnds);
-}
-
-void add_ended_cpu_cases(std::vector<Case>& cases) {
-    add_rows(cases, kEndedCpus);
-}
 
 }  // namespace kmes::conformance

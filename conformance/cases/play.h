@@ -22,12 +22,15 @@ using AddCase = std::function<void(std::string_view id, Level level, std::string
                                    std::string_view expectation, CaseFunction run)>;
 AddCase add_to(std::vector<Case>& cases);
 
-// Each file of cases adds its own.
-void add_attach_cases(std::vector<Case>& cases);
-void add_first_end_cases(std::vector<Case>& cases);
-void add_buffer_cases(std::vector<Case>& cases);
-void add_event_cases(std::vector<Case>& cases);
-void add_event_size_cases(std::vector<Case>& cases);
+// Tables of cases.
+extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases,
+    kPositionCases, kNextBufferCases, kLaterAttachCases, kPositionStepCases, kOldPositionCases,
+    kLargeHeaderCases, kRecordCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases,
+    kMebibyteCases, kZeroPositionCases, kSizeCases, kEndedCpuCases, kLoadCases, kExploredCases,
+    kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kOneImageCases,
+    kEventImageCases, kPageImageCases;
+
+// Each file without a table adds its cases.
 void add_drain_cases(std::vector<Case>& cases);
 void add_lap_cases(std::vector<Case>& cases);
 void add_overtaken_cases(std::vector<Case>& cases);
@@ -40,35 +43,17 @@ void add_resize_cases(std::vector<Case>& cases);
 void add_first_resize_cases(std::vector<Case>& cases);
 void add_several_change_cases(std::vector<Case>& cases);
 void add_switch_cases(std::vector<Case>& cases);
-void add_later_attach_cases(std::vector<Case>& cases);
-void add_next_buffer_cases(std::vector<Case>& cases);
 void add_burst_cases(std::vector<Case>& cases);
-void add_position_cases(std::vector<Case>& cases);
 void add_other_cpu_cases(std::vector<Case>& cases);
-void add_old_position_cases(std::vector<Case>& cases);
-void add_large_header_cases(std::vector<Case>& cases);
 void add_gap_over_swap_cases(std::vector<Case>& cases);
 void add_several_cpu_cases(std::vector<Case>& cases);
-void add_record_cases(std::vector<Case>& cases);
 void add_spurious_wake_cases(std::vector<Case>& cases);
 void add_thousand_unread_cases(std::vector<Case>& cases);
-void add_end_event_cases(std::vector<Case>& cases);
-void add_many_cpu_cases(std::vector<Case>& cases);
-void add_three_hundred_cases(std::vector<Case>& cases);
-void add_mebibyte_cases(std::vector<Case>& cases);
 void add_full_next_buffer_cases(std::vector<Case>& cases);
-void add_zero_position_cases(std::vector<Case>& cases);
 void add_left_flag_cases(std::vector<Case>& cases);
-void add_ended_cpu_cases(std::vector<Case>& cases);
 void add_unusual_round_cases(std::vector<Case>& cases);
 void add_independent_cpu_cases(std::vector<Case>& cases);
-void add_load_cases(std::vector<Case>& cases);
-void add_explore_cases(std::vector<Case>& cases);
-void add_resource_cases(std::vector<Case>& cases);
-void add_leak_cases(std::vector<Case>& cases);
 void add_idle_cases(std::vector<Case>& cases);
-void add_shared_cases(std::vector<Case>& cases);
-void add_robust_image_cases(std::vector<Case>& cases);
 
 // Expectations of cases in several files.
 inline constexpr std::string_view kDelivers =
@@ -76,6 +61,8 @@ inline constexpr std::string_view kDelivers =
 inline constexpr std::string_view kFollows =
     "The consumer moves to each new buffer and never sleeps on an old one.";
 inline constexpr std::string_view kEachOnce = "The consumer delivers every event once, in order.";
+inline constexpr std::string_view kOwnBytes =
+    "The consumer delivers every event once, in order, with its own bytes.";
 inline constexpr std::string_view kDeliversWhole = "The consumer delivers each event whole.";
 inline constexpr std::string_view kReadsNothingLater =
     "The consumer reads nothing of an event after its last load of tail_pos.";

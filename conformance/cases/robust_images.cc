@@ -430,7 +430,9 @@ constexpr Common kLapsAhead{
     "The consumer takes a write_pos more than the capacity beyond read_pos and tail_pos for "
     "corrupt content. It refuses the buffer, or moves to write_pos. It drains the sound CPUs."};
 
-const Case kOneImage[] = {
+}  // namespace
+
+const std::vector<Case> kOneImageCases = {
     kOneEvent("E7/event-size-zero", "event_size 0", OneEvent{{0, 30, 1}}),
     kOneEvent("E7/event-size-one", "event_size 1", OneEvent{{1, 30, 1}}),
     kOneEvent("E7/event-size-29", "event_size 29", OneEvent{{29, 30, 1}}),
@@ -446,7 +448,7 @@ const Case kOneImage[] = {
                  OnePosition{1 << 30, 0}),
 };
 
-const Case kEventImages[] = {
+const std::vector<Case> kEventImageCases = {
     kEvent("E7/first-event-forged", "forged lengths of the first event",
            Forged{kCpus, before_the_attach, nth_event(0)}),
     kEvent("E7/middle-event-forged", "forged lengths of a middle event",
@@ -494,7 +496,7 @@ const Case kEventImages[] = {
      kNoHarm, Forged{std::size(kCpuIds), before_the_attach, cpu_id}},
 };
 
-const Case kPageImages[] = {
+const std::vector<Case> kPageImageCases = {
     kBothPositions("E7/positions-forged", "positions that contradict each other",
                    Forged{std::size(kPositions), before_the_attach, positions(kPositions)}),
     kBothPositions("E7/positions-forged-while-it-runs", "positions that go back and forth",
@@ -526,13 +528,5 @@ const Case kPageImages[] = {
      Script{{start, asleep, set_reserved_bytes, emit_all(3, 100), asleep, resize(2),
              emit_all(3, 100), asleep}}},
 };
-
-}  // namespace
-
-void add_robust_image_cases(std::vector<Case>& cases) {
-    add_rows(cases, kOneImage);
-    add_rows(cases, kEventImages);
-    add_rows(cases, kPageImages);
-}
 
 }  // namespace kmes::conformance

@@ -3,6 +3,7 @@
 // See script.h.
 #include "conformance/cases/script.h"
 
+#include <optional>
 #include <utility>
 
 #include "conformance/cases/play.h"
@@ -10,6 +11,8 @@
 namespace kmes::conformance {
 
 CaseOutcome Script::operator()(Stage& stage) const {
+    std::optional<Stage::ShortenedWaits> shorter;
+    if (shortened_waits) shorter.emplace(stage);
     for (const ScriptStep& each : steps) each(stage);
     return stage.finish();
 }

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,11 +16,6 @@
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
-
-// Adds the rows of a table to all cases.
-inline void add_rows(std::vector<Case>& cases, std::span<const Case> rows) {
-    cases.insert(cases.end(), rows.begin(), rows.end());
-}
 
 // The columns that several rows have in common: each row is a call with the others.
 struct Common {
@@ -41,6 +35,7 @@ using ScriptStep = std::function<void(Stage&)>;
 // Plays the steps in this order, and finishes: the end event on every CPU, the exit, the verdict.
 struct Script {
     std::vector<ScriptStep> steps;
+    bool shortened_waits = false;  // see Stage::ShortenedWaits
 
     CaseOutcome operator()(Stage& stage) const;
 };

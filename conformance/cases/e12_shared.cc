@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/second_instance.h"
 #include "conformance/tracer/patience.h"
@@ -21,6 +22,10 @@
 namespace kmes::conformance {
 
 namespace {
+
+using enum Level;
+using enum Demand;
+using namespace script;
 
 // The other consumer's store at 5.1.8.2 step 6.
 void other_clears(Stage& stage) {
@@ -41,11 +46,8 @@ void explain(const std::function<void()>& play, const std::string& interleaving)
     }
 }
 
-CaseOutcome cleared_while_it_sleeps(Stage& stage) {
+void cleared_while_it_sleeps(Stage& stage) {
     constexpr int kRounds = 4;
-    set_up_one_cpu(stage);
-    stage.start();
-    stage.wait_asleep();
     for (int round = 0; round < kRounds; ++round) {
         // Both are woken; the other one gets no further. The testee drains, and sleeps again.
         emit_some(stage, 0, 1, 100);
@@ -60,31 +62,22 @@ CaseOutcome cleared_while_it_sleeps(Stage& stage) {
             "another consumer of the buffer cleared need_wake during the sleep, so the producer "
             "woke nobody");
     }
-    return stage.finish();
 }
 
 // The other one's store comes before each access of the testee to the page, in turn.
-CaseOutcome cleared_at_every_step(Stage& stage) {
-    set_up_one_cpu(stage);
-    stage.start();
-    stage.wait_asleep();
+void cleared_at_every_step(Stage& stage) {
     explain([&stage] { act_at_every_access(stage, 0, [&stage] { other_clears(stage); }); },
             "another consumer of the buffer cleared need_wake before the sleep, so the producer "
             "woke nobody");
-    return stage.finish();
 }
 
 // The other consumer had a spurious wake and asks again: the flag is 1 although the testee is
 // awake, and the testee clears it. That is harmless for the testee itself, whatever its mode.
-CaseOutcome set_at_every_step(Stage& stage) {
-    set_up_one_cpu(stage);
-    stage.start();
-    stage.wait_asleep();
+void set_at_every_step(Stage& stage) {
     act_at_every_access(stage, 0, [&stage] {
         stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
                                     "another consumer of this buffer sets need_wake");
     });
-    return stage.finish();
 }
 
 // -- The program twice ------------------------------------------------------------------------
@@ -228,41 +221,40 @@ CaseOutcome two_instances_under_load(Stage& stage) {
     return pair.finish();
 }
 
+constexpr std::string_view kLimit =
+    "The consumer never sleeps on a published event for ever. With other consumers on its buffer, "
+    "it sleeps with a time limit.";
+constexpr std::string_view kBoth =
+    "The consumer delivers every event in both instances, and neither of them sleeps on one.";
+
 }  // namespace
 
-void add_shared_cases(std::vector<Case>& cases) {
-    const auto add = [&cases](std::string_view id, std::string_view title,
-                              std::string_view description, std::string_view expectation,
-                              CaseFunction run) {
-        cases.push_back({id, Level::erratum, "E12", title, description, expectation, std::move(run),
-                         Demand::shared});
-    };
-    constexpr std::string_view kLimit =
-        "The consumer never sleeps on a published event for ever. With other consumers on its "
-        "buffer, it sleeps with a time limit.";
-    add("E12/cleared-while-it-sleeps", "need_wake cleared by another consumer",
-        "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the "
-        "first one sleeps. Then emit an event.",
-        kLimit, cleared_while_it_sleeps);
-    add("E12/cleared-at-every-step", "need_wake cleared by another consumer at every step",
-        "Let a second consumer of the buffer clear need_wake before each access to the metadata "
-        "page in turn. Then emit an event.",
-        kLimit, cleared_at_every_step);
-    add("E12/set-at-every-step", "need_wake set by another consumer at every step",
-        "Let a second consumer of the buffer set need_wake before each access to the metadata page "
-        "in turn.",
-        "The consumer tolerates a spurious wake and sleeps again.", set_at_every_step);
-    constexpr std::string_view kBoth =
-        "The consumer delivers every event in both instances, and neither of them sleeps on one.";
-    add("E12/two-instances", "two instances of the program, one stalled after its wake",
-        "Start the program once more on the same buffer and wake both. Hold the second one before "
-        "each of its accesses to the metadata page in turn, until the first has drained and sleeps "
-        "again. Then emit an event.",
-        kBoth, two_instances);
-    add("E12/two-instances-under-load", "two instances of the program under load",
-        "Start the program once more on the same buffer. Emit events while both drain and go to "
-        "sleep.",
-        kBoth, two_instances_under_load);
-}
+const std::vector<Case> kSharedCases = {
+    {"E12/cleared-while-it-sleeps", erratum, "E12", "need_wake cleared by another consumer",
+     "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the first "
+     "one sleeps. Then emit an event.",
+     kLimit, Script{{cpus(1), start, asleep, cleared_while_it_sleeps}}, shared},
+    {"E12/cleared-at-every-step", erratum, "E12",
+     "need_wake cleared by another consumer at every step",
+     "Let a second consumer of the buffer clear need_wake before each access to the metadata page "
+     "in turn. Then emit an event.",
+     kLimit, Script{{cpus(1), start, asleep, cleared_at_every_step}}, shared},
+    {"E12/set-at-every-step", erratum, "E12", "need_wake set by another consumer at every step",
+     "Let a second consumer of the buffer set need_wake before each access to the metadata page in "
+     "turn.",
+     "The consumer tolerates a spurious wake and sleeps again.",
+     Script{{cpus(1), start, asleep, set_at_every_step}}, shared},
+    {"E12/two-instances", erratum, "E12",
+     "two instances of the program, one stalled after its wake",
+     "Start the program once more on the same buffer and wake both. Hold the second one before "
+     "each "
+     "of its accesses to the metadata page in turn, until the first has drained and sleeps again. "
+     "Then emit an event.",
+     kBoth, two_instances, shared},
+    {"E12/two-instances-under-load", erratum, "E12", "two instances of the program under load",
+     "Start the program once more on the same buffer. Emit events while both drain and go to "
+     "sleep.",
+     kBoth, two_instances_under_load, shared},
+};
 
 }  // namespace kmes::conformance

@@ -10,10 +10,14 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
 
 namespace kmes::conformance {
 
 namespace {
+
+using enum Level;
+using namespace script;
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
 
@@ -29,72 +33,58 @@ std::vector<std::uint64_t> around_powers_of_two(std::uint64_t least, std::uint64
     return sizes;
 }
 
-// -- Up to 1 MiB: a CPU for each size --------------------------------------------------------
+// A CPU for each length from `least` to `most` around every power of two. The first event of each
+// CPU crosses the end of the data region, `before_end` bytes after its own beginning; the second
+// one does not.
+struct LengthOnEachCpu {
+    std::uint64_t least;
+    std::uint64_t most;
+    std::uint64_t capacity_bytes;
+    EventSpec (*make)(Rings& rings, std::uint64_t length);
+    std::uint64_t (*before_end)(std::uint64_t length);
 
-using MakeSized = std::function<EventSpec(Rings& rings, std::uint64_t size)>;
+    CaseOutcome operator()(Stage& stage) const {
+        const std::vector<std::uint64_t> lengths = around_powers_of_two(least, most);
+        RingsSetup setup = stage.default_setup();
+        setup.cpus = static_cast<std::uint32_t>(lengths.size());
+        setup.capacity_bytes = capacity_bytes;
+        for (const std::uint64_t length : lengths)
+            setup.start_positions.push_back(5 * capacity_bytes - before_end(length));
+        stage.set_up(setup);
+        stage.start();
+        stage.wait_asleep();
+        for (int i = 0; i < 2; ++i) {
+            for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+                stage.rings().emit(cpu, make(stage.rings(), lengths[cpu]));
+            stage.wait_delivered();
+        }
+        return stage.finish();
+    }
+};
 
-// The first event of each CPU crosses the end of the data region, `before_end(size)` bytes after
-// its own beginning; the second one does not.
-CaseOutcome size_on_each_cpu(Stage& stage, const std::vector<std::uint64_t>& sizes,
-                             std::uint64_t capacity_bytes, const MakeSized& make,
-                             const std::function<std::uint64_t(std::uint64_t)>& before_end) {
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = static_cast<std::uint32_t>(sizes.size());
-    setup.capacity_bytes = capacity_bytes;
-    for (const std::uint64_t size : sizes)
-        setup.start_positions.push_back(5 * capacity_bytes - before_end(size));
-    stage.set_up(setup);
-    const auto emit_all = [&] {
-        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-            stage.rings().emit(cpu, make(stage.rings(), sizes[cpu]));
-    };
-    stage.start();
-    stage.wait_asleep();
-    emit_all();
-    stage.wait_delivered();
-    emit_all();
-    stage.wait_delivered();
-    return stage.finish();
+constexpr std::uint64_t kSmallPayload = 20;
+
+EventSpec of_size(Rings& rings, std::uint64_t size) {
+    return rings.make(size);
+}
+EventSpec of_payload(Rings& rings, std::uint64_t length) {
+    return rings.make(kLeastEventBytes + length);
+}
+EventSpec of_header(Rings& rings, std::uint64_t size) {
+    return rings.make(size + kSmallPayload, "t", size - kLeastEventBytes);
+}
+EventSpec of_type(Rings& rings, std::uint64_t length) {
+    return rings.make(kHeaderBytesBeforeType + length + kSmallPayload, std::string(length, 'y'));
 }
 
-constexpr std::uint64_t kSmallTypeBytes = 1;
-
-std::uint64_t half_of(std::uint64_t size) {
+std::uint64_t half(std::uint64_t size) {
     return size / 2;
 }
-
-CaseOutcome payload_sizes(Stage& stage) {
-    return size_on_each_cpu(
-        stage, around_powers_of_two(kLeastEventBytes, kMebibyte), 2 * kMebibyte,
-        [](Rings& rings, std::uint64_t size) { return rings.make(size); }, half_of);
+std::uint64_t half_of_payload(std::uint64_t length) {
+    return kLeastEventBytes + length / 2;
 }
-
-CaseOutcome payload_lengths(Stage& stage) {
-    return size_on_each_cpu(
-        stage, around_powers_of_two(0, kMebibyte / 2), 2 * kMebibyte,
-        [](Rings& rings, std::uint64_t length) { return rings.make(kLeastEventBytes + length); },
-        [](std::uint64_t length) { return kHeaderBytesBeforeType + kSmallTypeBytes + length / 2; });
-}
-
-CaseOutcome header_sizes(Stage& stage) {
-    constexpr std::uint64_t kPayload = 20;
-    return size_on_each_cpu(
-        stage, around_powers_of_two(kLeastEventBytes, kMebibyte / 2), 2 * kMebibyte,
-        [](Rings& rings, std::uint64_t size) {
-            return rings.make(size + kPayload, "t", size - kLeastEventBytes);
-        },
-        half_of);
-}
-
-CaseOutcome type_lengths(Stage& stage) {
-    constexpr std::uint64_t kCapacity = 256 << 10;
-    constexpr std::uint64_t kPayload = 20;
-    return size_on_each_cpu(
-        stage, around_powers_of_two(1, 0xffff), kCapacity,
-        [](Rings& rings, std::uint64_t length) {
-            return rings.make(kHeaderBytesBeforeType + length + kPayload, std::string(length, 'y'));
-        },
-        [](std::uint64_t length) { return kHeaderBytesBeforeType + (length + 1) / 2; });
+std::uint64_t half_of_type(std::uint64_t length) {
+    return kHeaderBytesBeforeType + (length + 1) / 2;
 }
 
 // -- From 2 MiB to the largest: a ring for each size -----------------------------------------
@@ -256,11 +246,7 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
 
 // Headers that need more than 12, 15 and 16 bits for their size: by the type, and by what a later
 // version adds.
-CaseOutcome large_headers(Stage& stage) {
-    RingsSetup setup = stage.default_setup();
-    setup.capacity_bytes = 4 << 20;
-    stage.set_up(setup);
-    stage.start();
+void emit_large_headers(Stage& stage) {
     struct Header {
         std::uint64_t type_bytes;
         std::uint64_t extra_bytes;
@@ -276,96 +262,86 @@ CaseOutcome large_headers(Stage& stage) {
         }
         stage.wait_delivered();
     }
-    return stage.finish();
 }
 
 // The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
-CaseOutcome five_mebibytes(Stage& stage) {
-    set_up_one_cpu(stage, 16 * kMebibyte);
-    stage.start();
-    stage.wait_asleep();
-    emit_some(stage, 0, 1, 5 * kMebibyte);
-    stage.wait_asleep();
-    stage.rings().emit(0, stage.rings().make(300'000, "wide-header", 200'000));
-    stage.wait_asleep();
-    return stage.finish();
+Script one_event_of(std::uint64_t mebibytes, std::uint64_t capacity_mebibytes) {
+    return {{cpus(1, capacity_mebibytes * kMebibyte), start, asleep,
+             emit(0, 1, mebibytes * kMebibyte), asleep}};
 }
 
-CaseOutcome one_event_of(Stage& stage, std::uint64_t mebibytes, std::uint64_t capacity_mebibytes) {
-    set_up_one_cpu(stage, capacity_mebibytes * kMebibyte);
-    stage.start();
-    stage.wait_asleep();
-    emit_some(stage, 0, 1, mebibytes * kMebibyte);
-    stage.wait_asleep();
-    return stage.finish();
+void emit_wide_header(Stage& stage) {
+    stage.rings().emit(0, stage.rings().make(300'000, "wide-header", 200'000));
 }
 
 }  // namespace
 
-void add_event_size_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("event-model/sizes-around-powers-of-two", Level::must, "event-model",
-        "event sizes around every power of two",
-        "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, one CPU for each "
-        "size. Emit them across the end of the data region and within it.",
-        kDeliversWhole, payload_sizes);
-    add("event-model/payloads-around-powers-of-two", Level::must, "event-model",
-        "payload lengths around every power of two",
-        "Emit events as in event-model/sizes-around-powers-of-two, with payloads of 0 bytes to 512 "
-        "KiB.",
-        kDeliversWhole, payload_lengths);
-    add("event-model/headers-around-powers-of-two", Level::must, "event-model",
-        "header sizes around every power of two",
-        "Emit events as in event-model/sizes-around-powers-of-two, with headers of 30 bytes to 512 "
-        "KiB and payloads of 20 bytes.",
-        kDeliversWhole, header_sizes);
-    add("event-model/types-around-powers-of-two", Level::must, "event-model",
-        "type lengths around every power of two",
-        "Emit events as in event-model/sizes-around-powers-of-two, with types of 1 to 65,535 "
-        "bytes. The end of the data region is inside the type.",
-        kDeliversWhole, type_lengths);
-    add("event-model/sizes-up-to-128-mebibytes", Level::must, "event-model",
-        "event sizes up to half of the largest ring",
-        "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of "
-        "twice its size. Emit those below 128 MiB within the region too.",
-        kDeliversWhole, large_sizes);
-    add("5.1.8.1-5/largest-event-torn", Level::must, "5.1.8.1-5",
-        "an event of 128 MiB overwritten during the copy",
-        "Emit an event of 128 MiB in a ring of twice its size. At the first access to the second "
-        "half of the event, overwrite it by an event of the same size.",
-        "The consumer loads tail_pos after the copy, however large the event is, and discards it.",
-        large_sizes_torn);
-    add("E7/survivors-larger-than-half", Level::erratum, "E7",
-        "survivors of a shrink larger than half of the ring",
-        "Shrink the rings of five CPUs to half. In each, one event of between half of the new ring "
-        "and all of it survives across the end. Shrink before the attach, and again while the "
-        "consumer is stopped.",
-        kDeliversWhole, survivors_larger_than_half);
-}
+const std::vector<Case> kSizeCases = {
+    {"event-model/sizes-around-powers-of-two", must, "event-model",
+     "event sizes around every power of two",
+     "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, one CPU for each "
+     "size. "
+     "Emit them across the end of the data region and within it.",
+     kDeliversWhole, LengthOnEachCpu{kLeastEventBytes, kMebibyte, 2 * kMebibyte, of_size, half}},
+    {"event-model/payloads-around-powers-of-two", must, "event-model",
+     "payload lengths around every power of two",
+     "Emit events as in event-model/sizes-around-powers-of-two, with payloads of 0 bytes to 512 "
+     "KiB.",
+     kDeliversWhole, LengthOnEachCpu{0, kMebibyte / 2, 2 * kMebibyte, of_payload, half_of_payload}},
+    {"event-model/headers-around-powers-of-two", must, "event-model",
+     "header sizes around every power of two",
+     "Emit events as in event-model/sizes-around-powers-of-two, with headers of 30 bytes to 512 "
+     "KiB and payloads of 20 bytes.",
+     kDeliversWhole,
+     LengthOnEachCpu{kLeastEventBytes, kMebibyte / 2, 2 * kMebibyte, of_header, half}},
+    {"event-model/types-around-powers-of-two", must, "event-model",
+     "type lengths around every power of two",
+     "Emit events as in event-model/sizes-around-powers-of-two, with types of 1 to 65,535 bytes. "
+     "The end of the data region is inside the type.",
+     kDeliversWhole, LengthOnEachCpu{1, 0xffff, 256 << 10, of_type, half_of_type}},
+    {"event-model/sizes-up-to-128-mebibytes", must, "event-model",
+     "event sizes up to half of the largest ring",
+     "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of twice "
+     "its size. Emit those below 128 MiB within the region too.",
+     kDeliversWhole, large_sizes},
+    {"5.1.8.1-5/largest-event-torn", must, "5.1.8.1-5",
+     "an event of 128 MiB overwritten during the copy",
+     "Emit an event of 128 MiB in a ring of twice its size. At the first access to the second half "
+     "of the event, overwrite it by an event of the same size.",
+     "The consumer loads tail_pos after the copy, however large the event is, and discards it.",
+     large_sizes_torn},
+    {"E7/survivors-larger-than-half", erratum, "E7",
+     "survivors of a shrink larger than half of the ring",
+     "Shrink the rings of five CPUs to half. In each, one event of between half of the new ring "
+     "and all of it survives across the end. Shrink before the attach, and again while the "
+     "consumer is stopped.",
+     kDeliversWhole, survivors_larger_than_half},
+};
 
-void add_large_header_cases(std::vector<Case>& cases) {
-    cases.push_back({"event-model/large-headers", Level::must, "event-model",
-                     "headers of up to 1.2 MB",
-                     "Emit types of 4 to 64 KiB, and headers that are longer than their type by up "
-                     "to 1,200,000 bytes.",
-                     "The consumer reads type_len as 16 bits and header_size as 32, with no limit "
-                     "other than the event's size.",
-                     large_headers});
-}
+const std::vector<Case> kLargeHeaderCases = {
+    {"event-model/large-headers", must, "event-model", "headers of up to 1.2 MB",
+     "Emit types of 4 to 64 KiB, and headers that are longer than their type by up to 1,200,000 "
+     "bytes.",
+     "The consumer reads type_len as 16 bits and header_size as 32, with no limit other than the "
+     "event's size.",
+     Script{{rings([](RingsSetup& setup) { setup.capacity_bytes = 4 << 20; }), start,
+             emit_large_headers}}},
+};
 
-void add_mebibyte_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("event-model/five-mebibytes", Level::must, "event-model",
-        "an event of 5 MiB, a header of 200,000 bytes",
-        "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
-        "MiB.",
-        kDeliversWhole, five_mebibytes);
-    add("event-model/nine-mebibytes", Level::must, "event-model", "an event of 9 MiB",
-        "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
-        kDeliversWhole, [](Stage& stage) { return one_event_of(stage, 9, 32); });
-    add("event-model/eighteen-mebibytes", Level::must, "event-model", "an event of 18 MiB",
-        "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
-        kDeliversWhole, [](Stage& stage) { return one_event_of(stage, 18, 64); });
-}
+const std::vector<Case> kMebibyteCases = {
+    {"event-model/five-mebibytes", must, "event-model",
+     "an event of 5 MiB, a header of 200,000 bytes",
+     "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
+     "MiB.",
+     kDeliversWhole,
+     Script{{cpus(1, 16 * kMebibyte), start, asleep, emit(0, 1, 5 * kMebibyte), asleep,
+             emit_wide_header, asleep}}},
+    {"event-model/nine-mebibytes", must, "event-model", "an event of 9 MiB",
+     "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
+     kDeliversWhole, one_event_of(9, 32)},
+    {"event-model/eighteen-mebibytes", must, "event-model", "an event of 18 MiB",
+     "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
+     kDeliversWhole, one_event_of(18, 64)},
+};
 
 }  // namespace kmes::conformance

@@ -13,17 +13,15 @@
 #include <utility>
 
 #include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
 namespace {
 
-// Texts of several cases.
-constexpr std::string_view kWritesBeforeExit =
-    "The consumer exits only after it has written the records of everything that it has read.";
-constexpr std::string_view kChecksAgain =
-    "The consumer checks for events and sets need_wake again.";
+using enum Level;
+using namespace script;
 
 constexpr std::uint32_t kCpus = 2;
 
@@ -188,6 +186,17 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     return stage.finish();
 }
 
+// Adds the threads that access the metadata page of CPU 0 while so many events are delivered.
+void note_lookers(Stage& stage, std::set<pid_t>& lookers, std::uint64_t events) {
+    stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+        lookers.insert(hit.tid);
+        return Stage::AtGuard::step;
+    });
+    emit_some(stage, 0, events, 100);
+    stage.wait_asleep();
+    stage.release_guards();
+}
+
 // The thread that writes is held before its first record, while the others read on: what is handed
 // over piles up by more than a count of 8 bits, and of 12, can tell.
 CaseOutcome records_pile_up(Stage& stage) {
@@ -199,13 +208,7 @@ CaseOutcome records_pile_up(Stage& stage) {
     set_up_one_cpu(stage, kCapacity);
     stage.start();
     stage.wait_asleep();
-    stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
-        lookers.insert(hit.tid);
-        return Stage::AtGuard::step;
-    });
-    emit_some(stage, 0, 2, 100);
-    stage.wait_asleep();
-    stage.release_guards();
+    note_lookers(stage, lookers, 2);
     for (const std::uint32_t events : {256, 257, 300, 5000}) {
         if (stage.has_ended(0)) break;
         emit_some(stage, 0, 1, 100);
@@ -273,13 +276,7 @@ CaseOutcome change_is_told(Stage& stage) {
     for (int change = 0; change < kChanges; ++change) {
         stage.wait_asleep();
         if (stage.has_ended(0)) break;
-        stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
-            lookers.insert(hit.tid);
-            return Stage::AtGuard::step;
-        });
-        emit_some(stage, 0, 1, 100);
-        stage.wait_asleep();
-        stage.release_guards();
+        note_lookers(stage, lookers, 1);
         stage.rings().spurious_wake(1);
         stage.wait_asleep();
         const std::size_t told = changes_told(stage);
@@ -298,7 +295,7 @@ CaseOutcome change_is_told(Stage& stage) {
 
 // Holds the thread that writes the record of the end event of `cpu` before it does, and emits the
 // end events of the later CPUs meanwhile. The program must not exit.
-CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32_t cpu) {
+CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     constexpr std::chrono::milliseconds kHeld{300};
     struct Hold {
         bool is_armed = false;
@@ -310,7 +307,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpus, std::uint32
         hold->tid = write.tid;
         return true;
     });
-    set_up_cpus(stage, cpus);
+    set_up_cpus(stage, 3);
     stage.start();
     for (std::uint32_t before = 0; before < cpu; ++before) {
         stage.wait_asleep();
@@ -352,76 +349,61 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
 // A wait with a limit may end with ETIMEDOUT at any time: the consumer chooses the limit, and may
 // have been held since. Then it checks again and sets need_wake again. The same holds for a signal,
 // which may end any wait.
-CaseOutcome waits_that_end_early(Stage& stage, int error) {
-    stage.set_wake_result(-error);
-    stage.start();
-    for (int round = 0; round < 8; ++round) {
-        stage.wait_asleep();
-        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-            stage.rings().spurious_wake(cpu);
-            stage.let_run(1);
-        }
-        stage.wait_asleep();
-        emit_everywhere(stage, 1, 80);
-    }
-    stage.wait_asleep();
-    return stage.finish();
+Script waits_end_early_by(int error) {
+    const auto wake = [](Stage& stage, std::uint32_t cpu) {
+        stage.rings().spurious_wake(cpu);
+        stage.let_run(1);
+    };
+    return {{[error](Stage& stage) { stage.set_wake_result(-error); }, start,
+             times(8, {asleep, on_each_cpu(wake), asleep, emit_all(1, 80)}), asleep}};
 }
+
+constexpr std::string_view kWritesBeforeExit =
+    "The consumer exits only after it has written the records of everything that it has read.";
+constexpr std::string_view kChecksAgain =
+    "The consumer checks for events and sets need_wake again.";
 
 }  // namespace
 
-// What the contract says of records, where threads hand them over.
-void add_record_cases(std::vector<Case>& cases) {
-    cases.push_back(
-        {"contract-3/whole-lines", Level::must, "contract-3", "whole lines in each write",
-         "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each "
-         "write to the report.",
-         "The consumer ends each write with a newline, if several of its threads write.",
-         whole_lines});
-    cases.push_back({"contract-3/records-before-it-sleeps", Level::must, "contract-3",
-                     "all records before a sleep",
-                     "Emit bursts of forty events. Hold a thread that writes records, and does not "
-                     "load write_pos itself, before one of its writes. Check the report when the "
-                     "thread that loaded write_pos enters a futex wait.",
-                     "The consumer has written the record of each of them by then.",
-                     records_before_it_sleeps});
-    cases.push_back({"contract-3/records-pile-up", Level::must, "contract-3",
-                     "many events that wait for their records",
-                     "Hold a thread that writes records, and does not read the ring itself, before "
-                     "one of its writes. Emit 256, 257, 300 and 5000 events meanwhile.",
-                     "The consumer delivers every event once, however many its threads hand over.",
-                     records_pile_up});
-    cases.push_back({"contract-4/exits-with-all-records", Level::must, "contract-4",
-                     "records of all threads at the end",
-                     "Emit the end event on CPU 0, and hold the thread that writes its record "
-                     "before it does. Emit the end event of the other CPUs meanwhile.",
-                     kWritesBeforeExit,
-                     [](Stage& stage) { return exits_with_all_records(stage, 3, 0); }});
-    cases.push_back({"contract-4/exits-behind-its-last-record", Level::must, "contract-4",
-                     "the last record at the end",
-                     "Emit the end event on the last of three CPUs, and hold the thread that "
-                     "writes its record before it does.",
-                     kWritesBeforeExit,
-                     [](Stage& stage) { return exits_with_all_records(stage, 3, 2); }});
-    cases.push_back({"contract-3/a-change-is-told-before-it-sleeps", Level::must, "contract-3",
-                     "G record before a sleep",
-                     "Replace the buffer and emit nothing. Check the report when the consumer "
-                     "sleeps in the next buffer and none of its threads runs.",
-                     "The consumer has written the G record by then.", change_is_told});
-    cases.push_back({"E2/no-limit-instead-of-a-second-look", Level::erratum, "E2",
-                     "a long time limit in place of a second check",
-                     "Emit an event at each access to the metadata page in turn, as in "
-                     "E2/event-at-every-step. Check the time limit of the sleep that follows.",
-                     "The consumer never sleeps for more than 100 ms while an event is unread.",
-                     no_limit_instead_of_a_look});
-    cases.push_back(
-        {"5.1.8.2-5/waits-that-time-out", Level::must, "5.1.8.2-5", "ETIMEDOUT from futex_wait",
-         "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
-         kChecksAgain, [](Stage& stage) { return waits_that_end_early(stage, ETIMEDOUT); }});
-    cases.push_back({"5.1.8.2-5/interrupted-without-an-event", Level::must, "5.1.8.2-5",
-                     "EINTR from futex_wait, without an event",
-                     "Wake the consumer without an event, with EINTR.", kChecksAgain,
-                     [](Stage& stage) { return waits_that_end_early(stage, EINTR); }});
-}
+const std::vector<Case> kRecordCases = {
+    {"contract-3/whole-lines", must, "contract-3", "whole lines in each write",
+     "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each write "
+     "to the report.",
+     "The consumer ends each write with a newline, if several of its threads write.", whole_lines},
+    {"contract-3/records-before-it-sleeps", must, "contract-3", "all records before a sleep",
+     "Emit bursts of forty events. Hold a thread that writes records, and does not load write_pos "
+     "itself, before one of its writes. Check the report when the thread that loaded write_pos "
+     "enters a futex wait.",
+     "The consumer has written the record of each of them by then.", records_before_it_sleeps},
+    {"contract-3/records-pile-up", must, "contract-3", "many events that wait for their records",
+     "Hold a thread that writes records, and does not read the ring itself, before one of its "
+     "writes. Emit 256, 257, 300 and 5000 events meanwhile.",
+     "The consumer delivers every event once, however many its threads hand over.",
+     records_pile_up},
+    {"contract-4/exits-with-all-records", must, "contract-4", "records of all threads at the end",
+     "Emit the end event on CPU 0, and hold the thread that writes its record before it does. Emit "
+     "the end event of the other CPUs meanwhile.",
+     kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 0); }},
+    {"contract-4/exits-behind-its-last-record", must, "contract-4", "the last record at the end",
+     "Emit the end event on the last of three CPUs, and hold the thread that writes its record "
+     "before it does.",
+     kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 2); }},
+    {"contract-3/a-change-is-told-before-it-sleeps", must, "contract-3", "G record before a sleep",
+     "Replace the buffer and emit nothing. Check the report when the consumer sleeps in the next "
+     "buffer and none of its threads runs.",
+     "The consumer has written the G record by then.", change_is_told},
+    {"E2/no-limit-instead-of-a-second-look", erratum, "E2",
+     "a long time limit in place of a second check",
+     "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "
+     "Check the time limit of the sleep that follows.",
+     "The consumer never sleeps for more than 100 ms while an event is unread.",
+     no_limit_instead_of_a_look},
+    {"5.1.8.2-5/waits-that-time-out", must, "5.1.8.2-5", "ETIMEDOUT from futex_wait",
+     "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
+     kChecksAgain, waits_end_early_by(ETIMEDOUT)},
+    {"5.1.8.2-5/interrupted-without-an-event", must, "5.1.8.2-5",
+     "EINTR from futex_wait, without an event", "Wake the consumer without an event, with EINTR.",
+     kChecksAgain, waits_end_early_by(EINTR)},
+};
 
 }  // namespace kmes::conformance

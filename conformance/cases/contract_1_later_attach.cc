@@ -13,11 +13,14 @@
 #include <utility>
 
 #include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
 namespace {
+
+using enum Level;
 
 constexpr std::string_view kClause = "contract-1";
 constexpr int kErrors[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, EPERM};
@@ -179,30 +182,25 @@ CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
     return stage.finish();
 }
 
-CaseOutcome fails_with(Stage& stage, int error) {
-    constexpr int kSeveral = 6;
-    set_up_one_cpu(stage);
-    return play_changes(stage, {{0, 24, error, 1},
-                                {0, 24, error, kSeveral},
-                                {0, 0, error, 1},
-                                {0, 0, error, kSeveral},
-                                {0, 5, error, 1, 1},
-                                {0, 5, error, kSeveral, 1}});
-}
-
-CaseOutcome fails_with_nothing_unread(Stage& stage) {
-    set_up_one_cpu(stage);
+// On so many CPUs.
+struct Changes {
+    std::uint32_t cpus;
     std::vector<Change> changes;
-    for (const int error : kErrors) changes.push_back({0, 0, error, 2});
-    return play_changes(stage, changes);
-}
 
-CaseOutcome fails_beside_others(Stage& stage) {
-    set_up_cpus(stage, 4);
-    std::vector<Change> changes;
-    for (std::uint32_t i = 0; i < std::size(kErrors); ++i)
-        changes.push_back({(i + 2) % 4, 10, kErrors[i], i % 2 == 0 ? 1 : 5});
-    return play_changes(stage, changes);
+    CaseOutcome operator()(Stage& stage) const {
+        set_up_cpus(stage, cpus);
+        return play_changes(stage, changes);
+    }
+};
+
+Changes fails_with(int error) {
+    return {1,
+            {{0, 24, error, 1},
+             {0, 24, error, 6},
+             {0, 0, error, 1},
+             {0, 0, error, 6},
+             {0, 5, error, 1, 1},
+             {0, 5, error, 6, 1}}};
 }
 
 // The change comes before each access to the page in turn; each leads to another error.
@@ -228,40 +226,50 @@ CaseOutcome fails_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+constexpr std::string_view kGoesOn =
+    "The consumer delivers everything in the old buffer. It tries again after 100 ms at most, and "
+    "rests between two attempts, or it exits with a non-zero status.";
+constexpr Common kFails{
+    must, kClause,
+    "Replace the buffer. Fail the next kmes_attach, once and six times in a row, with 24 unread "
+    "events in the old buffer and with none. Then fail the attach after that.",
+    kGoesOn};
+
 }  // namespace
 
-void add_later_attach_cases(std::vector<Case>& cases) {
-    constexpr std::string_view kGoesOn =
-        "The consumer delivers everything in the old buffer. It tries again after 100 ms at most, "
-        "and rests between two attempts, or it exits with a non-zero status.";
-    constexpr std::string_view kWhat =
-        "Replace the buffer. Fail the next kmes_attach, once and six times in a row, with 24 "
-        "unread events in the old buffer and with none. Then fail the attach after that.";
-    const AddCase add = add_to(cases);
-    const auto add_error = [&](std::string_view id, std::string_view title, int error) {
-        add(id, Level::must, kClause, title, kWhat, kGoesOn,
-            [error](Stage& stage) { return fails_with(stage, error); });
-    };
-    add_error("contract-1/later-attach-eagain", "EAGAIN at a later attach", EAGAIN);
-    add_error("contract-1/later-attach-enomem", "ENOMEM at a later attach", ENOMEM);
-    add_error("contract-1/later-attach-emfile", "EMFILE at a later attach", EMFILE);
-    add_error("contract-1/later-attach-enfile", "ENFILE at a later attach", ENFILE);
-    add_error("contract-1/later-attach-eperm", "EPERM at a later attach", EPERM);
-    add("contract-1/later-attach-with-nothing-unread", Level::must, kClause,
-        "a failed later attach with nothing unread",
-        "Replace the buffer after every event is delivered. Fail the next kmes_attach twice, with "
-        "each error in turn.",
-        kGoesOn, fails_with_nothing_unread);
-    add("contract-1/later-attach-beside-others", Level::must, kClause,
-        "a failed later attach for one CPU of four",
-        "Replace the buffer of one CPU of four. Fail the next kmes_attach, with each error in "
-        "turn. Emit events on the other CPUs.",
-        kGoesOn, fails_beside_others);
-    add("contract-1/later-attach-at-every-step", Level::must, kClause,
-        "a change at every step, and a failed attach",
-        "Before each access of the consumer in turn, emit three events and replace the buffer. "
-        "Fail the next kmes_attach once.",
-        kGoesOn, fails_at_every_step);
-}
+const std::vector<Case> kLaterAttachCases = {
+    kFails("contract-1/later-attach-eagain", "EAGAIN at a later attach", fails_with(EAGAIN)),
+    kFails("contract-1/later-attach-enomem", "ENOMEM at a later attach", fails_with(ENOMEM)),
+    kFails("contract-1/later-attach-emfile", "EMFILE at a later attach", fails_with(EMFILE)),
+    kFails("contract-1/later-attach-enfile", "ENFILE at a later attach", fails_with(ENFILE)),
+    kFails("contract-1/later-attach-eperm", "EPERM at a later attach", fails_with(EPERM)),
+    {"contract-1/later-attach-with-nothing-unread", must, kClause,
+     "a failed later attach with nothing unread",
+     "Replace the buffer after every event is delivered. Fail the next kmes_attach twice, with "
+     "each error in turn.",
+     kGoesOn,
+     Changes{1,
+             {{0, 0, EAGAIN, 2},
+              {0, 0, ENOMEM, 2},
+              {0, 0, EMFILE, 2},
+              {0, 0, ENFILE, 2},
+              {0, 0, EPERM, 2}}}},
+    {"contract-1/later-attach-beside-others", must, kClause,
+     "a failed later attach for one CPU of four",
+     "Replace the buffer of one CPU of four. Fail the next kmes_attach, with each error in turn. "
+     "Emit events on the other CPUs.",
+     kGoesOn,
+     Changes{4,
+             {{2, 10, EAGAIN, 1},
+              {3, 10, ENOMEM, 5},
+              {0, 10, EMFILE, 1},
+              {1, 10, ENFILE, 5},
+              {2, 10, EPERM, 1}}}},
+    {"contract-1/later-attach-at-every-step", must, kClause,
+     "a change at every step, and a failed attach",
+     "Before each access of the consumer in turn, emit three events and replace the buffer. Fail "
+     "the next kmes_attach once.",
+     kGoesOn, fails_at_every_step},
+};
 
 }  // namespace kmes::conformance

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// Positions (5.1.6.2, E11): they pass a power of two at any access, and a position of the old
+// buffer says nothing about the next one.
+#include <cstring>
+#include <string>
+
+#include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
+#include "conformance/oracle/layout.h"
+#include "conformance/play/access_step.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using namespace script;
+
+constexpr std::uint64_t bit(int number) {
+    return std::uint64_t{1} << number;
+}
+
+// All positions begin `before` bytes before the border, on each CPU seven bytes earlier than on the
+// one before it, and pass the border.
+Script positions_around(std::uint64_t border, std::uint64_t before, std::uint64_t capacities = 0) {
+    const auto begin = [=](RingsSetup& setup) {
+        for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu)
+            setup.start_positions.push_back(border - before - capacities * setup.capacity_bytes -
+                                            7 * cpu);
+    };
+    return {{rings(begin), emit_all(2, 100), start, delivered, emit_all(40, 333), delivered, freeze,
+             on_each_cpu([](Stage& stage, std::uint32_t cpu) { lap(stage, cpu); }), thaw,
+             delivered}};
+}
+
+// At each access in turn write_pos passes the border; in laps tail_pos does.
+struct PositionsPass {
+    std::uint64_t border;
+    bool in_laps;
+
+    CaseOutcome operator()(Stage& stage) const {
+        RingsSetup setup = stage.default_setup();
+        setup.cpus = 1;
+        setup.start_positions = {border - 8 * setup.capacity_bytes};
+        stage.set_up(setup);
+        lap(stage, 0);
+        stage.start();
+        AccessStep step;
+        step.cpus = {0};
+        step.wake = [&stage] { emit_some(stage, 0, 1, 100); };
+        step.act = [&stage, this](const GuardHit&) {
+            if (in_laps)
+                lap(stage, 0);
+            else
+                emit_some(stage, 0, 1, 70);
+        };
+        bool more = true;
+        WalkLimit limit(stage);
+        for (std::uint64_t k = 1; more && k < kStepAccessesAtMost && !limit.is_over(); ++k) {
+            stage.wait_asleep();
+            if (stage.has_ended(0)) break;
+            // In laps the border is between tail_pos and write_pos.
+            move_positions(stage, write_pos(stage, 0), in_laps ? border + 3000 : border - 130);
+            more = act_at_step(stage, step, k);
+        }
+        return stage.finish();
+    }
+};
+
+ScriptStep begin_at(std::uint64_t position) {
+    return rings(
+        [position](RingsSetup& setup) { setup.start_positions.assign(setup.cpus, position); });
+}
+
+// New buffers whose positions are higher by this, with three events more.
+ScriptStep shift(std::int64_t by) {
+    return times(1, {asleep, freeze,
+                     [by](Stage& stage) {
+                         stage.resize(stage.capacity_bytes(), PositionRule::shift,
+                                      static_cast<std::uint64_t>(by));
+                     },
+                     emit_all(3, 300), thaw});
+}
+
+// The bytes of an event of `bytes` bytes with this sequence number, as a log of logs holds them.
+std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
+    std::string image(bytes, 'i');
+    const auto put = [&image](std::uint64_t at, auto word) {
+        std::memcpy(image.data() + at, &word, sizeof word);
+    };
+    put(kEventSizeAt, bytes);
+    put(kHeaderSizeAt, std::uint32_t{32});
+    put(kSequenceAt, sequence);
+    put(kTypeLengthAt, std::uint16_t{1});
+    return image;
+}
+
+// In the new buffer the old read position is inside a payload, which could be the image of the next
+// event.
+CaseOutcome image_at_the_old_position(Stage& stage) {
+    constexpr std::uint32_t kImageBytes = 120;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    setup.start_positions = {1'000'000};
+    stage.set_up(setup);
+    emit_some(stage, 0, 10, 300);
+    stage.start();
+    for (const std::uint64_t back : {100u, 400u, 1000u}) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        const std::uint64_t next = stage.rings().history().events_of(0).back().sequence + 1;
+        stage.freeze();
+        stage.resize(stage.capacity_bytes(), PositionRule::shift, 0 - back);
+        EventSpec event = stage.rings().make(back + kImageBytes);
+        event.payload.replace(event.payload.size() - kImageBytes, kImageBytes,
+                              image_of_event(kImageBytes, next));
+        stage.rings().emit(0, std::move(event));
+        emit_some(stage, 0, 2, 300);
+        stage.thaw();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// What is known of the old buffer by a position is wrong in the new one: another event begins
+// there. One large event alone is copied into the new buffer, so that nothing else is read before.
+CaseOutcome event_at_the_old_position(Stage& stage) {
+    constexpr std::uint64_t kBytes = 100;
+    constexpr std::uint64_t kEvents = 5;
+    RingsSetup setup = stage.default_setup();
+    const std::uint64_t smaller = setup.capacity_bytes;
+    setup.cpus = 1;
+    setup.capacity_bytes = 2 * smaller;
+    setup.start_positions = {1'000'000};
+    stage.set_up(setup);
+    emit_some(stage, 0, kEvents, kBytes);
+    stage.start();
+    stage.wait_asleep();
+    emit_some(stage, 0, 1, smaller);
+    stage.wait_asleep();
+    // The next event is at the position of the last of the five.
+    stage.resize(smaller, PositionRule::shift, 0 - (smaller + kBytes));
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+        stage.wait_asleep();
+        emit_some(stage, 0, 1, kBytes);
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+const std::vector<Case> kPositionCases = {
+    {"5.1.6.2/positions-beyond-32-bits", must, "5.1.6.2", "positions around 2^32",
+     "Let write_pos and tail_pos pass 2^32.", kOwnBytes, positions_around(bit(32), 300)},
+    {"5.1.6.2/positions-beyond-31-bits", must, "5.1.6.2", "positions around 2^31",
+     "Let write_pos and tail_pos pass 2^31.", kOwnBytes, positions_around(bit(31), 300)},
+    {"5.1.6.2/positions-beyond-63-bits", must, "5.1.6.2", "positions around 2^63",
+     "Let write_pos and tail_pos pass 2^63.", kOwnBytes, positions_around(bit(63), 300)},
+    {"5.1.6.2/positions-near-the-top", must, "5.1.6.2", "positions just below 2^64",
+     "Keep write_pos and tail_pos just below 2^64.", kOwnBytes, positions_around(0, 0, 8)},
+};
+
+constexpr std::string_view kAsOneNumber =
+    "The consumer loads each position as one 64-bit number and compares positions as such.";
+
+const std::vector<Case> kPositionStepCases = {
+    {"5.1.6.2/positions-pass-31-bits-at-every-step", must, "5.1.6.2",
+     "write_pos across 2^31 at every step",
+     "Before each access to the metadata page in turn, move write_pos over 2^31 with an event.",
+     kAsOneNumber, PositionsPass{bit(31), false}},
+    {"5.1.6.2/positions-pass-32-bits-at-every-step", must, "5.1.6.2",
+     "write_pos across 2^32 at every step",
+     "Before each access to the metadata page in turn, move write_pos over 2^32 with an event.",
+     kAsOneNumber, PositionsPass{bit(32), false}},
+    {"5.1.6.2/positions-pass-63-bits-at-every-step", must, "5.1.6.2",
+     "write_pos across 2^63 at every step",
+     "Before each access to the metadata page in turn, move write_pos over 2^63 with an event.",
+     kAsOneNumber, PositionsPass{bit(63), false}},
+    {"5.1.6.2/laps-pass-32-bits-at-every-step", must, "5.1.6.2",
+     "tail_pos across 2^32 at every step",
+     "Before each access to the metadata page in turn, move tail_pos over 2^32 with a lap.",
+     kAsOneNumber, PositionsPass{bit(32), true}},
+};
+
+const std::vector<Case> kOldPositionCases = {
+    {"E11/positions-fit-by-chance", erratum, "E11",
+     "an old position that is valid in the new buffer",
+     "Shift the positions by 50 to 900 bytes either way at a resize. The old read position is "
+     "between the new tail_pos and write_pos.",
+     kFindsPlace,
+     Script{{begin_at(1'000'000), emit_all(10, 300), start, shift(50), shift(300), shift(900),
+             shift(-300), shift(-600), shift(-900), shift(-50), asleep}}},
+    {"E11/image-at-the-old-position", erratum, "E11", "the image of an event at the old position",
+     "Shift the positions at three resizes, so that the old read position is in the payload of the "
+     "next event. Put the image of an event with the next sequence number there.",
+     "The consumer begins at tail_pos and finds its place event by event.",
+     image_at_the_old_position},
+    {"E11/event-at-the-old-position", erratum, "E11", "another event at the position of an old one",
+     "Emit five events and one of half the buffer. Copy only that one at a resize, and shift "
+     "positions back, so that the next event begins where the fifth one began.",
+     "The consumer reads each event, because a position in one buffer says nothing about another "
+     "buffer.",
+     event_at_the_old_position},
+};
+
+// Nothing survives that could move a reader, whose old position is beyond all of the new buffer.
+const std::vector<Case> kZeroPositionCases = {
+    {"E11/empty-and-begins-at-zero", erratum, "E11",
+     "an empty buffer replaced by one that begins at 0",
+     "Begin the old buffer at a large position, without events, and the new one at 0.",
+     "The consumer begins at tail_pos of the new buffer.",
+     Script{{begin_at(1'000'000'000), start, asleep,
+             [](Stage& stage) { stage.resize(stage.capacity_bytes(), PositionRule::tail_at, 0); },
+             asleep, emit_all(3, 100), asleep}}},
+};
+
+}  // namespace kmes::conformance

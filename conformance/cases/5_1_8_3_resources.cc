@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+//
+// What belongs to a buffer is given back when the buffer is left (5.1.8.3 step 6): files, mappings
+// and memory of the testee, counted over many changes. By three hundred sleeps or changes, counters
+// of a byte have gone round, and tables that were large enough are full.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using namespace script;
+
+// More files than the default limit allows, for the buffers that the runner keeps. The testee has
+// been started before, and keeps its own limit.
+class ManyFiles {
+  public:
+    explicit ManyFiles(rlim_t needed) {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit wider = before_;
+        wider.rlim_cur = std::max(before_.rlim_cur, needed);
+        if (wider.rlim_cur > before_.rlim_max || setrlimit(RLIMIT_NOFILE, &wider) != 0)
+            stop_unsupported(fmt::format("the suite needs {} open files; the limit is {}", needed,
+                                         before_.rlim_max));
+    }
+    ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+    ManyFiles(const ManyFiles&) = delete;
+    ManyFiles& operator=(const ManyFiles&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+struct Holdings {
+    std::uint64_t fds = 0;
+    std::map<std::string, std::uint64_t> files;  // how many fds by what they are open on
+    std::uint64_t ring_mappings = 0;
+    std::uint64_t regions = 0;     // lines of /proc/PID/maps
+    std::uint64_t data_bytes = 0;  // VmData: private memory that can be written
+};
+
+std::uint64_t count_lines(const std::string& path) {
+    std::ifstream in(path);
+    return static_cast<std::uint64_t>(
+        std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
+}
+
+// The folder of a thread that lives: the first one may have ended before the others.
+std::string folder_of(const Tracer& tracer) {
+    for (const pid_t tid : tracer.testee_threads()) {
+        const std::string folder = fmt::format("/proc/{}", tid);
+        if (count_lines(folder + "/maps") > 0) return folder;
+    }
+    return fmt::format("/proc/{}", tracer.testee_pid());
+}
+
+// What an fd is open on, all of one kind alike: `anon_inode:[timerfd]`, `pipe:[#]`.
+std::string kind_of_file(const std::filesystem::path& link) {
+    std::error_code error;
+    std::string kind;
+    for (const char each : std::filesystem::read_symlink(link, error).string()) {
+        const bool is_digit = each >= '0' && each <= '9';
+        if (!is_digit || !kind.ends_with('#')) kind += is_digit ? '#' : each;
+    }
+    return kind;
+}
+
+Holdings look_at(Stage& stage) {
+    const std::string folder = folder_of(stage.tracer());
+    Holdings holdings;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
+        ++holdings.files[kind_of_file(entry.path())];
+        ++holdings.fds;
+    }
+    holdings.ring_mappings = stage.tracer().mappings().size();
+    holdings.regions = count_lines(folder + "/maps");
+    holdings.data_bytes = read_kib(folder + "/status", "VmData:");
+    return holdings;
+}
+
+// The count grows by more than `least` in each interval: something is never given back. A consumer
+// that grows once, or frees late, does not grow in each.
+bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
+           std::uint64_t least) {
+    for (std::size_t i = 1; i < looks.size(); ++i) {
+        if (looks[i].*figure <= looks[i - 1].*figure + least) return false;
+    }
+    return true;
+}
+
+// "14, 28, 42".
+std::string text_of(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure) {
+    std::string text;
+    for (const Holdings& look : looks)
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", look.*figure);
+    return text;
+}
+
+// Repeats the last count for a while, so that resources that are given back late are given back.
+void look_again(Stage& stage, std::vector<Holdings>& looks, const std::function<bool()>& is_worse) {
+    give_time(stage, [&] {
+        if (is_worse()) looks.back() = look_at(stage);
+        return !is_worse();
+    });
+}
+
+// The kind of file of which the most were added.
+std::string most_added(const Holdings& first, const Holdings& last) {
+    std::string most;
+    std::uint64_t most_of_it = 0;
+    for (const auto& [kind, number] : last.files) {
+        const auto before = first.files.find(kind);
+        const std::uint64_t added = number - (before == first.files.end() ? 0 : before->second);
+        if (number < added || added <= most_of_it) continue;
+        most = kind;
+        most_of_it = added;
+    }
+    return fmt::format("{} more on {}", most_of_it, most);
+}
+
+// What a stretch may add of private memory: a runtime's own heap grows now and then.
+constexpr std::uint64_t kOwnGrowthBytes = 3 << 20;
+
+// A count that must not grow by more than `least` in each interval.
+struct Figure {
+    std::uint64_t Holdings::* count;
+    std::uint64_t least;
+    std::string_view what;
+};
+
+// What happens between one resize and the next. `ends`, `refused`: before them all, CPU 1 ends, or
+// is refused. `swaps`: the buffers are replaced once more, behind the attach that follows.
+// `one_cpu`: nothing, and it is no resize, but the buffer of CPU 2 alone is replaced.
+enum class Between { events, nothing, swaps, ends, refused, one_cpu };
+
+// Four counts of the testee's resources, `stretch` resizes apart. Of three resizes one grows, one
+// shrinks and one keeps the capacity. A loss at each resize of one kind on one CPU is 16 pieces in
+// fifty. The copies of small buffers are no larger than the growth of a runtime's own memory: there
+// memory is not counted.
+struct ManyResizes {
+    int stretch;
+    Between between;
+    std::uint32_t cpus = 2;
+    std::uint64_t capacity_bytes = 1 << 20;
+    bool counts_memory = true;
+    static constexpr int kLooks = 4;
+
+    CaseOutcome operator()(Stage& stage) const;
+    std::vector<Figure> figures() const;
+    void start(Stage& stage) const;
+    std::vector<Holdings> play(Stage& stage) const;
+};
+
+std::vector<Figure> ManyResizes::figures() const {
+    const auto least = static_cast<std::uint64_t>(stretch / 5);
+    // A runtime that maps and unmaps splits its regions.
+    const auto least_regions = static_cast<std::uint64_t>(stretch / 2);
+    std::vector<Figure> all = {{&Holdings::fds, least, "open files"},
+                               {&Holdings::ring_mappings, least, "mappings of buffers"},
+                               {&Holdings::regions, least_regions, "regions of memory"}};
+    if (counts_memory)
+        all.push_back({&Holdings::data_bytes, kOwnGrowthBytes, "bytes of private memory"});
+    return all;
+}
+
+void ManyResizes::start(Stage& stage) const {
+    set_up_cpus(stage, cpus, capacity_bytes);
+    if (between == Between::refused) give_version_2(stage, 1);
+    stage.start();
+    if (between == Between::ends) stage.rings().emit(1, stage.rings().make_end());
+    stage.wait_asleep();
+}
+
+std::vector<Holdings> ManyResizes::play(Stage& stage) const {
+    std::vector<Holdings> looks;
+    bool swaps = false;
+    stage.set_on_attached([&](const Attached& attached) {
+        if (attached.error != 0 || !swaps) return;
+        swaps = false;
+        stage.resize(stage.capacity_bytes());
+    });
+    for (int i = 1; i <= kLooks * stretch; ++i) {
+        swaps = between == Between::swaps;
+        if (between == Between::one_cpu)
+            stage.rings().swap(2, SwapSpec{capacity_bytes});
+        else
+            stage.resize(i % 3 == 1 ? 2 * capacity_bytes : capacity_bytes);
+        if (between == Between::events) emit_everywhere(stage, 1, 100);
+        stage.wait_asleep();
+        if (i % stretch == 0) looks.push_back(look_at(stage));
+    }
+    stage.set_on_attached(nullptr);
+    return looks;
+}
+
+CaseOutcome ManyResizes::operator()(Stage& stage) const {
+    const Stage::ShortenedWaits shortened_waits(stage);
+    start(stage);
+    const ManyFiles files(8 * cpus * static_cast<rlim_t>(kLooks * stretch + 20));
+    std::vector<Holdings> looks = play(stage);
+    std::vector<Figure> growing;
+    const auto any_grows = [&] {
+        growing = figures();
+        std::erase_if(growing, [&](const Figure& figure) {
+            return !grows(looks, figure.count, figure.least);
+        });
+        return !growing.empty();
+    };
+    look_again(stage, looks, any_grows);
+    any_grows();
+    for (std::size_t i = 0; i < growing.size(); ++i) {
+        const Figure& figure = growing[i];
+        // A mapping of a buffer is a region, too.
+        if (figure.count == &Holdings::regions && i > 0 &&
+            growing[i - 1].count == &Holdings::ring_mappings)
+            continue;
+        const std::string why = figure.count == &Holdings::fds
+                                    ? fmt::format("{} after the last count than after the first",
+                                                  most_added(looks.front(), looks.back()))
+                                    : "old buffers are not given back";
+        stage.blame("5.1.8.3-6",
+                    fmt::format("the consumer has {1} {2} after every {0} resizes; "
+                                "expected no growth. Evidence: {3}",
+                                stretch, text_of(looks, figure.count), figure.what, why));
+    }
+    return stage.finish();
+}
+
+// An event is overwritten while it is read, and discarded: so is the room for it. All begin at the
+// same place.
+void tear_one(Stage& stage, std::uint64_t ring_bytes, std::uint64_t event_bytes) {
+    constexpr std::uint64_t kOver = 4;
+    overwrite_under_read(
+        stage, event_bytes / 2 / kPageBytes, 1, [&] { emit_some(stage, 0, 1, event_bytes); },
+        [&] { emit_headers(stage, 0, kOver, (2 * ring_bytes - event_bytes) / kOver); });
+}
+
+CaseOutcome many_torn_reads(Stage& stage) {
+    constexpr int kLooks = 5;
+    constexpr int kStretch = 30;
+    constexpr std::uint64_t kRing = 1 << 20;
+    constexpr std::uint64_t kEventBytes = 150'000;
+    static_assert(kStretch * kEventBytes > kOwnGrowthBytes);
+    set_up_one_cpu(stage, kRing);
+    stage.start();
+    std::vector<Holdings> looks;
+    for (int i = 1; i <= kLooks * kStretch; ++i) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
+        tear_one(stage, kRing, kEventBytes);
+        if (i % kStretch == 0) looks.push_back(look_at(stage));
+    }
+    const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
+    look_again(stage, looks, is_growing);
+    if (is_growing()) {
+        stage.blame("5.1.8.1-5",
+                    fmt::format("the consumer has {2} bytes of private memory after every {0} "
+                                "discarded events of {1} bytes; expected no growth. Evidence: the "
+                                "memory of discarded events is not given back",
+                                kStretch, kEventBytes, text_of(looks, &Holdings::data_bytes)));
+    }
+    return stage.finish();
+}
+
+ScriptStep three_hundred_times(std::vector<ScriptStep> steps) {
+    return [steps = std::move(steps)](Stage& stage) {
+        for (int i = 0; i < 300 && !stage.has_ended(0); ++i) {
+            for (const ScriptStep& each : steps) each(stage);
+        }
+    };
+}
+
+CaseOutcome three_hundred_changes(Stage& stage) {
+    constexpr rlim_t kFiles = 4 * 300;  // four for a buffer
+    set_up_one_cpu(stage);
+    stage.start();
+    stage.wait_asleep();
+    const ManyFiles files(kFiles);
+    three_hundred_times({resize(), emit(0, 1, 40), asleep})(stage);
+    return stage.finish();
+}
+
+void event_at_every_access(Stage& stage) {
+    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
+}
+
+constexpr std::string_view kNoGrowth =
+    "The consumer gives back what belongs to old buffers, so no count grows in every interval.";
+constexpr std::string_view kNoGrowthWithMemory =
+    "The consumer gives back what belongs to old buffers, so no count grows in every interval, and "
+    "memory not by three mebibytes in each.";
+
+}  // namespace
+
+const std::vector<Case> kThreeHundredCases = {
+    {"5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps", must, "5.1.8.2-2",
+     "an event at every step after three hundred sleeps",
+     "Emit 300 events on one CPU, one whenever its consumer sleeps. Then emit one before each of "
+     "its accesses to the metadata page in turn.",
+     kDelivers,
+     Script{
+         {cpus(1), start, three_hundred_times({asleep, emit(0, 1, 40)}), event_at_every_access}}},
+    {"5.1.8.3/three-hundred-changes", must, "5.1.8.3", "three hundred new buffers on one CPU",
+     "Replace the buffer of one CPU 300 times, with an event after each.", kFollows,
+     three_hundred_changes},
+};
+
+const std::vector<Case> kLeakCases = {
+    {"5.1.8.3-6/two-hundred-resizes", should, "5.1.8.3-6", "resources after two hundred resizes",
+     "Count the consumer's files, mappings and private memory after 50, 100, 150 and 200 resizes.",
+     kNoGrowthWithMemory, ManyResizes{50, Between::events}},
+    {"5.1.8.3-6/two-hundred-empty-resizes", should, "5.1.8.3-6",
+     "resources after 200 changes of empty buffers",
+     "Count the consumer's files, mappings and private memory after 50, 100, 150 and 200 resizes "
+     "without events.",
+     kNoGrowthWithMemory, ManyResizes{50, Between::nothing}},
+    {"5.1.8.3-6/eighty-resizes-on-the-way", should, "5.1.8.3-6",
+     "resources after 80 buffers replaced before they are mapped",
+     "Resize 80 times, and replace the buffers once more after the first attach that follows. "
+     "Count the consumer's files, mappings and private memory after 20, 40, 60 and 80 resizes.",
+     kNoGrowth, ManyResizes{20, Between::swaps}},
+    {"5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", should, "5.1.8.3-6",
+     "resources after 80 changes, with an ended CPU",
+     "Emit the end event on one of three CPUs. Each attach returns its buffer all the same. Count "
+     "the consumer's files and mappings after 20, 40, 60 and 80 resizes.",
+     kNoGrowth, ManyResizes{20, Between::ends, 3, 1 << 16, false}},
+    {"5.1.8.3-6/eighty-changes-of-one-cpu", should, "5.1.8.3-6",
+     "resources after 80 changes of one CPU",
+     "Replace the buffer of one of four CPUs. Each attach returns the other buffers again. Count "
+     "the consumer's files and mappings after 20, 40, 60 and 80 changes.",
+     kNoGrowth, ManyResizes{20, Between::one_cpu, 4, 1 << 16, false}},
+    {"5.1.8.3-6/eighty-resizes-beside-a-refused-cpu", should, "5.1.8.3-6",
+     "resources after 80 changes, with a refused CPU",
+     "Give one of three CPUs version 2 at first. Each attach returns its next buffer all the same. "
+     "Count the consumer's files and mappings after 20, 40, 60 and 80 resizes.",
+     kNoGrowth, ManyResizes{20, Between::refused, 3, 1 << 16, false}},
+    {"5.1.8.1-5/torn-reads-leave-nothing", should, "5.1.8.1-5", "memory after 150 torn reads",
+     "Overwrite events of 150,000 bytes during the copy. Count the consumer's private memory after "
+     "30, 60, 90, 120 and 150 of them.",
+     "The consumer's memory grows by less than three mebibytes in at least one interval between "
+     "two counts.",
+     many_torn_reads},
+};
+
+}  // namespace kmes::conformance

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Much at once (5.1.3, 5.1.8.4, 5.1.9): the largest buffers, many laps, and events while the
+// consumer runs, without any staging: what a test machine would see. The oracle excuses what was
+// overwritten before it could have been read.
+#include <fmt/format.h>
+
+#include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using namespace script;
+
+constexpr std::uint64_t kLargest = 256ull << 20;
+
+// The files are sparse: only what is written takes memory. A consumer that keeps a copy of its own
+// of a whole ring needs the room for it.
+void check_memory(Stage&) {
+    constexpr std::uint64_t kNeeded = 2ull << 30;
+    const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");
+    if (available < kNeeded)
+        stop_unsupported(fmt::format("{} MiB of memory are free; buffers of 256 MiB need {}",
+                                     available >> 20, kNeeded >> 20));
+}
+
+void set_largest(RingsSetup& setup) {
+    setup.cpus = 1;
+    setup.capacity_bytes = kLargest;
+    setup.start_positions = {3 * kLargest - 100'000};
+}
+
+void resize_to_usual(Stage& stage) {
+    stage.resize(stage.default_setup().capacity_bytes);
+}
+
+// Ten laps while the consumer is stopped, anywhere in its drain.
+ScriptStep ten_laps(std::uint64_t event_bytes) {
+    const auto laps = [event_bytes](Stage& stage, std::uint32_t cpu) {
+        for (int i = 0; i < 10; ++i) lap(stage, cpu, event_bytes + cpu);
+    };
+    return times(1, {emit_all(20, event_bytes / 10), freeze, on_each_cpu(laps), thaw, asleep});
+}
+
+std::uint64_t any_size(Stage& stage) {
+    Rings& rings = stage.rings();
+    switch (rings.random() % 8) {
+        case 0:
+            return 30;
+        case 1:
+            return 30 + rings.random() % 8000;
+        default:
+            return 30 + rings.random() % 400;
+    }
+}
+
+struct Load {
+    bool with_resizes;
+
+    CaseOutcome operator()(Stage& stage) const;
+};
+
+CaseOutcome Load::operator()(Stage& stage) const {
+    constexpr int kRounds = 400;
+    stage.start();
+    stage.wait_mapped();
+    const std::uint64_t small = stage.capacity_bytes();
+    for (int round = 0; round < kRounds; ++round) {
+        const auto cpu = static_cast<std::uint32_t>(stage.rings().random() % stage.cpus());
+        const std::uint64_t burst = 1 + stage.rings().random() % 12;
+        for (std::uint64_t i = 0; i < burst; ++i) emit_some(stage, cpu, 1, any_size(stage));
+        if (round % 50 == 49 && with_resizes)
+            stage.resize(stage.capacity_bytes() == small ? 2 * small : small);
+        if (round % 4 == 3) stage.let_run(0);
+        if (round % 100 == 99) stage.wait_delivered();
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+const std::vector<Case> kMuchCases = {
+    {"5.1.3/largest-capacity", must, "5.1.3", "buffers of 256 MiB",
+     "Use the largest capacity that can be configured, with events around the end of the ring. "
+     "Then resize to the usual one.",
+     "The consumer delivers every event.",
+     Script{{check_memory, rings(set_largest), emit(0, 9, 30'000), start, delivered,
+             emit(0, 1, 1 << 20), emit(0, 9, 100), asleep, resize_to_usual, emit(0, 3, 100),
+             asleep}}},
+    {"5.1.9/paused-for-ten-laps", must, "5.1.9", "a pause of ten laps",
+     "Stop the consumer in the middle of its drain. Overwrite the ring ten times.",
+     kContinuesAtTail, Script{{start, asleep, ten_laps(700), ten_laps(3000), ten_laps(20000)}}},
+};
+
+const std::vector<Case> kLoadCases = {
+    {"5.1.9/under-load", must, "5.1.9", "events under load",
+     "Emit bursts of events of random sizes on random CPUs while the consumer runs.",
+     "The consumer delivers what is not overwritten once, in order, with exact counts of the lost "
+     "events.",
+     Load{false}},
+    {"5.1.8.4/resizes-under-load", must, "5.1.8.4", "resizes under load",
+     "Emit bursts of events of random sizes on random CPUs while the consumer runs. Resize every "
+     "buffer now and then.",
+     "The consumer neither loses an event in a change of buffers nor delivers one twice.",
+     Load{true}},
+};
+
+}  // namespace kmes::conformance

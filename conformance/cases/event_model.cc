@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+//
+// Every shape of an event: types, headers, origins, clocks, places in the ring, and numbers at the
+// ends of their range (event-model.md, 5.1.4). Its sizes are in event_model_sizes.cc.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/colliding_types.h"
+#include "conformance/cases/play.h"
+#include "conformance/cases/script.h"
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using namespace script;
+
+// One event of each size on the CPUs in turn. Waits whenever a quarter of a buffer is out.
+ScriptStep sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_of) {
+    return [sizes_of](Stage& stage) {
+        std::uint64_t out = 0;
+        std::uint32_t cpu = 0;
+        for (const std::uint64_t bytes : sizes_of(stage.capacity_bytes())) {
+            if (out + bytes > stage.capacity_bytes() / 2) {
+                stage.wait_delivered();
+                out = 0;
+            }
+            emit_some(stage, cpu, 1, bytes);
+            out += bytes;
+            cpu = (cpu + 1) % stage.cpus();
+        }
+    };
+}
+
+std::set<std::uint64_t> small_sizes(std::uint64_t) {
+    std::set<std::uint64_t> all;
+    for (std::uint64_t bytes = 30; bytes <= 300; ++bytes) all.insert(bytes);
+    return all;
+}
+
+// Around every power of two, the event and its payload, and up to exactly 50 % of the capacity
+// (5.1.7 step 5).
+std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
+    const std::uint64_t half = capacity / 2;
+    std::set<std::uint64_t> all{half - 29, half - 8, half - 7, half - 1, half};
+    constexpr std::uint64_t kHeader = kHeaderBytesBeforeType + 1;  // with a type of one byte
+    for (std::uint64_t power = 512; power <= std::min<std::uint64_t>(half, 262144); power *= 2) {
+        for (const std::uint64_t middle : {power, power + kHeader}) {
+            for (const std::uint64_t bytes : {middle - 1, middle, middle + 1}) {
+                if (bytes <= half) all.insert(bytes);
+            }
+        }
+    }
+    return all;
+}
+
+// One event of 61 bytes for each byte of it at which the ring's end can cut it (5.1.4).
+void wrap_everywhere(Stage& stage) {
+    constexpr std::uint64_t kBytes = 61;
+    for (std::uint64_t offset = 1; offset < kBytes; ++offset) {
+        const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
+        fill_up_to(stage, cpu, offset);
+        emit_some(stage, cpu, 1, kBytes);
+        stage.wait_delivered(cpu);
+    }
+}
+
+void wrap_exactly(Stage& stage, std::uint32_t cpu) {
+    fill_up_to(stage, cpu, 0);
+    emit_some(stage, cpu, 2, 77);
+    stage.wait_delivered(cpu);
+    fill_up_to(stage, cpu, 30);
+    emit_some(stage, cpu, 3, 30);
+    stage.wait_delivered(cpu);
+    // Half of the ring, across its end.
+    fill_up_to(stage, cpu, stage.capacity_bytes() / 4 + 3);
+    stage.wait_delivered(cpu);
+    emit_some(stage, cpu, 1, stage.capacity_bytes() / 2);
+    stage.wait_delivered(cpu);
+}
+
+EventSpec of_type(Stage& stage, const std::string& type) {
+    return stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type);
+}
+
+void emit_types(Stage& stage) {
+    const std::uint64_t half = stage.default_setup().capacity_bytes / 2;
+    std::vector<std::string> all{"a",
+                                 "\x7f",
+                                 "\xc3\xbc",
+                                 "\xe2\x82\xac uro",
+                                 "\xf0\x9f\x90\x8d",
+                                 std::string("zero\0inside", 11),
+                                 std::string("zero\0", 5),
+                                 " between spaces ",
+                                 "\tline\r\n",
+                                 "\n",
+                                 "Upper.and.lower"};
+    for (const std::size_t length : {16, 31, 63, 64, 65, 127, 128, 255, 256, 257, 4096})
+        all.emplace_back(length, 'k');
+    all.emplace_back(std::min<std::uint64_t>(half - 60, 32000), 'L');
+    std::uint32_t cpu = 0;
+    for (const std::string& type : all) {
+        stage.rings().emit(cpu, of_type(stage, type));
+        stage.wait_delivered(cpu);
+        cpu = (cpu + 1) % stage.cpus();
+    }
+}
+
+// An event of each type on CPU 0, one after the other, and all of them once more.
+Script twice(std::vector<std::string> (*types)()) {
+    const ScriptStep emit_types = [types](Stage& stage) {
+        for (const std::string& type : types()) stage.rings().emit(0, of_type(stage, type));
+    };
+    return {{cpus(1, 1 << 20), start, times(2, {asleep, freeze, emit_types, thaw}), asleep}};
+}
+
+// For one that keeps types by a part of their bytes, or keeps only so many of them.
+std::vector<std::string> many_types() {
+    constexpr int kTypes = 3000;
+    std::vector<std::string> all;
+    for (const std::size_t length : {2, 8, 16, 63, 64, 65, 100, 257, 4096, 4097, 20000}) {
+        for (const std::size_t differs_at : {std::size_t{0}, length / 2, length - 1}) {
+            all.emplace_back(length, 'k');
+            all.back()[differs_at] = 'd';
+        }
+    }
+    for (int i = 0; i < kTypes; ++i)
+        all.push_back((i % 2 == 0 ? "type." : std::string(70, 't')) + std::to_string(i));
+    // More than 64 KiB of types together.
+    for (int i = 0; i < 5; ++i) all.emplace_back(40'000, static_cast<char>('a' + i));
+    return all;
+}
+
+// Types of `length` bytes that differ in one byte: in each, or in each `step`-th.
+void add_alike(std::vector<std::string>& types, std::size_t length, std::size_t step) {
+    types.emplace_back(length, 'k');
+    for (std::size_t differs_at = 0; differs_at < length; differs_at += step) {
+        types.emplace_back(length, 'k');
+        types.back()[differs_at] = 'd';
+    }
+}
+
+// For one that keeps types by some of their bytes, or by a hash that it takes for the type. Each
+// comes twice: whichever of two is first, the other follows it.
+std::vector<std::string> types_alike() {
+    std::vector<std::string> all;
+    for (const std::size_t length : {5, 24, 48, 100, 300}) add_alike(all, length, 1);
+    add_alike(all, 4000, 61);
+    for (const CollidingTypes& each : kCollidingTypes) {
+        all.emplace_back(each.first);
+        all.emplace_back(each.second);
+    }
+    return all;
+}
+
+void emit_longer_headers(Stage& stage) {
+    std::uint32_t cpu = 0;
+    for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
+        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra + 40, "later", extra));
+        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra, "later", extra));
+        // The header length belongs to the event: events of one type have several.
+        for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
+            stage.rings().emit(cpu, stage.rings().make(29 + 5 + other + 40, "later", other));
+        emit_some(stage, cpu, 1, 50);
+        cpu = (cpu + 1) % stage.cpus();
+    }
+}
+
+void emit_origins(Stage& stage) {
+    for (unsigned origin = 0; origin < 256; ++origin) {
+        EventSpec spec = stage.rings().make(40);
+        spec.origin = static_cast<std::uint8_t>(origin);
+        stage.rings().emit(origin % stage.cpus(), std::move(spec));
+    }
+}
+
+// An event with each timestamp on each CPU.
+ScriptStep timestamps(std::vector<std::uint64_t> all) {
+    return [all = std::move(all)](Stage& stage) {
+        for (const std::uint64_t timestamp : all) {
+            for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+                EventSpec spec = stage.rings().make(64);
+                spec.timestamp = timestamp;
+                stage.rings().emit(cpu, std::move(spec));
+            }
+        }
+    };
+}
+
+// Every byte value in the payload, and payloads that look like headers.
+CaseOutcome payload_bytes(Stage& stage) {
+    EventSpec every = stage.rings().make(29 + 1 + 256);
+    for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
+    EventSpec nested = stage.rings().make(29 + 1 + 64);
+    const std::string inner = encode_event(stage.rings().make(64), 3, 0);
+    nested.payload = inner;
+    EventSpec newlines = stage.rings().make(200);
+    std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
+    stage.start();
+    stage.wait_mapped();
+    for (const EventSpec* spec : {&every, &nested, &newlines}) stage.rings().emit(0, *spec);
+    stage.wait_delivered();
+    return stage.finish();
+}
+
+Script sequences_from(std::uint64_t first) {
+    const auto drop = [](Stage& stage, std::uint32_t cpu) { stage.rings().drop(cpu); };
+    return {{rings([first](RingsSetup& setup) { setup.first_sequence = first; }), emit_all(2, 100),
+             start, asleep, emit_all(3, 100), asleep, on_each_cpu(drop), emit_all(2, 100),
+             resize(2), emit_all(2, 100), asleep}};
+}
+
+// futex_counter moves by one for each wake: eight of them take it over the end.
+Script counter_from(std::uint32_t first) {
+    return {{rings([first](RingsSetup& setup) { setup.first_futex_counter = first; }), start,
+             asleep, times(8, {emit_all(1, 100), asleep})}};
+}
+
+ScriptStep resize_between_events(double factor) {
+    return times(1, {emit_all(2, 100), resize(factor), emit_all(2, 100), asleep});
+}
+
+// Drops in a row on CPU 0, without a wake.
+ScriptStep drops(int count) {
+    const auto drop = [](Stage& stage) { stage.rings().drop(0); };
+    return times(1, {times(count, {drop}), asleep, emit_all(1, 100)});
+}
+
+constexpr std::string_view kOwnNumbers =
+    "The consumer delivers every event once, in order, with its sequence number and timestamp.";
+constexpr std::string_view kComparesCounter =
+    "The consumer compares futex_counter for equality only, so it never sleeps on an unread event.";
+
+void set_64_kib(RingsSetup& setup) {
+    setup.capacity_bytes = 65536;  // a large ring would have to be filled for each wrap
+}
+
+}  // namespace
+
+const std::vector<Case> kEventCases = {
+    {"event-model/every-small-size", must, "event-model", "every size from 30 to 300 bytes",
+     "Emit one event of every size from 30 to 300 bytes.", kOwnBytes,
+     Script{{start, mapped, sizes(small_sizes), delivered}}},
+    // More than 16 bits can tell.
+    {"5.1.7-5/sizes-up-to-half", must, "5.1.7-5", "sizes up to 50 % of the capacity",
+     "Emit events and payloads around every power of two, and up to exactly half of the capacity.",
+     kOwnBytes,
+     Script{{rings([](RingsSetup& setup) {
+                 setup.capacity_bytes = std::max<std::uint64_t>(setup.capacity_bytes, 524288);
+             }),
+             start, mapped, sizes(sizes_up_to_half), delivered}}},
+    {"5.1.4/wrap-at-every-byte", must, "5.1.4", "a wrap at every byte of an event",
+     "Emit an event of 61 bytes across the end of the ring, once for each of its bytes.", kOwnBytes,
+     Script{{rings(set_64_kib), start, mapped, wrap_everywhere}}},
+    {"5.1.4/wrap-at-an-event-boundary", must, "5.1.4",
+     "a wrap between events, and across half a ring",
+     "Emit events that end exactly at the end of the ring, and one of half the capacity across it.",
+     kOwnBytes, Script{{rings(set_64_kib), start, mapped, on_each_cpu(wrap_exactly)}}},
+    {"event-model/types", must, "event-model", "types of any length",
+     "Emit events with types of 1 to thousands of bytes, with UTF-8 sequences of two to four "
+     "bytes, "
+     "and with a zero byte.",
+     kOwnBytes, Script{{start, mapped, emit_types}}},
+    {"event-model/many-types", must, "event-model", "thousands of types at once",
+     "Emit 3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, "
+     "twice.",
+     kOwnBytes, twice(many_types)},
+    {"event-model/types-alike", must, "event-model", "types that differ in one byte, or collide",
+     "Emit types of 5 to 4000 bytes that differ in one byte, at each place. Emit pairs of types "
+     "with the same FNV-1, FNV-1a, CRC-32, djb2 or other 32-bit hash.",
+     kOwnBytes, twice(types_alike)},
+    {"event-model/empty-payload", must, "event-model", "payloads of zero bytes",
+     "Emit events without a payload between others.", kOwnBytes,
+     Script{{emit_all(3, 30), start, delivered,
+             times(3, {[](Stage& stage) {
+                           stage.rings().emit(0, stage.rings().make(29 + 12, "twelve bytes"));
+                       },
+                       emit(0, 1, 90)}),
+             delivered}}},
+    {"event-model/longer-header", must, "event-model", "headers longer than 29 + type_len",
+     "Emit events whose header_size is 1 to 1000 bytes more than the minimum, as in a later "
+     "version. Give events of one type several header lengths.",
+     kOwnBytes, Script{{start, mapped, emit_longer_headers, delivered}}},
+    {"event-model/origins", must, "event-model", "every origin class",
+     "Emit events of origin classes 0 to 255, of which 4 and more are reserved.", kOwnBytes,
+     Script{{start, mapped, emit_origins, delivered}}},
+    {"event-model/clock-jumps", must, "event-model", "timestamps that jump",
+     "Set CLOCK_REALTIME back and forth between events.", kOwnBytes,
+     Script{
+         {start, mapped,
+          timestamps({1'700'000'000'000'000'000, 1'600'000'000'000'000'000, 1,
+                      0xffff'ffff'ffff'fff0, 5, 0x7fff'ffff'ffff'ffff, 1'700'000'000'000'000'000}),
+          delivered}}},
+    {"event-model/payload-bytes", must, "event-model", "payloads of any bytes",
+     "Emit payloads of every byte value, of a whole event, and of newlines.", kOwnBytes,
+     payload_bytes},
+};
+
+// A case with 2^63 resizes is impossible, so no case asks for such a generation.
+const std::vector<Case> kNumberCases = {
+    {"5.1.6.3/counter-wraps", must, "5.1.6.3", "futex_counter across 2^32",
+     "Set futex_counter to three below 2^32. Emit eight events, each to a sleeping consumer.",
+     kComparesCounter, counter_from(0xfffffffd)},
+    {"5.1.6.3/counter-beyond-31-bits", must, "5.1.6.3", "futex_counter across 2^31",
+     "Set futex_counter to three below 2^31. Emit eight events, each to a sleeping consumer.",
+     kComparesCounter, counter_from(0x7ffffffd)},
+    {"event-model/sequences-beyond-32-bits", must, "event-model", "sequence numbers beyond 2^32",
+     "Let the sequence numbers cross 2^32. Drop an event and resize afterwards.", kOwnNumbers,
+     sequences_from((1ull << 32) - 3)},
+    {"event-model/sequences-beyond-63-bits", must, "event-model", "sequence numbers beyond 2^63",
+     "Let the sequence numbers cross 2^63. Drop an event and resize afterwards.", kOwnNumbers,
+     sequences_from((1ull << 63) - 3)},
+    {"5.1.6.1/generations-beyond-32-bits", must, "5.1.6.1", "generation beyond 2^32",
+     "Set the generation of the first buffers to two below 2^32. Resize three times.", kOwnNumbers,
+     Script{{rings([](RingsSetup& setup) { setup.first_generation = (1ull << 32) - 2; }),
+             emit_all(2, 100), start, asleep, resize_between_events(2), resize_between_events(1),
+             resize_between_events(2)}}},
+    {"5.1.9/long-runs-of-drops", must, "5.1.9", "hundreds of dropped events in a row",
+     "Drop 255, 256 and 300 events in a row, without a wake.",
+     "The consumer delivers what follows. An L record, where there is one, has the exact number.",
+     Script{{start, asleep, emit_all(1, 100), drops(255), drops(256), drops(300), asleep}}},
+    {"event-model/timestamps-at-the-ends", must, "event-model", "timestamps of 0 and 2^64 - 1",
+     "Emit events with timestamps of 0, 1, 2^63 and 2^64 - 1.", kOwnNumbers,
+     Script{{[](Stage& stage) { stage.rings().take_timestamps_as_given(); }, start, mapped,
+             timestamps({0, 0xffff'ffff'ffff'ffff, 0, 1, 0x8000'0000'0000'0000, 0}), asleep}}},
+};
+
+}  // namespace kmes::conformance
