@@ -20,6 +20,7 @@
 #include "conformance/main/program.h"
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
+#include "conformance/main/version.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/stage/run.h"
 
@@ -90,6 +91,7 @@ int main(int argument_count, char** arguments) {
         .out_columns = columns_of(STDOUT_FILENO),
         .out_is_unicode = ::isatty(STDOUT_FILENO) == 1 && is_unicode(),
         .command = command,
+        .version = version_text(environment("KMES_CONFORMANCE_COMMIT")),
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .stop = stop,
         .commands = commands,

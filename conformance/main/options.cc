@@ -192,6 +192,8 @@ std::string footer(const std::vector<std::string>& commands) {
 }
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
+    app.add_flag("--version", options.version,
+                 "print the release, the commit and the versions of the ring, and exit");
     app.add_flag("--list", options.list, "list the cases and exit");
     app.add_option("--filter", raw.filters,
                    "run only the cases whose id matches GLOB (*, ?, [a-z]); repeatable")
@@ -270,7 +272,8 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
             "--debug uses standard output; with --report {} it also needs --report-file",
             raw.report);
     }
-    if (options.testee.empty() && !options.list && options.explain.empty()) {
+    const bool runs_nothing = options.version || options.list || !options.explain.empty();
+    if (options.testee.empty() && !runs_nothing) {
         return "no program to test is named; expected kmes-conformance [OPTIONS...] -- PROGRAM "
                "ARGS...";
     }

@@ -18,6 +18,7 @@ namespace kmes::conformance {
 enum class ReportFormat { console, json, junit, tap };
 
 struct Options {
+    bool version = false;
     bool list = false;
     std::string explain;               // --explain CASE; empty: not asked
     std::vector<std::string> filters;  // --filter GLOB

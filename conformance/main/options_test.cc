@@ -226,26 +226,13 @@ TEST(Options, TakeTheScaleOfTheEnvironment) {
 TEST(Options, PrintHelp) {
     const ParsedOptions parsed = parse_options({"--help"}, "", {"smoke", "judge"});
     EXPECT_THAT(parsed.help, HasSubstr("Commands, as the first word: smoke, judge"));
-    for (const char* name : {"--list",
-                             "--filter GLOB",
-                             "--without GLOB",
-                             "--level",
-                             "--cpus N",
-                             "--capacity BYTES",
-                             "--seed N",
-                             "--shuffle SEED",
-                             "--timeout-scale X",
-                             "--report ",
-                             "--report-file FILE",
-                             "--explain CASE",
-                             "--fail-fast",
-                             "-v",
-                             "Exit status",
-                             "--explore ",
-                             "--stepper ",
-                             "--save DIR",
-                             "--debug CASE",
-                             "--shared",
+    for (const char* name : {"--version",         "--list",       "--filter GLOB",
+                             "--without GLOB",    "--level",      "--cpus N",
+                             "--capacity BYTES",  "--seed N",     "--shuffle SEED",
+                             "--timeout-scale X", "--report ",    "--report-file FILE",
+                             "--explain CASE",    "--fail-fast",  "-v",
+                             "Exit status",       "--explore ",   "--stepper ",
+                             "--save DIR",        "--debug CASE", "--shared",
                              "--soak SECONDS"}) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }

@@ -470,6 +470,10 @@ int run_words(const std::vector<std::string>& arguments, const Surroundings& aro
     if (!parsed.error.empty()) {
         return say(around, kExitUsage, parsed.error + " (--help lists the options)");
     }
+    if (parsed.options.version) {
+        around.out << around.version << std::flush;
+        return around.out.good() ? kExitClean : kExitSuite;
+    }
     const std::string mistake = check_cases(around.cases);
     if (!mistake.empty()) return say(around, kExitSuite, "the list of cases is wrong: " + mistake);
     const Options& options = parsed.options;

@@ -81,6 +81,7 @@ class Shell {
             .error = error,
             .error_shows_progress = terminal,
             .command = "tools/kmes conformance",
+            .version = "kmes-conformance 7\n",
             .timeout_scale = "",
             .stop = stop,
             .commands = {{"smoke",
@@ -114,6 +115,14 @@ class Shell {
     std::vector<std::string> ran;
     StageSettings last_settings;
 };
+
+TEST(Program, PrintsItsVersion) {
+    Shell shell;
+    EXPECT_EQ(shell.run({"--version"}), 0);
+    EXPECT_EQ(shell.out.str(), "kmes-conformance 7\n");
+    EXPECT_THAT(shell.ran, ElementsAre());
+    EXPECT_EQ(shell.error.str(), "");
+}
 
 TEST(Program, RunsWhatIsUpToTheLevel) {
     Shell shell;

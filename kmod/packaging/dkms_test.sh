@@ -8,7 +8,8 @@
 set -euo pipefail
 
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-readonly HERE VERSION=0.20
+VERSION=$(cat -- "$HERE/../../VERSION")
+readonly HERE VERSION
 FAILED=0
 
 kernels() {
@@ -26,7 +27,7 @@ step() {
         echo "PASS $name"
     else
         echo "FAIL $name"
-        cat -- "$SCRATCH/log" "$SCRATCH"/dkms/kmes/$VERSION/build/make.log 2>/dev/null >&2 || true
+        cat -- "$SCRATCH/log" "$SCRATCH"/dkms/kmes/"$VERSION"/build/make.log 2>/dev/null >&2 || true
         FAILED=1
     fi
 }
@@ -34,7 +35,8 @@ step() {
 in_scratch() {
     local verb=$1
     shift
-    dkms "$verb" -m kmes -v $VERSION --dkmstree "$SCRATCH/dkms" --sourcetree "$SCRATCH/source" "$@"
+    dkms "$verb" -m kmes -v "$VERSION" --dkmstree "$SCRATCH/dkms" \
+        --sourcetree "$SCRATCH/source" "$@"
 }
 
 is_installed() {
@@ -68,7 +70,7 @@ main() {
     # The key with which DKMS signs what it builds, which it would put into the machine's.
     export mok_signing_key=$SCRATCH/mok.key mok_certificate=$SCRATCH/mok.pub
     mkdir -p "$SCRATCH/dkms" "$SCRATCH/source"
-    "$HERE/dkms_tree.sh" "$SCRATCH/source" $VERSION >/dev/null
+    "$HERE/dkms_tree.sh" "$SCRATCH/source" >/dev/null
     step add in_scratch add
     for kernel in "${wanted[@]}"; do try_kernel "$kernel"; done
     step remove in_scratch remove --all --installtree "$SCRATCH/root/lib/modules" --no-depmod

@@ -4,6 +4,8 @@
 # Makes the source tree that DKMS wants: FOLDER/kmes-VERSION, with dkms.conf and what is compiled.
 #
 #   dkms_tree.sh FOLDER [VERSION]     then: dkms install kmes/VERSION, with FOLDER /usr/src
+#
+# VERSION is that of the file VERSION at the top of the tree, where none is named.
 set -euo pipefail
 
 main() {
@@ -13,7 +15,7 @@ main() {
     fi
     local repository version tree
     repository=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
-    version=${2:-0.20}
+    version=${2:-$(cat -- "$repository/VERSION")}
     tree=$1/kmes-$version
     mkdir -p "$tree/kmes" "$tree/kmod/uapi/linux"
     cp "$repository"/kmes/*.[ch] "$tree/kmes/"

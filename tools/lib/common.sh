@@ -118,6 +118,12 @@ build_targets() {
     fi
 }
 
+# The commit of this tree, with "-changed" where tracked files differ from it; empty outside of git.
+commit_of_tree() {
+    [ -e "$KMES_ROOT/.git" ] || return 0
+    git -C "$KMES_ROOT" describe --always --abbrev=12 --exclude='*' --dirty=-changed 2>/dev/null
+}
+
 # The files of a tree, relative, one a line: what git knows or would add; every file where there is
 # no git.
 list_files() {

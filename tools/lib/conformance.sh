@@ -25,13 +25,16 @@ conformance_command() {
     if [ "$takes_program" -eq 1 ] && [ "$program_given" -eq 0 ]; then
         targets+=("$REFERENCE_TARGET")
     fi
-    build_targets "the suite" "${targets[@]}" || return
+    BUILD_NEEDS=suite build_targets "the suite" "${targets[@]}" || return
     if [ "$takes_program" -eq 1 ] && [ "$program_given" -eq 0 ]; then
         set -- "$@" -- "$BAZEL_BIN/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
     # "Run again" in a report is then a line that can be typed.
     export KMES_CONFORMANCE_COMMAND=${KMES_CONFORMANCE_COMMAND:-tools/kmes conformance}
+    # For --version. Where the tree is no clone, nobody knows.
+    KMES_CONFORMANCE_COMMIT=$(commit_of_tree)
+    export KMES_CONFORMANCE_COMMIT
     # In the caller's folder, so that its relative paths hold; the runner's exit status is ours.
     exec "$BAZEL_BIN/conformance/kmes-conformance" "$@"
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/main/version.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Version, BeginsWithTheReleaseOfTheTree) {
+    std::ifstream file("VERSION");
+    std::string release;
+    ASSERT_TRUE(std::getline(file, release));
+    EXPECT_THAT(version_text(""), StartsWith("kmes-conformance " + release + ", unknown commit\n"));
+    EXPECT_THAT(version_text("0123abcd"), HasSubstr(release + ", commit 0123abcd\n"));
+    EXPECT_THAT(version_text("a\nb"), HasSubstr("commit a\\x0ab\n"));
+}
+
+TEST(Version, HasTheVersionsOfTheRing) {
+    EXPECT_THAT(version_text(""),
+                HasSubstr("\nring format version 1\ntestee contract version 1\n"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance
