@@ -16,12 +16,13 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt tidy'
-    commands+=' ide help'
+    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt'
+    commands+=' tidy ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
-    like "$ERR" "setup: unknown section 'everything'; one of: required testees kernel optional$"
+    local sections='suite required package testees kernel optional'
+    like "$ERR" "setup: unknown section 'everything'; one of: $sections$"
     kmes 2 test msan
     like "$ERR" "unknown part 'msan'; any of: check $by_bazel vm; a"
     like "$ERR" '; a target begins with //$'
@@ -80,6 +81,15 @@ test_setup() {
     lines "$CALLS" 0
     FAKE_MISSING=rustc kmes 0 setup required testees
     like "$CALLS" '^apt-get install -y .* rustc$'
+    # The suite alone needs no second compiler, fuzzer or model checker; the rest includes it.
+    FAKE_MISSING=clang-19 kmes 0 setup suite
+    lines "$CALLS" 0
+    FAKE_MISSING=libdw-dev kmes 0 setup suite
+    like "$CALLS" '^apt-get install -y .* libdw-dev$'
+    FAKE_MISSING=zlib1g-dev kmes 0 setup
+    lines "$CALLS" 0
+    FAKE_MISSING=zlib1g-dev kmes 0 setup package
+    like "$CALLS" '^apt-get install -y .* zlib1g-dev$'
     # Not root: one line says what to do, and nothing is done.
     FAKE_UID=1000 FAKE_MISSING=libfmt-dev kmes 3 setup
     lines "$CALLS" 0
@@ -162,7 +172,16 @@ test_conformance() {
     kmes 3 conformance
     has "$ERR" "ERROR: words of the compiler"
     lines "$OUT" 0
-    FAKE_UID=1000 FAKE_MISSING=clang-19 kmes 3 conformance -- ./my-consumer
+    FAKE_UID=1000 FAKE_MISSING=libdw-dev kmes 3 conformance -- ./my-consumer
+    has_not "$CALLS" bazel
+    bazel_says 0 </dev/null
+    local name
+    for name in clang-19 afl++ spin valgrind libgtest-dev; do
+        FAKE_UID=1000 FAKE_MISSING=$name kmes 0 conformance -- ./my-consumer
+        lines "$ERR" 0
+    done
+    # The other commands need all that tests need.
+    FAKE_UID=1000 FAKE_MISSING=clang-19 kmes 3 replay one.kmes
     has_not "$CALLS" bazel
 }
 

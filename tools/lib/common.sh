@@ -61,7 +61,7 @@ choose_disk_cache() {
     names=$(packages_of required) || return 0
     # shellcheck disable=SC2086  # names of packages have no spaces
     versions=$(dpkg-query -W -f='${Package} ${Version}\n' libc6-dev linux-libc-dev $names \
-        2>/dev/null | cksum | cut -d' ' -f1)
+        2>/dev/null | sort | cksum | cut -d' ' -f1)
     # Objects of other package versions, and those not used for two weeks, have served their time.
     find "$cache" -mindepth 1 -maxdepth 1 -name 'objects-*' ! -name "objects-$versions" -mtime +1 \
         -exec rm -rf -- {} + 2>/dev/null
@@ -94,13 +94,16 @@ run_bazel() {
             </dev/null)
 }
 
-# build_targets WHAT [--config=NAME] TARGET...: builds them quietly; the folder that they are under
-# is in BAZEL_BIN. WHAT is what the user knows them as.
+# build_targets WHAT [OPTION...] TARGET...: builds the targets quietly, with these options of Bazel.
+# BAZEL_BIN is the folder of the outputs. WHAT is the name that a user knows. The packages of the
+# section BUILD_NEEDS (required, if not set) are installed first.
 build_targets() {
-    local what=$1 log options=()
+    local what=$1 log argument options=()
     shift
-    [[ $1 != --config=* ]] || options=("$1")
-    setup_section required || return
+    for argument in "$@"; do
+        [[ $argument != --* ]] || options+=("$argument")
+    done
+    setup_section "${BUILD_NEEDS:-required}" || return
     prepare_bazel || return
     make_scratch || return
     log=$KMES_SCRATCH/build.log

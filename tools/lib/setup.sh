@@ -4,10 +4,10 @@
 # Installs what tools/packages.txt lists. Knows apt and that file's form, nothing of what the
 # packages are for.
 
-readonly SETUP_SECTIONS='required testees kernel optional'
+readonly SETUP_SECTIONS='suite required package testees kernel optional'
 
-# packages_of SECTION: the names in one section of tools/packages.txt. A malformed line is named,
-# status 3.
+# packages_of SECTION: the names in one section of tools/packages.txt. `required` is what builds and
+# tests the tree, so it includes the section `suite`. A malformed line is named, status 3.
 packages_of() {
     awk -v wanted="$1" -v file="tools/packages.txt" '
         function refuse(what) {
@@ -23,7 +23,7 @@ packages_of() {
         section == "" { refuse("a package before the first [section]") }
         $1 !~ /^[a-z0-9][a-z0-9+.-]+$/ { refuse("\"" $1 "\" is no package name") }
         NF < 2 { refuse("a package needs a reason behind its name: " $1) }
-        section == wanted { print $1 }
+        section == wanted || (section == "suite" && wanted == "required") { print $1 }
         END {
             if (!bad && !(wanted in seen)) refuse("no section [" wanted "]")
             exit bad ? 3 : 0
