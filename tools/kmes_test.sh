@@ -16,7 +16,7 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance bench fuzz mutants replay vm test flakes setup check fmt'
+    local commands='conformance package bench fuzz mutants replay vm test flakes setup check fmt'
     commands+=' tidy ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
@@ -24,7 +24,7 @@ test_usage() {
     local sections='suite required package testees kernel optional'
     like "$ERR" "setup: unknown section 'everything'; one of: $sections$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check $by_bazel vm; a"
+    like "$ERR" "unknown part 'msan'; any of: check $by_bazel package vm; a"
     like "$ERR" '; a target begins with //$'
     kmes 2 test vm //kmes/tests:abi_test
     like "$ERR" "part 'vm' takes no targets; those that do: $by_bazel$"
@@ -39,6 +39,13 @@ test_usage() {
     has "$ERR" "tools/kmes: fuzz: unknown engine 'honggfuzz'; one of: libfuzzer afl"
     kmes 2 fuzz script --jobs
     lines "$ERR" 1
+    kmes 2 package --fast
+    has "$ERR" "tools/kmes: package: unknown option '--fast'; expected --quick"
+    kmes 2 package one two
+    has "$ERR" "tools/kmes: package: takes one folder, not 'one' and 'two'"
+    kmes 2 package /proc/none
+    has "$ERR" "tools/kmes: package: '/proc/none' is no folder that can be written"
+    lines "$CALLS" 0
     kmes 2 bench
     like "$ERR" 'to be measured, one of: conformance instructions plot producer reader pair wake '
     kmes 2 bench conformance more

@@ -5,10 +5,10 @@
 # the count; or, with targets, those tests only. Reads Bazel's summary; knows no test.
 
 # fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; release: the
-# instructions of the code that is given away; vm: the module.
-readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release vm)
+# instructions of the code that is given away; package: the static executable; vm: the module.
+readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release package vm)
 # asan has all that ubsan looks for.
-readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release vm)
+readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release package vm)
 # The parts that Bazel runs, and that therefore take targets.
 readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile release'
 readonly LOG_LINES=1000
@@ -72,6 +72,7 @@ run_parts() {
     for part in "$@"; do
         case "$part" in
             check) run_check_part ;;
+            package) run_package_part ;;
             vm) run_vm_part ;;
             *) run_bazel_part "$part" ;;
         esac
@@ -102,6 +103,24 @@ run_check_part() {
     local log=$KMES_SCRATCH/check.log start=$SECONDS verdict=PASS
     check_tree "$KMES_ROOT" >"$log" 2>&1 || verdict=FAIL
     report_test "$verdict" check style "$((SECONDS - start))s"
+    [ "$verdict" = PASS ] || show_log "$log"
+}
+
+# The executable of `tools/kmes package --quick`, in an empty root, and against the dynamic one.
+run_package_part() {
+    local log=$KMES_SCRATCH/package.log folder=$KMES_SCRATCH/dist start=$SECONDS verdict=PASS
+    printf '# package: building, and running in an empty root\n'
+    {
+        setup_section package && build_targets "the suite" "$RUNNER_TARGET" && zydis_library &&
+            package_command --quick "$folder" &&
+            "$KMES_ROOT/tools/package/static_test.sh" "$folder/kmes-conformance" \
+                "$BAZEL_BIN/conformance/kmes-conformance"
+    } >"$log" 2>&1 || verdict=FAIL
+    if [ "$verdict" = FAIL ] && [ -n "${ZYDIS_NOT_FETCHED-}" ]; then
+        printf '# package: left out: %s\n' "$(tail -n 1 -- "$log")"
+        return
+    fi
+    report_test "$verdict" package static "$((SECONDS - start))s"
     [ "$verdict" = PASS ] || show_log "$log"
 }
 

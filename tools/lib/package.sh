@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes package`: builds the runner as one static executable, and its Debian package
+# (tools/package/make_deb.sh). Knows where the one library comes from that Debian has no archive of.
+
+readonly STATIC_TARGET=//conformance:kmes-conformance-static
+
+# zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, or takes the
+# one of an earlier call. It is in ZYDIS_FOLDER. ZYDIS_NOT_FETCHED is not empty where the source
+# cannot be had.
+zydis_library() {
+    local version cache folder=$KMES_SCRATCH/zydis log=$KMES_SCRATCH/zydis.log
+    version=$(dpkg-query -W -f='${source:Version}' libzydis-dev) || return "$STATUS_SETUP"
+    cache=$(cache_folder) || cache=$KMES_SCRATCH
+    ZYDIS_FOLDER=$cache/zydis-$version-gcc-$(gcc -dumpfullversion)
+    [ ! -e "$ZYDIS_FOLDER/libZydis.a" ] || return 0
+    if ! zydis_source "$version" "$folder" >"$log" 2>&1; then
+        ZYDIS_NOT_FETCHED=1
+        tail -n 20 -- "$log" >&2
+        say_error "package: Debian's source of zydis $version cannot be had; the log is above"
+        return "$STATUS_SETUP"
+    fi
+    if ! zydis_compile "$folder" >"$log" 2>&1; then
+        tail -n 20 -- "$log" >&2
+        say_error "package: the source of zydis $version could not be built; the log is above"
+        return "$STATUS_SETUP"
+    fi
+    # Where another call was faster, its library is the same.
+    mv -T -- "$folder/library" "$ZYDIS_FOLDER" 2>/dev/null || [ -e "$ZYDIS_FOLDER/libZydis.a" ]
+}
+
+# zydis_source VERSION FOLDER: fetches it through apt, from the archives that the machine uses, with
+# lists of its own: the machine's stay as they are.
+zydis_source() {
+    local options=(-o "Dir::Etc::sourcelist=$2/sources.list" -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$2/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+        -o APT::Sandbox::User=)
+    mkdir -p "$2/lists/partial" "$2/library" || return
+    # shellcheck disable=SC2016  # names of apt
+    apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+        'Created-By: Packages' 'Origin: Debian' | sort -u >"$2/sources.list" || return
+    apt-get "${options[@]}" update || return
+    (cd -- "$2" && apt-get "${options[@]}" source --download-only "zydis=$1") || return
+    dpkg-source --no-check -x "$2"/zydis_*.dsc "$2/source"
+}
+
+# zydis_compile FOLDER: FOLDER/library/libZydis.a, the same bytes wherever FOLDER is.
+zydis_compile() {
+    (
+        export LC_ALL=C
+        cd -- "$1/source" || exit
+        for file in src/*.c; do
+            gcc -O2 -g1 -ffile-prefix-map="$PWD"=zydis -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
+                -Iinclude -Isrc -c "$file" -o "../library/$(basename -- "$file" .c).o" || exit
+        done
+        cd ../library && ar rcsD libZydis.a ./*.o && rm -- ./*.o
+    )
+}
+
+# build_static OPTION...: the executable is $BAZEL_BIN/conformance/kmes-conformance-static.
+build_static() {
+    setup_section package && make_scratch && zydis_library || return
+    BUILD_NEEDS=suite build_targets "the static executable" --config=static \
+        --linkopt="-L$ZYDIS_FOLDER" --embed_label="$(commit_of_tree)" "$@" "$STATIC_TARGET"
+}
+
+package_command() {
+    local options=(--config=release) folder=''
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --quick) options=() ;;
+            --help | -h) package_usage && return ;;
+            -*) bad_usage "package: unknown option '$1'; expected --quick" || return ;;
+            *)
+                if [ -n "$folder" ]; then
+                    bad_usage "package: takes one folder, not '$folder' and '$1'" || return
+                fi
+                folder=$1
+                ;;
+        esac
+        shift
+    done
+    folder=${folder:-$KMES_ROOT/dist}
+    if ! mkdir -p -- "$folder" 2>/dev/null || [ ! -w "$folder" ]; then
+        bad_usage "package: '$folder' is no folder that can be written" || return
+    fi
+    build_static ${options[@]+"${options[@]}"} || return
+    if ! "$KMES_ROOT/tools/package/make_deb.sh" "$KMES_ROOT" \
+        "$BAZEL_BIN/conformance/kmes-conformance-static" "$folder"; then
+        say_error "package: the Debian package could not be made; the message is above"
+        return "$STATUS_SETUP"
+    fi
+    (cd -- "$folder" && sha256sum -- kmes-conformance ./*.deb)
+}
+
+package_usage() {
+    cat <<'TEXT'
+usage: tools/kmes package [--quick] [FOLDER]
+
+Builds the suite as one static executable for x86-64 Linux, and its Debian packages, and prints
+their SHA-256. The same commit on the same versions of the packages in [suite] and [package] of
+tools/packages.txt gives the same bytes.
+
+  FOLDER     where they go (default: dist, at the top of the tree):
+               kmes-conformance                                the executable
+               kmes-conformance_VERSION_amd64.deb              with documents and examples
+               kmes-conformance-dbgsym_VERSION_amd64.deb       its symbols, for gdb
+  --quick    link what a default build has compiled, without more optimisation
+TEXT
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Makes the Debian package of the suite from the runner and the files of a tree. The same runner and
+# the same tree give the same bytes, wherever and whenever it runs.
+#
+#   make_deb.sh TREE RUNNER FOLDER
+#
+# TREE     the top of the tree
+# RUNNER   the executable, with its symbols
+# FOLDER   gets kmes-conformance (stripped), kmes-conformance_VERSION_amd64.deb, and
+#          kmes-conformance-dbgsym_VERSION_amd64.deb (the symbols, for gdb)
+set -euo pipefail
+umask 022
+export LC_ALL=C
+
+readonly NAME=kmes-conformance
+readonly MAINTAINER='The KMES authors <authors@kmes.invalid>'
+# Paths in the documents of the tree that the package has under other names.
+readonly DOCUMENTS=(protocol write-a-testee run-the-suite read-a-failure testee-contract event-model
+    errata failure-files exploration what-the-suite-cannot-show)
+readonly EXAMPLES=(c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.py rust/consumer.rs)
+# What is linked into the runner, by its Debian packages.
+readonly LINKED=(libc6-dev libstdc++-12-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
+    libzydis-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
+
+# The tree's text in the package's words: its commands and the paths of its documents.
+reword() {
+    local script='s|tools/kmes conformance|kmes-conformance|g' document
+    for document in "${DOCUMENTS[@]}"; do
+        script+=";s|docs/$document\\.md|$document.md|g"
+    done
+    sed -e "$script" -- "$1"
+}
+
+# The date of the newest section of CHANGELOG.md, in seconds: the date of everything.
+release_time() {
+    local day
+    day=$(sed -n 's/^## \([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)$/\1/p' "$TREE/CHANGELOG.md" |
+        head -n 1)
+    if [ -z "$day" ]; then
+        echo "make_deb.sh: CHANGELOG.md has no section '## YEAR-MONTH-DAY'" >&2
+        return 1
+    fi
+    date -u -d "$day" +%s
+}
+
+# The source packages of LINKED that are installed, as Built-Using names them.
+built_using() {
+    dpkg-query -W -f='${source:Package} (= ${source:Version})\n' "${LINKED[@]}" 2>/dev/null |
+        sort -u | paste -s -d, - | sed 's/,/, /g'
+}
+
+install_documents() {
+    local documents=$1 document package
+    mkdir "$documents/licenses"
+    for document in "${DOCUMENTS[@]}"; do
+        reword "$TREE/docs/$document.md" >"$documents/$document.md"
+    done
+    cp "$TREE/tools/package/README.md" "$documents/README.md"
+    cp "$TREE/CHANGELOG.md" "$documents/CHANGELOG.md"
+    cp "$TREE/tools/package/copyright" "$documents/copyright"
+    for package in "${LINKED[@]}"; do
+        if [ -e "/usr/share/doc/$package/copyright" ]; then
+            cp "/usr/share/doc/$package/copyright" "$documents/licenses/$package"
+        else
+            echo "make_deb.sh: no /usr/share/doc/$package/copyright; install $package" >&2
+            return 1
+        fi
+    done
+    printf '%s (%s) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' \
+        "$NAME" "$VERSION" "$MAINTAINER" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" |
+        gzip -9n >"$documents/changelog.gz"
+}
+
+install_examples() {
+    local examples=$1 example
+    mkdir -p "$examples/kmes/user"
+    for example in "${EXAMPLES[@]}"; do
+        mkdir -p "$examples/${example%/*}"
+        cp "$TREE/conformance/testees/$example" "$examples/$example"
+    done
+    cp "$TREE"/kmes/*.[ch] "$examples/kmes/"
+    cp "$TREE"/kmes/user/order_*.h "$TREE/kmes/user/platform_user.h" "$examples/kmes/user/"
+    cp "$TREE/tools/package/examples.mk" "$examples/Makefile"
+}
+
+# finish FOLDER PACKAGE FIELDS: writes the control files, FIELDS among them, and makes the package.
+finish() {
+    local folder=$1 package=$2 fields=$3 size file
+    size=$(find "$folder/usr" -type f -printf '%s\n' |
+        awk '{ bytes += $1 } END { print int(bytes / 1024) + 1 }')
+    mkdir "$folder/DEBIAN"
+    (cd "$folder" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$folder/DEBIAN/md5sums"
+    printf 'Package: %s\nSource: kmes\nVersion: %s\nArchitecture: amd64\nMaintainer: %s\n' \
+        "$package" "$VERSION" "$MAINTAINER" >"$folder/DEBIAN/control"
+    printf 'Installed-Size: %s\n%s\n' "$size" "$fields" >>"$folder/DEBIAN/control"
+    # cp keeps no mode; a file of a sandbox may have any.
+    find "$folder" -type d -exec chmod 755 {} +
+    find "$folder" -type f ! -path "$folder/usr/bin/*" -exec chmod 644 {} +
+    find "$folder" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+    file=$OUTPUT/${package}_${VERSION}_amd64.deb
+    # The bytes of xz depend on the number of its threads.
+    dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$folder" "$file" >/dev/null
+    touch -d "@$SOURCE_DATE_EPOCH" "$file"
+}
+
+make_main() {
+    local root=$SCRATCH/main documents
+    documents=$root/usr/share/doc/$NAME
+    mkdir -p "$root"/usr/{bin,share/{man/man1,bash-completion/completions,lintian/overrides}} \
+        "$documents"
+    install -m 755 "$OUTPUT/$NAME" "$root/usr/bin/$NAME"
+    bash "$TREE/tools/package/man_page.sh" "$RUNNER" "$TREE/tools/package/$NAME.1.in" "$VERSION" \
+        "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)" | gzip -9n >"$root/usr/share/man/man1/$NAME.1.gz"
+    cp "$TREE/tools/package/$NAME.bash-completion" \
+        "$root/usr/share/bash-completion/completions/$NAME"
+    cp "$TREE/tools/package/lintian-overrides" "$root/usr/share/lintian/overrides/$NAME"
+    install_documents "$documents"
+    install_examples "$documents/examples"
+    finish "$root" "$NAME" "$(sed "s/@BUILT_USING@/$(built_using)/" \
+        "$TREE/tools/package/control.in")"
+}
+
+# Where gdb looks for them: by the build id.
+make_symbols() {
+    local root=$SCRATCH/symbols id file
+    id=$(readelf -n "$RUNNER" | sed -n 's/^ *Build ID: //p')
+    file=$root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+    mkdir -p "${file%/*}" "$root/usr/share/doc"
+    objcopy --only-keep-debug --compress-debug-sections "$RUNNER" "$file"
+    ln -s "$NAME" "$root/usr/share/doc/$NAME-dbgsym"
+    finish "$root" "$NAME-dbgsym" "Depends: $NAME (= $VERSION)
+Section: debug
+Priority: optional
+Auto-Built-Package: debug-symbols
+Build-Ids: $id
+Description: debug symbols for $NAME"
+}
+
+main() {
+    if [ $# -ne 3 ]; then
+        echo 'usage: make_deb.sh TREE RUNNER FOLDER' >&2
+        exit 2
+    fi
+    TREE=$1 RUNNER=$2 OUTPUT=$3
+    VERSION=$(cat -- "$TREE/VERSION")
+    SOURCE_DATE_EPOCH=$(release_time)
+    export SOURCE_DATE_EPOCH
+    SCRATCH=$(mktemp -d)
+    trap 'rm -rf -- "$SCRATCH"' EXIT
+    mkdir -p "$OUTPUT"
+    strip --strip-all --remove-section=.comment -o "$SCRATCH/$NAME" "$RUNNER"
+    install -m 755 "$SCRATCH/$NAME" "$OUTPUT/$NAME"
+    make_main
+    make_symbols
+}
+
+main "$@"
