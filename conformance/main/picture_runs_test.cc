@@ -25,7 +25,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // A line of the source; where the tracer reads no line tables, the nearest symbol.
-constexpr const char* kPlaceInTheCode = "^(broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
+constexpr const char* kPlaceInTheCode =
+    "^([a-z_]+[(][)] broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 
 // The failure of a broken consumer, with every access told.

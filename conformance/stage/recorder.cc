@@ -505,7 +505,6 @@ void Recorder::ended(const Ended& event) {
     step.clause = "contract-4";
     if (event.fault) {
         step.thread = number_of(event.fault->tid);
-        put_code(step, event.fault->code_place);
     }
     switch (event.kind) {
         case EndKind::kExited:
@@ -521,6 +520,7 @@ void Recorder::ended(const Ended& event) {
             break;
     }
     add(std::move(step));
+    if (event.fault) places_.add(timeline_, event.fault->code_place, event.fault->stack, "");
 }
 
 void Recorder::scheduled(const std::string& text, pid_t thread) {

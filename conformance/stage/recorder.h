@@ -21,6 +21,7 @@
 #include "conformance/model/timeline.h"
 #include "conformance/oracle/history.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/access_places.h"
 #include "conformance/tracer/events.h"
 #include "conformance/tracer/tracer.h"
 
@@ -149,7 +150,7 @@ class Recorder {
     Placement event_at(BufferIndex buffer, std::uint64_t offset, Reader& reader) const;
     bool is_overwritten(BufferIndex buffer, const Placement& event) const;
     std::string reading_text(const Reading& reading, std::optional<std::uint64_t> value) const;
-    void put_code(TimelineStep& step, const CodePlace& code) const;
+    void put_code(const GuardHit& hit);
 
     // recorder_verdict.cc
     void mark(std::uint64_t step, std::string why);
@@ -168,6 +169,7 @@ class Recorder {
 
     bool on_;
     Timeline timeline_;
+    AccessPlaces places_;
     const Rings* rings_ = nullptr;
     FindBuffer find_buffer_;
     std::map<pid_t, int> threads_;

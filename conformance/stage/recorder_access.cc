@@ -47,21 +47,15 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
     return bytes >= 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }
 
-// The line of the source, or what the file says without debug information.
-std::string place_text(const CodePlace& code) {
-    const CodeText& told = code.told();
-    if (!told.source.empty()) return told.source;
-    if (!told.symbol.empty()) return told.symbol;
-    if (told.module.empty()) return "";
-    return fmt::format("{}+{:#x}", told.module.substr(told.module.rfind('/') + 1),
-                       code.module_offset);
-}
-
 }  // namespace
 
-void Recorder::put_code(TimelineStep& step, const CodePlace& code) const {
-    step.instruction = code.told().text;
-    step.source = place_text(code);
+// The last step is an access of this hit.
+void Recorder::put_code(const GuardHit& hit) {
+    const BufferAccess& access = hit.accesses.front();
+    const std::uint64_t offset = access.place.offset_bytes;
+    places_.add(
+        timeline_, hit.code, hit.stack,
+        offset < kMetadataBytes ? names_of(kMetadataFields, offset, access.size_bytes) : "data");
 }
 
 std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buffer,
@@ -205,8 +199,8 @@ void Recorder::read_data(const GuardHit& hit, const BufferAccess& access, Buffer
     if (step != nullptr && access.size_bytes <= 8)
         value = low_bytes(step->value_before, access.size_bytes);
     told.text = reading_text(reading, value);
-    put_code(told, hit.code);
     add(std::move(told));
+    put_code(hit);
     readings_[thread] = reading;
 }
 
@@ -217,8 +211,8 @@ void Recorder::accessed_by_second(const GuardHit& hit, BufferIndex buffer, const
     told.cpu = history().buffer(buffer).cpu;
     told.text = (step != nullptr ? "second instance " : "second instance is stopped: it ") +
                 metadata_text(hit.accesses.front(), buffer, step);
-    put_code(told, hit.code);
     add(std::move(told));
+    put_code(hit);
 }
 
 void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
@@ -243,8 +237,8 @@ void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
         told.clause = "contract";
     }
     if (access.is_write) told.state = state_of(history().present_buffer(*told.cpu));
-    put_code(told, hit.code);
     add(std::move(told));
+    put_code(hit);
 }
 
 void Recorder::access_refused(const WriteFault& event) {
@@ -257,8 +251,8 @@ void Recorder::access_refused(const WriteFault& event) {
     step.clause = "contract";
     step.text = fmt::format("writes {} bytes at byte {} of the mapping, against the contract",
                             event.access.size_bytes, event.access.place.offset_bytes);
-    put_code(step, event.code);
     add(std::move(step));
+    places_.add(timeline_, event.code, event.stack, "");
 }
 
 }  // namespace kmes::conformance

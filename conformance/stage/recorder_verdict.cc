@@ -275,6 +275,7 @@ std::string Recorder::with_thread_numbers(std::string message) const {
 void Recorder::finish(const Finding& finding) {
     if (!on_ || finished_) return;
     finished_ = true;
+    places_.put_into(timeline_);
     TimelineStep verdict;
     verdict.kind = StepKind::end;
     verdict.cpu = finding.cpu;

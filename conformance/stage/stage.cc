@@ -15,6 +15,7 @@
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/debugger.h"
 #include "conformance/stage/stepping.h"
+#include "conformance/tracer/calls.h"
 
 namespace kmes::conformance {
 
@@ -130,6 +131,7 @@ void Stage::start() {
     // Without a filter it can be let go of (Tracer::detach).
     if (settings_.debug) options.interception = Interception::kEveryCall;
     options.stepping = stepping_of(settings_.stepper);
+    options.keep_stacks = recorder_.on();
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
@@ -361,8 +363,9 @@ void Stage::on(const WriteFault& event) {
     note_work();
     recorder_.access_refused(event);
     const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
-    findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes,
-                                      event.access.size_bytes, event.code.describe()));
+    findings_.push_back(write_outside(
+        buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes, event.access.size_bytes,
+        event.code.describe() + caller_text(event.code, event.stack)));
 }
 
 void Stage::on(const GuardHit& event) {
@@ -437,7 +440,8 @@ void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
     if (std::exchange(has_stored_oddly_, true)) return;
     const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
     findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, access.place.offset_bytes,
-                                      access.size_bytes, hit.code.describe()));
+                                      access.size_bytes,
+                                      hit.code.describe() + caller_text(hit.code, hit.stack)));
 }
 
 // A guard that nobody wants any more: those of the case stay.

@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# build_or_say.sh rust|go SOURCE PROGRAM TOOLCHAIN: compiles an example and writes the compiler's
-# version to the file TOOLCHAIN. Without a compiler the program becomes one that says so and exits
-# with 77, and TOOLCHAIN has the line "none"; an example that does not compile fails the build.
+# build_or_say.sh rust|go SOURCE PROGRAM TOOLCHAIN [OPTION...]: compiles an example with the given
+# options of the compiler, and writes the compiler's version to the file TOOLCHAIN. Without a
+# compiler the program becomes one that says so and exits with 77, and TOOLCHAIN has the line
+# "none"; an example that does not compile fails the build.
 set -eu
 
 language=$1
 source=$2
 program=$3
 toolchain=$4
+shift 4
 
 without() {
     echo none >"$toolchain"
@@ -27,7 +29,7 @@ case $language in
 rust)
     command -v rustc >/dev/null 2>&1 || without rustc
     rustc --version >"$toolchain"
-    rustc --edition 2021 -O -D warnings -o "$program" "$source"
+    rustc --edition 2021 -O -D warnings "$@" -o "$program" "$source"
     ;;
 go)
     command -v go >/dev/null 2>&1 || without go
@@ -35,7 +37,7 @@ go)
     GOPATH=$(mktemp -d)
     export GOPATH GOCACHE="$GOPATH/cache" CGO_ENABLED=0 GOPROXY=off GOTOOLCHAIN=local
     go version >"$toolchain"
-    go build -o "$program" "$source"
+    go build "$@" -o "$program" "$source"
     chmod -R u+w "$GOPATH"
     rm -rf "$GOPATH"
     ;;

@@ -6,7 +6,12 @@
 
 #include <elfutils/libdwfl.h>
 
+#include <cstring>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "conformance/tracer/memory.h"
 
@@ -19,6 +24,7 @@ struct Walk {
     const user_regs_struct* registers = nullptr;
     size_t most = 0;
     std::vector<uint64_t> found;
+    const StackSnapshot* snapshot = nullptr;  // null: the memory of the thread is there
 };
 
 pid_t next_thread(Dwfl*, void* argument, void** thread_argument) {
@@ -33,7 +39,15 @@ bool get_thread(Dwfl*, pid_t tid, void* argument, void** thread_argument) {
 }
 
 bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* argument) {
-    const auto value = read_value<uint64_t>(static_cast<Walk*>(argument)->tid, address);
+    const Walk& walk = *static_cast<Walk*>(argument);
+    if (walk.snapshot != nullptr) {
+        const std::vector<uint8_t>& bytes = walk.snapshot->bytes;
+        const uint64_t offset = address - walk.registers->rsp;
+        if (offset >= bytes.size() || bytes.size() - offset < sizeof *result) return false;
+        memcpy(result, bytes.data() + offset, sizeof *result);
+        return true;
+    }
+    const auto value = read_value<uint64_t>(walk.tid, address);
     if (value) *result = *value;
     return value.has_value();
 }
@@ -81,7 +95,7 @@ constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {
 }  // namespace
 
 std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& registers, size_t most) {
-    Walk walk{tid, &registers, most, {}};
+    Walk walk{tid, &registers, most, {}, nullptr};
     const std::unique_ptr<Dwfl, decltype(&dwfl_end)> files(dwfl_begin(&kCallbacks), dwfl_end);
     if (files == nullptr || dwfl_linux_proc_report(files.get(), tid) != 0 ||
         dwfl_report_end(files.get(), nullptr, nullptr) != 0 ||
@@ -89,6 +103,65 @@ std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& regist
         return {};
     dwfl_getthread_frames(files.get(), tid, take_frame, &walk);
     return std::move(walk.found);
+}
+
+std::shared_ptr<const StackSnapshot> take_snapshot(pid_t tid, const user_regs_struct& registers) {
+    auto snapshot = std::make_shared<StackSnapshot>();
+    snapshot->tid = tid;
+    snapshot->registers = registers;
+    snapshot->bytes.resize(StackSnapshot::kMostBytes);
+    snapshot->bytes.resize(
+        read_memory_prefix(tid, registers.rsp, snapshot->bytes.data(), snapshot->bytes.size()));
+    return snapshot;
+}
+
+class SnapshotUnwinder::Files {
+  public:
+    explicit Files(const ModuleTable& modules) : files_(dwfl_begin(&kCallbacks), dwfl_end) {
+        if (files_ == nullptr) return;
+        dwfl_report_begin(files_.get());
+        // Entries are in the order of addresses: the first of a file says where the file is. (That
+        // of its code may not: offset and address of a segment need not differ by the same.)
+        std::map<std::string, uint64_t> first;
+        for (const MapsEntry& entry : modules.entries) {
+            if (entry.file.inode == 0) continue;
+            const auto at = first.try_emplace(entry.path, entry.start).first;
+            if (!entry.executable || is_reported_.contains(entry.path)) continue;
+            const std::string path = modules.file_of(entry);
+            if (path.empty()) continue;
+            is_reported_.insert(entry.path);
+            dwfl_report_elf(files_.get(), path.c_str(), path.c_str(), -1, at->second, false);
+        }
+        dwfl_report_end(files_.get(), nullptr, nullptr);
+    }
+
+    std::vector<uint64_t> callers(const StackSnapshot& snapshot, size_t most) {
+        if (files_ == nullptr) return {};
+        walk_ = {snapshot.tid, &snapshot.registers, most, {}, &snapshot};
+        if (!std::exchange(is_attached_, true))
+            can_unwind_ =
+                dwfl_attach_state(files_.get(), nullptr, snapshot.tid, &kThreadCallbacks, &walk_);
+        if (can_unwind_) dwfl_getthread_frames(files_.get(), snapshot.tid, take_frame, &walk_);
+        return std::move(walk_.found);
+    }
+
+  private:
+    std::unique_ptr<Dwfl, decltype(&dwfl_end)> files_;
+    std::set<std::string> is_reported_;
+    Walk walk_;
+    bool is_attached_ = false;
+    bool can_unwind_ = false;
+};
+
+SnapshotUnwinder::SnapshotUnwinder(std::shared_ptr<const ModuleTable> modules)
+    : modules_(std::move(modules)) {
+    if (modules_) files_ = std::make_unique<Files>(*modules_);
+}
+
+SnapshotUnwinder::~SnapshotUnwinder() = default;
+
+std::vector<uint64_t> SnapshotUnwinder::callers(const StackSnapshot& snapshot, size_t most) {
+    return files_ ? files_->callers(snapshot, most) : std::vector<uint64_t>();
 }
 
 }  // namespace kmes::conformance::tracing

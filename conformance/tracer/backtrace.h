@@ -10,13 +10,47 @@
 #include <sys/user.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "conformance/tracer/code.h"
 
 namespace kmes::conformance::tracing {
 
 // The addresses that a thread returns to, innermost first; `most` at most, and fewer (or none)
 // where a frame cannot be unwound. The thread stands still, with these registers.
 std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& registers, size_t most);
+
+// What is needed to find the callers of a thread later, when it has gone on.
+struct StackSnapshot {
+    pid_t tid = 0;
+    user_regs_struct registers = {};
+    std::vector<uint8_t> bytes;  // from registers.rsp on
+
+    // Enough for the frames of small functions, which are the ones that are looked for.
+    static constexpr size_t kMostBytes = 2048;
+};
+
+// The thread stands still with these registers.
+std::shared_ptr<const StackSnapshot> take_snapshot(pid_t tid, const user_regs_struct& registers);
+
+// Finds the callers of snapshots that were taken in one program.
+class SnapshotUnwinder {
+  public:
+    explicit SnapshotUnwinder(std::shared_ptr<const ModuleTable> modules);
+    ~SnapshotUnwinder();
+    SnapshotUnwinder(const SnapshotUnwinder&) = delete;
+    SnapshotUnwinder& operator=(const SnapshotUnwinder&) = delete;
+
+    const ModuleTable* modules() const { return modules_.get(); }
+    // As return_addresses(); fewer where the snapshot ends.
+    std::vector<uint64_t> callers(const StackSnapshot& snapshot, size_t most);
+
+  private:
+    class Files;
+    std::shared_ptr<const ModuleTable> modules_;
+    std::unique_ptr<Files> files_;
+};
 
 }  // namespace kmes::conformance::tracing
 

@@ -47,13 +47,6 @@ std::string CodePlace::describe() const {
 namespace tracing {
 namespace {
 
-// The file of an entry, if it is still there.
-std::string file_of(const MapsEntry& entry, const ModuleTable& modules) {
-    std::string path = modules.root + entry.path;
-    if (access(path.c_str(), R_OK) == 0) return path;
-    return modules.root_is_ours && access(entry.path.c_str(), R_OK) == 0 ? entry.path : "";
-}
-
 std::shared_ptr<const ModuleTable> read_modules(pid_t tid) {
     auto modules = std::make_shared<ModuleTable>();
     modules->entries = read_maps(tid);
@@ -75,6 +68,17 @@ const MapsEntry* ModuleTable::find(uint64_t address) const {
     return found == entries.end() ? nullptr : &*found;
 }
 
+std::string ModuleTable::file_of(const MapsEntry& entry) const {
+    const auto is_there = [](const std::string& path) {
+        struct stat info{};
+        return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+               access(path.c_str(), R_OK) == 0;
+    };
+    std::string path = root + entry.path;
+    if (is_there(path)) return path;
+    return root_is_ours && is_there(entry.path) ? entry.path : "";
+}
+
 const CodeText& CodeDetails::told() const {
     std::call_once(once_, [this] {
         text_.text = text_of(instruction_, address_);
@@ -82,7 +86,7 @@ const CodeText& CodeDetails::told() const {
         if (entry == nullptr) return;
         text_.module = entry->path;
         if (entry->file.inode == 0) return;
-        const std::string file = file_of(*entry, *modules_);
+        const std::string file = modules_->file_of(*entry);
         if (file.empty()) return;
         const uint64_t offset = address_ - entry->start + entry->offset_bytes;
         text_.symbol = symbol_at(file, offset);

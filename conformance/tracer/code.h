@@ -29,6 +29,8 @@ struct ModuleTable {
     bool root_is_ours = false;  // then the same paths do when the program is gone
 
     const MapsEntry* find(uint64_t address) const;
+    // The file of an entry, if it is still there and is a plain file; else empty.
+    std::string file_of(const MapsEntry& entry) const;
 };
 
 // What a CodePlace keeps to describe itself later, without the program.
@@ -39,6 +41,7 @@ class CodeDetails {
         : instruction_(std::move(instruction)), address_(address), modules_(std::move(modules)) {}
     const CodeText& told() const;
     const Instruction& instruction() const { return instruction_; }
+    const std::shared_ptr<const ModuleTable>& modules() const { return modules_; }
 
   private:
     Instruction instruction_;

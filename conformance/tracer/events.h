@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -108,6 +109,7 @@ struct WriteFault {
     BufferAccess access;
     uint64_t address = 0;
     CodePlace code;
+    std::shared_ptr<const tracing::StackSnapshot> stack{};  // as in GuardHit
 };
 
 // The next instruction of the thread would touch a guarded page. It has not happened. See
@@ -119,6 +121,8 @@ struct GuardHit {
     std::vector<BufferAccess>
         accesses;  // all memory operands of the instruction that lie in served buffers
     CodePlace code;
+    // For CallReader; null unless TracerOptions::keep_stacks.
+    std::shared_ptr<const tracing::StackSnapshot> stack{};
 
     // One of them touches some of these bytes of a buffer's layout.
     bool touches(uint64_t offset_bytes, uint64_t bytes = 1) const {
@@ -173,6 +177,7 @@ struct Fault {
     // Where that is in a library and the signal ends the process: the innermost call in the file
     // that the program was started from, if the stack can be unwound to there.
     std::optional<CodePlace> called_by;
+    std::shared_ptr<const tracing::StackSnapshot> stack{};  // for CallReader; may be null
     // If the address lies in a mapping of a served buffer, or (in none that was removed, and)
     // within 1 GiB before or behind one and nearer to it than to any other: which, and how far.
     // distance_bytes is 0 inside, negative before the first byte, positive (1 = the next byte)

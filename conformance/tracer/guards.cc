@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/injection.h"
 
@@ -282,6 +283,8 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
 // The handler is asked about the pending access, or an event pushed. False: an event has been.
 bool Tracer::Engine::ask_about(Thread& thread) {
     const pid_t tid = thread.tid;
+    if (options_.keep_stacks)
+        thread.pending->hit.stack = take_snapshot(tid, thread.pending->registers);
     // (A copy: what the handler does may take the thread's own away.)
     const GuardHit hit = thread.pending->hit;
     const GuardAnswer answer = guard_handler_ ? guard_handler_(hit) : GuardAnswer::kEvent;
@@ -314,6 +317,7 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
         if (!accesses.empty() && std::all_of(accesses.begin(), accesses.end(), is_load))
             return false;
         fault.code = instruction->hit.code;
+        fault.stack = take_snapshot(thread.tid, instruction->registers);
         for (const BufferAccess& access : instruction->hit.accesses) {
             if (access.is_write) fault.access = access;
         }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "conformance/tracer/backtrace.h"
+#include "conformance/tracer/calls.h"
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/memory.h"
 
@@ -43,7 +44,10 @@ std::string Fault::describe() const {
             distance_bytes < 0 ? "before" : "after the last byte of", nearest_mapping->buffer);
     }
     line += ", by " + code_place.describe();
-    if (called_by) line += ", called from " + called_by->where();
+    if (called_by)
+        line += ", called from " + called_by->where();
+    else
+        line += caller_text(code_place, stack);
     return line;
 }
 
@@ -96,6 +100,7 @@ Fault Tracer::Engine::describe_fault(Thread& thread) {
     fault.tid = thread.tid;
     if (const auto registers = read_registers(thread.tid)) {
         fault.code_place = code_at(thread, registers->rip)->place;
+        fault.stack = take_snapshot(thread.tid, *registers);
         fault.called_by = call_in_program(thread, *registers);
     }
     // A code above 0 comes from the kernel; SI_KERNEL (a non-canonical address) carries none.

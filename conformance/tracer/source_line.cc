@@ -41,22 +41,57 @@ class DebugFile {
     DebugFile& operator=(const DebugFile&) = delete;
 
     std::string line_at(uint64_t file_offset) const {
-        if (module_ == nullptr) return "";
-        GElf_Addr bias = 0;
-        Elf* elf = dwfl_module_getelf(module_, &bias);
-        const auto address = elf == nullptr ? std::nullopt : loaded_at(elf, file_offset);
+        const auto address = address_of(file_offset);
         if (!address) return "";
         int number = 0;
         const char* name = nullptr;
-        if (Dwfl_Line* line = dwfl_module_getsrc(module_, *address + bias))
+        if (Dwfl_Line* line = dwfl_module_getsrc(module_, *address))
             name = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-        if (name == nullptr) name = search_units(*address + bias, number);
+        if (name == nullptr) name = search_units(*address, number);
         if (name == nullptr || number == 0) return "";
         const std::string file = name;
         return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), number);
     }
 
+    std::vector<SourceFrame> frames_at(uint64_t file_offset) {
+        constexpr size_t kKept = 100'000;
+        const auto address = address_of(file_offset);
+        if (!address) return {};
+        if (const auto known = frames_.find(*address); known != frames_.end()) return known->second;
+        std::vector<SourceFrame> frames = find_frames(*address);
+        if (frames_.size() < kKept) frames_[*address] = frames;
+        return frames;
+    }
+
   private:
+    // As libdwfl has laid the file out.
+    std::optional<GElf_Addr> address_of(uint64_t file_offset) const {
+        if (module_ == nullptr) return std::nullopt;
+        GElf_Addr bias = 0;
+        Elf* elf = dwfl_module_getelf(module_, &bias);
+        const auto address = elf == nullptr ? std::nullopt : loaded_at(elf, file_offset);
+        return address ? std::optional(*address + bias) : std::nullopt;
+    }
+
+    std::vector<SourceFrame> find_frames(GElf_Addr address) {
+        GElf_Addr bias = 0;
+        if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &bias)) {
+            std::vector<SourceFrame> frames = functions_of(*unit).chain_at(address - bias);
+            if (!frames.empty()) return frames;
+        }
+        for (Dwarf_Die* unit = dwfl_module_nextcu(module_, nullptr, &bias); unit != nullptr;
+             unit = dwfl_module_nextcu(module_, unit, &bias)) {
+            if (dwarf_haspc(unit, address - bias) <= 0) continue;
+            std::vector<SourceFrame> frames = functions_of(*unit).chain_at(address - bias);
+            if (!frames.empty()) return frames;
+        }
+        return {};
+    }
+
+    UnitFunctions& functions_of(Dwarf_Die unit) {
+        return units_.try_emplace(dwarf_dieoffset(&unit), unit, budget_).first->second;
+    }
+
     // Unit by unit: clang and rustc write no table of the addresses that each of them has
     // (.debug_aranges), by which libdw finds the right one.
     const char* search_units(GElf_Addr address, int& number) const {
@@ -85,20 +120,37 @@ class DebugFile {
 
     Dwfl* files_ = nullptr;
     Dwfl_Module* module_ = nullptr;
+    ReadBudget budget_;
+    std::map<Dwarf_Off, UnitFunctions> units_;
+    std::map<GElf_Addr, std::vector<SourceFrame>> frames_;
 };
+
+std::mutex reading;
+
+// With `reading` locked. nullptr: there is no such file.
+DebugFile* debug_file(const std::string& path) {
+    struct stat info{};
+    // (An open of what is no plain file might wait.)
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
+    // A file that has been built again is another one.
+    static std::map<std::tuple<dev_t, ino_t, int64_t, long>, std::unique_ptr<DebugFile>> files;
+    auto& file = files[{info.st_dev, info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}];
+    if (!file) file = std::make_unique<DebugFile>(path);
+    return file.get();
+}
 
 }  // namespace
 
 std::string source_line_at(const std::string& path, uint64_t file_offset) {
-    struct stat info{};
-    if (stat(path.c_str(), &info) != 0) return "";
-    static std::mutex mutex;
-    // A file that has been built again is another one.
-    static std::map<std::tuple<dev_t, ino_t, int64_t, long>, std::unique_ptr<DebugFile>> files;
-    const std::lock_guard lock(mutex);
-    auto& file = files[{info.st_dev, info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}];
-    if (!file) file = std::make_unique<DebugFile>(path);
-    return file->line_at(file_offset);
+    const std::lock_guard lock(reading);
+    const DebugFile* file = debug_file(path);
+    return file == nullptr ? "" : file->line_at(file_offset);
+}
+
+std::vector<SourceFrame> source_frames_at(const std::string& path, uint64_t file_offset) {
+    const std::lock_guard lock(reading);
+    DebugFile* file = debug_file(path);
+    return file == nullptr ? std::vector<SourceFrame>() : file->frames_at(file_offset);
 }
 
 }  // namespace kmes::conformance::tracing

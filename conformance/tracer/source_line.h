@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// The source line of an offset in an ELF file, from its debug information or that of a separate
-// file beside it. Every byte of the files is untrusted. Knows no processes.
+// The source line of an offset in an ELF file, and the functions around it, from the debug
+// information of the file or of a separate file. Every byte of the files is untrusted. Knows no
+// processes.
 
 #ifndef CONFORMANCE_TRACER_SOURCE_LINE_H_
 #define CONFORMANCE_TRACER_SOURCE_LINE_H_
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "conformance/tracer/inline_chain.h"
 
 namespace kmes::conformance::tracing {
 
 // "consumer.c:120"; empty if nothing says it. Files are read once in a process and kept open. From
 // any thread.
 std::string source_line_at(const std::string& path, uint64_t file_offset);
+
+// The functions at this offset: first the innermost inlined one, last the one that has the code.
+// Empty if nothing says it. From any thread.
+std::vector<SourceFrame> source_frames_at(const std::string& path, uint64_t file_offset);
 
 }  // namespace kmes::conformance::tracing
 

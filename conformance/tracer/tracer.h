@@ -111,6 +111,8 @@ struct TracerOptions {
     uint64_t simulate_lost_resume = 0;
     // Only the first thread of a process is counted: while it stands, nothing ends that process.
     bool lose_resume_of_leader = false;
+    // Each GuardHit has the top of the thread's stack, from which CallReader finds the callers.
+    bool keep_stacks = false;
     // The testee's memory is at the same addresses in every run.
     bool fixed_addresses = false;
 };

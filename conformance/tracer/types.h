@@ -154,7 +154,9 @@ struct CodeText {
 
 namespace tracing {
 class CodeDetails;
-}
+class SnapshotUnwinder;
+struct StackSnapshot;
+}  // namespace tracing
 
 // An instruction of the testee and where it is.
 struct CodePlace {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// See access_places.h.
+#include "conformance/stage/access_places.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "conformance/tracer/calls.h"
+
+namespace kmes::conformance {
+
+void AccessPlaces::add(const Timeline& timeline, const CodePlace& code,
+                       std::shared_ptr<const tracing::StackSnapshot> stack, std::string field) {
+    if (std::exchange(left_out_, timeline.left_out()) != timeline.left_out())
+        places_.erase(places_.upper_bound(Timeline::kFirst),
+                      places_.upper_bound(Timeline::kFirst + timeline.left_out()));
+    places_[timeline.last_number()] = {code, std::move(stack), std::move(field)};
+}
+
+void AccessPlaces::put_into(Timeline& timeline) const {
+    CallReader reader;
+    std::map<std::uint64_t, std::vector<CodeFrame>> frames;
+    std::map<std::string, std::set<std::string>> fields_of;
+    for (const auto& [step, place] : places_) {
+        std::vector<CodeFrame>& found = frames[step] = reader.frames(place.code, place.stack);
+        for (const CodeFrame& frame : found) {
+            if (!place.field.empty()) fields_of[frame.id].insert(place.field);
+        }
+    }
+    const auto is_of_several_places = [&](const std::string& id) {
+        const auto fields = fields_of.find(id);
+        return fields != fields_of.end() && fields->second.size() > 1;
+    };
+    for (const auto& [number, place] : places_) {
+        TimelineStep* step = timeline.find(number);
+        if (step == nullptr) continue;
+        const std::vector<CodeFrame>& found = frames[number];
+        step->instruction = place.code.told().text;
+        step->source = frame_text(found, authors_frame(found, is_of_several_places));
+    }
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// The place in a program that is shown for an access, through accessors of each kind.
+#include "conformance/tracer/calls.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "conformance/tracer/source_line.h"
+#include "conformance/tracer/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::ElementsAreArray;
+using ::testing::StartsWith;
+using tracer_testing::testdata;
+using tracer_testing::TestRun;
+
+struct Access {
+    std::uint64_t offset_bytes = 0;
+    std::vector<CodeFrame> frames;
+};
+
+TracerOptions with_stacks() {
+    TracerOptions options;
+    options.keep_stacks = true;
+    return options;
+}
+
+// The accesses of the program until it ends or sleeps, or until there are `most`.
+std::vector<Access> accesses_of(TestRun& run, std::size_t most) {
+    std::vector<Access> accesses;
+    const auto mapped = run.next<Mapped>();
+    if (!mapped || !run.tracer.guard_pages(mapped->mapping.id, 0, 2)) return accesses;
+    CallReader reader;
+    run.finish([&](const TracerEvent& event) {
+        // From here on nobody wakes it.
+        if (std::holds_alternative<FutexWait>(event)) return run.tracer.kill_all();
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        accesses.push_back({hit->place.offset_bytes, reader.frames(hit->code, hit->stack)});
+        if (accesses.size() >= most)
+            run.tracer.kill_all();
+        else
+            run.tracer.step_guarded(hit->tid);
+    });
+    return accesses;
+}
+
+// As the trace shows them. A text that follows itself is left out.
+std::vector<std::string> texts_of(const std::vector<Access>& accesses) {
+    std::map<std::string, std::set<std::uint64_t>> offsets_of;
+    for (const Access& access : accesses) {
+        const std::uint64_t field = std::min(access.offset_bytes, kPageBytes);
+        for (const CodeFrame& frame : access.frames) offsets_of[frame.id].insert(field);
+    }
+    std::vector<std::string> texts;
+    for (const Access& access : accesses) {
+        std::string text =
+            frame_text(access.frames, authors_frame(access.frames, [&](const std::string& id) {
+                           return offsets_of[id].size() > 1;
+                       }));
+        if (texts.empty() || texts.back() != text) texts.push_back(std::move(text));
+    }
+    return texts;
+}
+
+// What the comments of callers.cc say, in the order in which the lines run: is_replaced() stands
+// first and is called last but one.
+std::vector<std::string> wanted_of(const std::string& source) {
+    std::ifstream lines(source);
+    std::vector<std::string> wanted;
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+        const std::size_t at = line.rfind("  // ");
+        if (at == std::string::npos || line.find(';') == std::string::npos) continue;
+        const std::string text = line.substr(at + 5);
+        const std::size_t via = text.find(" via ");
+        std::string place = text.substr(0, via) + "() callers.cc:" + std::to_string(number);
+        if (via != std::string::npos)
+            place += " (via " + text.substr(via + 5, text.find('*') - via - 5);
+        wanted.push_back(std::move(place));
+    }
+    if (wanted.size() > 2) std::rotate(wanted.begin(), wanted.begin() + 1, wanted.end() - 1);
+    return wanted;
+}
+
+class CallsTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Builds, CallsTest, testing::Values("callers_O0", "callers_O2"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(CallsTest, EachAccessIsShownAtItsPlaceInTheProgram) {
+    TestRun run(with_stacks(), 1);
+    run.start("", GetParam());
+    const std::vector<std::string> texts = texts_of(accesses_of(run, 1000));
+    std::vector<::testing::Matcher<std::string>> wanted;
+    for (const std::string& text : wanted_of(testdata("callers.cc")))
+        wanted.push_back(StartsWith(text));
+    ASSERT_FALSE(wanted.empty());
+    // (memcpy reads in several places.)
+    ASSERT_GE(texts.size(), wanted.size()) << testing::PrintToString(texts);
+    EXPECT_THAT(std::vector(texts.begin(), texts.begin() + static_cast<long>(wanted.size())),
+                ElementsAreArray(wanted));
+}
+
+TEST(Calls, AProgramWithoutSymbolsIsShownByItsOffsets) {
+    TestRun run(with_stacks(), 1);
+    run.start("", "callers_stripped");
+    const std::vector<std::string> texts = texts_of(accesses_of(run, 1000));
+    ASSERT_GE(texts.size(), 5u);
+    EXPECT_THAT(texts[0], ContainsRegex("^callers_stripped[+]0x[0-9a-f]+$"));
+    // The C library has its unwind tables.
+    EXPECT_THAT(texts.back(), ContainsRegex("^callers_stripped[+]0x[0-9a-f]+ [(]via .*mem"));
+}
+
+TEST(Calls, WithoutAStackThereAreNoCallers) {
+    TestRun run({}, 1);
+    run.start("", "callers_O0");
+    const std::vector<Access> accesses = accesses_of(run, 2);
+    ASSERT_EQ(accesses.size(), 2u);
+    EXPECT_EQ(accesses[1].frames.size(), 1u);
+    EXPECT_EQ(accesses[1].frames[0].function, "load");
+}
+
+// A page that a consumer accepts.
+void make_buffer(std::uint8_t* page) {
+    const std::uint32_t version = 1;
+    const std::uint64_t capacity = 65536;
+    const std::uint64_t data_offset = kPageBytes;
+    std::memcpy(page, "KMESRING", 8);
+    std::memcpy(page + 8, &version, sizeof version);
+    std::memcpy(page + 16, &capacity, sizeof capacity);
+    std::memcpy(page + 24, &data_offset, sizeof data_offset);
+}
+
+// Until it sleeps; empty where the consumer was not built.
+std::vector<std::string> texts_of_consumer(const std::string& name) {
+    const std::string folder = "conformance/testees/";
+    std::ifstream toolchain(folder + name + ".toolchain");
+    std::string version;
+    if (!std::getline(toolchain, version) || version == "none") return {};
+    TestRun run(with_stacks(), 1);
+    make_buffer(run.buffers[0]->metadata());
+    run.start("", "../../testees/" + name);
+    return texts_of(accesses_of(run, 20));
+}
+
+TEST(Calls, AConsumerInGo) {
+    const std::vector<std::string> texts = texts_of_consumer("go_consumer");
+    if (texts.empty()) GTEST_SKIP() << "there was no go";
+    EXPECT_THAT(texts, ::testing::Contains(
+                           ContainsRegex("^takeBuffer[(][)] consumer.go:[0-9]+ [(]via load[)]$")));
+    EXPECT_THAT(texts, ::testing::Contains(
+                           ContainsRegex("^drain[(][)] consumer.go:[0-9]+ [(]via load[)]$")));
+}
+
+class RustTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Builds, RustTest,
+                         testing::Values("rust_consumer_lines", "rust_consumer_debug"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(RustTest, AConsumerInRust) {
+    const std::vector<std::string> texts = texts_of_consumer(GetParam());
+    if (texts.empty()) GTEST_SKIP() << "there was no rustc";
+    EXPECT_THAT(texts, ::testing::Contains(
+                           ContainsRegex("^drain[(][)] consumer.rs:[0-9]+ [(]via load[)]$")));
+    EXPECT_THAT(texts, ::testing::Each(ContainsRegex(" consumer.rs:[0-9]+")));
+}
+
+// The frames of a tampered file may be wrong. Reading them must end, without a crash.
+TEST(Calls, DebugInformationOfAnyContentIsRead) {
+    std::ifstream file(testdata("callers_O2"), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    ASSERT_GT(bytes.size(), 4096u);
+    const char* folder = std::getenv("TEST_TMPDIR");
+    const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/tampered";
+    std::mt19937_64 random(1);
+    const char* variable = std::getenv("KMES_TAMPERED_FILES");
+    const int files = variable != nullptr ? std::atoi(variable) : 100;
+    for (int i = 0; i < files; ++i) {
+        std::string tampered = bytes;
+        // The headers of the file and its code are left alone.
+        for (int k = 0; k < 20; ++k)
+            tampered[4096 + random() % (bytes.size() - 4096)] = static_cast<char>(random());
+        std::filesystem::remove(path);
+        std::ofstream(path, std::ios::binary) << tampered;
+        for (std::uint64_t offset = 0x1000; offset < 0x1400; offset += 16)
+            tracing::source_frames_at(path, offset);
+    }
+}
+
+// -- the rule -------------------------------------------------------------------------------
+
+CodeFrame frame(const std::string& function, const std::string& place) {
+    CodeFrame made;
+    made.function = function;
+    made.place = made.id = place;
+    made.has_source = true;
+    return made;
+}
+
+CodeFrame accessor(const std::string& function, const std::string& place) {
+    CodeFrame made = frame(function, place);
+    made.is_short = made.takes_place = true;
+    return made;
+}
+
+CodeFrame library(const std::string& function) {
+    CodeFrame made = frame(function, "atomic:1");
+    made.is_library = true;
+    return made;
+}
+
+std::string shown(const std::vector<CodeFrame>& frames) {
+    return frame_text(frames,
+                      authors_frame(frames, [](const std::string& id) { return id == "several"; }));
+}
+
+TEST(AuthorsFrame, SkipsLibrariesAndAccessors) {
+    EXPECT_EQ(shown({frame("drain", "r.c:1")}), "drain() r.c:1");
+    EXPECT_EQ(shown({library("load"), frame("drain", "r.c:1")}), "drain() r.c:1 (via load)");
+    EXPECT_EQ(shown({library("load"), accessor("get", "r.c:9"), frame("drain", "r.c:1")}),
+              "drain() r.c:1 (via get)");
+    EXPECT_EQ(shown({library("load"), accessor("get", "r.c:9"), library("call")}),
+              "get() r.c:9 (via load)");
+    EXPECT_EQ(shown({library("load"), library("call")}), "load() atomic:1");
+}
+
+TEST(AuthorsFrame, AShortFunctionIsNoAccessorForThatAlone) {
+    CodeFrame is_replaced = frame("is_replaced", "r.c:9");
+    is_replaced.is_short = true;
+    EXPECT_EQ(shown({is_replaced, frame("drain", "r.c:1")}), "is_replaced() r.c:9");
+    is_replaced.id = "several";
+    EXPECT_EQ(shown({is_replaced, frame("drain", "r.c:1")}), "drain() r.c:1 (via is_replaced)");
+    CodeFrame copy = frame("copy", "r.c:9");
+    copy.takes_place = true;
+    copy.id = "several";
+    EXPECT_EQ(shown({copy, frame("drain", "r.c:1")}), "copy() r.c:9") << "it is long";
+}
+
+TEST(AuthorsFrame, PrefersALineOfTheProgram) {
+    CodeFrame no_source = frame("main", "main+0x12");
+    no_source.has_source = false;
+    EXPECT_EQ(shown({accessor("get", "r.c:9"), no_source}), "get() r.c:9");
+    EXPECT_EQ(shown({library("memcpy"), no_source}), "main+0x12 (via memcpy)");
+    EXPECT_EQ(shown({no_source}), "main+0x12");
+    // As of the C library in a static program.
+    CodeFrame copy = no_source;
+    copy.function = "memcpy";
+    EXPECT_EQ(shown({copy, frame("drain", "r.c:1")}), "drain() r.c:1 (via memcpy)");
+}
+
+}  // namespace
+}  // namespace kmes::conformance
