@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "conformance/oracle/layout.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
@@ -298,13 +299,22 @@ void Recorder::woken_without_event(std::uint32_t cpu, std::uint64_t threads) {
                   "5.1.8.2 step 6", 0);
 }
 
-void Recorder::planted(BufferIndex buffer, bool is_data, std::uint64_t place, std::uint64_t bytes) {
+void Recorder::planted(BufferIndex buffer, bool is_data, std::uint64_t place,
+                       std::span<const std::uint8_t> bytes) {
     if (!on_ || rings_ == nullptr) return;
-    add_operation(history().buffer(buffer).cpu,
-                  fmt::format("the suite forges {} {} {} of {} buffer {}", plural(bytes, "byte"),
-                              is_data ? "at position" : "at byte", place,
-                              is_data ? "the data of" : "the metadata of", buffer),
-                  "", 0);
+    std::string text =
+        fmt::format("the suite forges {} {} {} of {} buffer {}", plural(bytes.size(), "byte"),
+                    is_data ? "at position" : "at byte", place,
+                    is_data ? "the data of" : "the metadata of", buffer);
+    for (const Field& field : kMetadataFields) {
+        if (is_data || field.name == "magic" || field.offset != place ||
+            field.bytes != bytes.size() || bytes.size() > 8)
+            continue;
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < bytes.size(); ++i) value |= std::uint64_t{bytes[i]} << (8 * i);
+        text = fmt::format("the suite sets {} of buffer {} to {}", field.name, buffer, value);
+    }
+    add_operation(history().buffer(buffer).cpu, std::move(text), "", 0);
 }
 
 void Recorder::flag_put(BufferIndex buffer, const std::string& text) {

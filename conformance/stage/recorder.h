@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,7 +61,8 @@ class Recorder {
     void nudged(BufferIndex buffer);
     void woken_without_event(std::uint32_t cpu, std::uint64_t threads);
     // Bytes of the metadata page, or of the data, that were written behind the producer's back.
-    void planted(BufferIndex buffer, bool is_data, std::uint64_t place, std::uint64_t bytes);
+    void planted(BufferIndex buffer, bool is_data, std::uint64_t place,
+                 std::span<const std::uint8_t> bytes);
 
     // need_wake of this buffer was put to what it is, by nobody whose access is told.
     void flag_put(BufferIndex buffer, const std::string& text);

@@ -357,7 +357,7 @@ void Rings::write_metadata(BufferIndex buffer, std::uint64_t offset,
     if (offset + bytes.size() > kMetadataBytes) throw SuiteError("beyond the metadata page");
     backend_->write(buffer, offset, bytes);
     planted_[buffer].emplace_back(offset, std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-    recorder_->planted(buffer, false, offset, bytes.size());
+    recorder_->planted(buffer, false, offset, bytes);
 }
 
 void Rings::write_data(BufferIndex buffer, std::uint64_t position,
@@ -366,7 +366,7 @@ void Rings::write_data(BufferIndex buffer, std::uint64_t position,
     if (bytes.size() > capacity) throw SuiteError("beyond the data region");
     backend_->write(buffer, kMetadataBytes + (position & (capacity - 1)), bytes);
     data_is_planted_ = true;
-    recorder_->planted(buffer, true, position, bytes.size());
+    recorder_->planted(buffer, true, position, bytes);
 }
 
 std::uint64_t Rings::random() {
