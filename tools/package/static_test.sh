@@ -63,7 +63,7 @@ test_links_nothing() {
 
 test_passes() {
     in_root /runner --version | grep -q '^kmes-conformance ' || fail "--version"
-    in_root /runner smoke -- /consumer || fail "smoke"
+    in_root /runner smoke --timeout-scale 20 -- /consumer || fail "smoke"
     suite in_root -- /consumer || fail "the correct consumer: status $?"
 }
 
