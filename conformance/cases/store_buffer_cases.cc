@@ -277,7 +277,7 @@ void hold_its_stores_after(Stage& stage, Disturbance disturbance) {
 }
 
 CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
-    set_up_for_unusual_rounds(stage);
+    set_up_one_cpu(stage, kUnusualCapacity);
     stage.start();
     for (const Disturbance disturbance :
          {Disturbance::given_up, Disturbance::lapped, Disturbance::torn, Disturbance::torn_whole,

@@ -193,58 +193,6 @@ CaseOutcome refusal_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
-// -- What survives in the next buffer --
-
-// The number that follows the last one of the old buffer was used by an event that was dropped.
-CaseOutcome gap_over_a_swap(Stage& stage) {
-    emit_everywhere(stage, 3, 200);
-    stage.start();
-    for (int round = 0; round < 3; ++round) {
-        stage.wait_asleep();
-        stage.freeze();
-        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-            for (int dropped = 0; dropped <= round; ++dropped) stage.rings().drop(cpu);
-        }
-        stage.resize(stage.capacity_bytes());
-        emit_everywhere(stage, 2, 200);
-        stage.thaw();
-    }
-    stage.wait_asleep();
-    return stage.finish();
-}
-
-// The next buffer holds a few of them; the others are in the old one alone (E10).
-CaseOutcome a_thousand_unread(Stage& stage) {
-    constexpr std::uint64_t kCapacity = 65536;
-    set_up_one_cpu(stage, kCapacity);
-    stage.start();
-    stage.wait_asleep();
-    emit_some(stage, 0, 1, 40);
-    stage.wait_asleep();
-    stage.freeze();
-    emit_some(stage, 0, 1000, 40);
-    stage.resize(kCapacity / 8);
-    stage.thaw();
-    stage.wait_asleep();
-    return stage.finish();
-}
-
-// After the shrink one event is all that the new buffer holds, to the last byte.
-CaseOutcome fills_the_new_buffer(Stage& stage) {
-    const std::uint64_t small = stage.default_setup().capacity_bytes;
-    set_up_one_cpu(stage, 2 * small);
-    stage.start();
-    stage.wait_asleep();
-    stage.freeze();
-    emit_some(stage, 0, 1, small);
-    stage.resize(small);
-    stage.thaw();
-    stage.wait_asleep();
-    emit_some(stage, 0, 2, 100);
-    stage.wait_asleep();
-    return stage.finish();
-}
-
 }  // namespace
 
 void add_switch_cases(std::vector<Case>& cases) {
@@ -287,30 +235,6 @@ void add_switch_cases(std::vector<Case>& cases) {
         "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
         "replace the buffer by a malformed one.",
         kOwedFirst, refusal_at_every_step);
-}
-
-void add_gap_over_swap_cases(std::vector<Case>& cases) {
-    cases.push_back(
-        {"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5", "a dropped event before a resize",
-         "Drop events just before a resize, so that the sequence has a gap there.",
-         "The consumer continues with the first greater sequence number, not with the next one.",
-         gap_over_a_swap});
-}
-
-void add_thousand_unread_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("E10/a-thousand-unread", Level::erratum, "E10",
-        "a thousand unread events in the old buffer",
-        "Emit 1000 events. While they are unread, replace the buffer by one that holds few of "
-        "them.",
-        "The consumer delivers all of them, from the old buffer first.", a_thousand_unread);
-}
-
-void add_full_next_buffer_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
-        "Shrink the buffer to exactly the size of an event that survives.",
-        "The consumer delivers the event whole.", fills_the_new_buffer);
 }
 
 }  // namespace kmes::conformance

@@ -26,6 +26,13 @@ constexpr std::uint64_t kAccessesOfASpin = 50000;
 // After so many accesses the suite does not stop at reads until the next write.
 constexpr std::uint64_t kLooksOfASpin = 20000;
 
+// From write_pos to `offset` bytes before the end of the data region: at least one event.
+std::uint64_t bytes_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
+    const std::uint64_t size = capacity(stage, cpu);
+    const std::uint64_t left = (size - offset - write_pos(stage, cpu)) & (size - 1);
+    return left < kLeastEventBytes ? left + size : left;
+}
+
 }  // namespace
 
 void emit_some(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes) {
@@ -46,10 +53,20 @@ void set_up_cpus(Stage& stage, std::uint32_t cpus, std::uint64_t capacity_bytes)
     stage.set_up(setup);
 }
 
-bool place_next_event(Stage& stage, std::uint64_t offset) {
+void emit_small(Stage& stage, std::uint32_t cpu, std::uint64_t bytes) {
+    constexpr std::uint64_t kSmall = 8 * kPageBytes;
+    for (; bytes > 2 * kSmall; bytes -= kSmall) emit_some(stage, cpu, 1, kSmall);
+    stage.rings().emit_bytes(cpu, bytes);
+}
+
+bool place_next_event(Stage& stage, std::uint64_t offset, Filler filler) {
     stage.wait_asleep();
     if (stage.has_ended(0)) return false;
-    fill_up_to(stage, 0, offset);
+    const std::uint64_t left = bytes_up_to(stage, 0, offset);
+    if (filler == Filler::small)
+        emit_small(stage, 0, left);
+    else
+        stage.rings().emit_bytes(0, left);
     stage.wait_asleep(0);
     return true;
 }
@@ -123,12 +140,6 @@ void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
     emit_some(stage, cpu, capacity(stage, cpu) / bytes + 2, bytes);
 }
 
-void leave_in_the_old_buffer(Stage& stage, std::uint64_t events) {
-    emit_some(stage, 0, events, 120);
-    stage.resize(stage.capacity_bytes(), PositionRule::shift, 1000);
-    lap(stage, 0, 9000);
-}
-
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu) {
     const History& history = stage.rings().history();
     return history.buffer(history.present_buffer(cpu)).write_pos;
@@ -140,10 +151,7 @@ std::uint64_t capacity(Stage& stage, std::uint32_t cpu) {
 }
 
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
-    const std::uint64_t size = capacity(stage, cpu);
-    std::uint64_t left = (size - offset - write_pos(stage, cpu)) & (size - 1);
-    if (left < kLeastEventBytes) left += size;
-    stage.rings().emit_bytes(cpu, left);
+    stage.rings().emit_bytes(cpu, bytes_up_to(stage, cpu, offset));
 }
 
 namespace {
@@ -306,8 +314,8 @@ void stop_unseen(Stage& stage, std::uint64_t calls_before) {
 }
 
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
-                          const std::function<void()>& emit,
-                          const std::function<void()>& overwrite) {
+                          const std::function<void()>& emit, const std::function<void()>& overwrite,
+                          IfUnseen if_unseen) {
     bool is_done = false;
     const std::uint64_t calls = stage.tracer().redirected_calls();
     // Page 0 of the mapping is the metadata.
@@ -318,7 +326,7 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
     });
     emit();
     stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
-    if (!is_done) stop_unseen(stage, calls);
+    if (!is_done && if_unseen == IfUnseen::stop) stop_unseen(stage, calls);
     if (stage.rings().is_reserved(0)) {
         stage.wait_asleep_or_stuck(0);
         stage.rings().commit(0);

@@ -43,17 +43,19 @@ bool is_long(const FutexWait& wait);
 // Enough events of about `event_bytes` bytes to overwrite everything that is in the buffer.
 void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes = 4000);
 
-// Events on CPU 0, and a resize. Only the old buffer has them when the consumer can check again.
-void leave_in_the_old_buffer(Stage& stage, std::uint64_t events);
-
 // Events until write_pos of the CPU is `offset` bytes before the end of the data region (5.1.4).
 // The last one has at least the least size that an event can have.
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset);
 
+// Events of so many bytes together, none of them larger than 16 pages: what grows for a large event
+// has not grown before.
+void emit_small(Stage& stage, std::uint32_t cpu, std::uint64_t bytes);
+
 // Waits until the consumer of CPU 0 sleeps, with its next event `offset` bytes before the end of
-// the data region. Returns false if the consumer has refused the buffer (the judge says whether
-// that is right).
-bool place_next_event(Stage& stage, std::uint64_t offset);
+// the data region. `filler`: the events that fill the ring up to there. Returns false if the
+// consumer has refused the buffer (the judge decides whether it was right).
+enum class Filler { any, small };
+bool place_next_event(Stage& stage, std::uint64_t offset, Filler filler = Filler::any);
 
 // The rings as the command line says, with so many CPUs, or with one only. Before anything else.
 void set_up_cpus(Stage& stage, std::uint32_t cpus);
@@ -119,9 +121,11 @@ void stop_unseen(Stage& stage, std::uint64_t calls_before);
 // `pages` pages of the data from `first_page` on, `overwrite` is called. What that leaves reserved,
 // or in a batch, is published when the consumer has done all that it can. Afterwards it sleeps
 // again.
+// An access that does not come ends the case (stop_unseen), or is left out.
+enum class IfUnseen { stop, go_on };
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
-                          const std::function<void()>& emit,
-                          const std::function<void()>& overwrite);
+                          const std::function<void()>& emit, const std::function<void()>& overwrite,
+                          IfUnseen if_unseen = IfUnseen::stop);
 
 // The event that is overwritten during the copy: a little less than four pages.
 inline constexpr std::uint64_t kVictimPages = 4;

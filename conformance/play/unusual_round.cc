@@ -17,7 +17,7 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kCapacity = 65536;
+constexpr std::uint64_t kCapacity = kUnusualCapacity;
 constexpr int kMany = 800;  // of which all are in the buffer at once
 
 // Two events are left to read: few accesses until it sets need_wake.
@@ -75,10 +75,6 @@ void replace_at_the_next_attach(Stage& stage) {
         if (attached.error != 0 || std::exchange(is_done, true)) return;
         stage.resize(stage.capacity_bytes());
     });
-}
-
-void set_up_for_unusual_rounds(Stage& stage) {
-    set_up_one_cpu(stage, kCapacity);
 }
 
 void UnusualRound::begin() {

@@ -36,8 +36,8 @@ std::string_view describe(Disturbance disturbance);
 // it.
 void replace_at_the_next_attach(Stage& stage);
 
-// Rings of one CPU, large and small enough for the rounds. Before anything else.
-void set_up_for_unusual_rounds(Stage& stage);
+// These iterations need rings of one CPU with this capacity.
+inline constexpr std::uint64_t kUnusualCapacity = 65536;
 
 // One such iteration of the sleeping consumer of CPU 0. The object has to see every access to the
 // metadata page of the current buffer, before and after it, until the disturbance is made.

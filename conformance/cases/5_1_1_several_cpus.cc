@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+//
+// Several CPUs (5.1.1, 5.1.8.3). A thread of the consumer is held in the middle of an event, or of
+// a change of buffers, while another thread does the same for another CPU. Something happens to one
+// CPU while the consumer reads another. A consumer with one thread continues after a short while,
+// and nothing is shown.
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/play/row.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Texts of several cases.
+constexpr std::string_view kWholeOnEach =
+    "The consumer delivers each CPU's events whole, and shares nothing between the CPUs.";
+
+constexpr std::uint32_t kCpus = 2;
+constexpr int kPointsAtMost = 24;
+
+const Setup kTwoHeld{.cpus = 2, .shortened_waits = true};
+
+// CPU 0's thread is held at its n-th access to a page: the metadata, or the data of an event.
+struct Point {
+    std::uint64_t page;
+    std::uint64_t access;
+};
+
+// The data at its begin and at the third page of the event, and each access to the metadata page.
+const std::vector<Point> kPointsOfAnEvent{{1, 1}, {1, 2}, {3, 1}, {0, 1}, {0, 2}, {0, 3}, {0, 4},
+                                          {0, 5}, {0, 6}, {0, 7}, {0, 8}, {0, 9}, {0, 10}};
+
+Steps held_in_events(std::uint64_t event_bytes, const std::vector<Point>& points,
+                     const Steps& afterwards = {}) {
+    return {each(points, [&](const Point& point) {
+        return Steps{OnEachCpu{{EmitTo{}}}, Asleep{}, OnEachCpu{{EndIfRefused{}}},
+                     HoldAt{.page = point.page,
+                            .access = point.access,
+                            .wake = {Emit{1, event_bytes}},
+                            .meanwhile = {OnCpu{1, {Emit{2, event_bytes}}}},
+                            .afterwards = afterwards}};
+    })};
+}
+
+// What is too long to have room for each CPU: held while it reads the type. That crosses a page or
+// two, on which there is nothing else of the event.
+Step held_in_type(std::uint64_t type_bytes, const Point& point) {
+    constexpr std::uint64_t kBeforePage = 150;
+    const EmitTyped event{kHeaderBytesBeforeType + type_bytes, type_bytes};
+    return InOrder{{EmitTo{current() - kPageBytes + kBeforePage}, Asleep{},
+                    OnEachCpu{{EndIfRefused{}}},
+                    HoldAt{.page = point.page,
+                           .access = point.access,
+                           .wake = {event},
+                           .meanwhile = {OnCpu{1, {event}}}}}};
+}
+
+// For what only some of the CPUs share.
+constexpr std::uint32_t kManyCpus = 18;
+Step held_beside_many(const Point& point) {
+    constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
+    Steps others;
+    for (std::uint32_t cpu = 1; cpu < kManyCpus; ++cpu)
+        others.push_back(OnCpu{cpu, {Emit{2, kEventBytes}}});
+    return InOrder{{EmitTo{}, Asleep{}, EndIfRefused{},
+                    HoldAt{.page = point.page,
+                           .access = point.access,
+                           .wake = {Emit{1, kEventBytes}},
+                           .meanwhile = others,
+                           .at_most_ms = 300}}};
+}
+
+// Holds the thread that is stopped at `hit` until the other CPU is drained and asleep.
+void hold_for_the_other(Stage& stage, const GuardHit& hit) {
+    stage.hold_while(hit.tid, [&stage] {
+        return !stage.has_ended(1) && !(is_delivered(stage, 1) && stage.asleep(1));
+    });
+}
+
+std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
+    return stage.rings().counter(stage.rings().history().present_buffer(cpu));
+}
+
+// Events for a consumer that sleeps, until `cpu` has the counter that is wanted, or a later one.
+void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
+    constexpr int kEventsAtMost = 16;
+    for (int i = 0; i < kEventsAtMost; ++i) {
+        if (static_cast<std::int32_t>(wanted - counter_of(stage, cpu)) <= 0) return;
+        emit_some(stage, cpu, 1, 70);
+        stage.wait_asleep();
+    }
+}
+
+// Holds CPU 0's thread after its n-th access before a sleep. CPU 1's thread wakes and sleeps again
+// meanwhile, with the counter that CPU 0 will have after its next event. A consumer that waits on
+// CPU 0 with that value sleeps on the event. False: there was no n-th access.
+bool hold_on_the_way_to_sleep(Stage& stage, int access) {
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    if (stage.has_ended(0) || stage.has_ended(1)) return false;
+    raise_counter(stage, 1, counter_of(stage, 0) + 1);
+    raise_counter(stage, 0, counter_of(stage, 1) - 1);
+    stage.guard(
+        0, 0, 1, [](const GuardHit&) { return Stage::AtGuard::step; },
+        [&](const GuardHit& hit, const GuardStep&) {
+            if (held || --left > 0) return;
+            held = true;
+            emit_some(stage, 1, 1, 70);
+            hold_for_the_other(stage, hit);
+            emit_some(stage, 0, 1, 70);
+        });
+    emit_some(stage, 0, 1, 100);
+    stage.wait_asleep();
+    stage.release_guards();
+    return held;
+}
+
+CaseOutcome two_go_to_sleep(Stage& stage) {
+    constexpr int kAccessesAtMost = 24;
+    set_up_cpus(stage, kCpus);
+    stage.start();
+    WalkLimit limit(stage);
+    for (int access = 1; access <= kAccessesAtMost && !limit.is_over(); ++access) {
+        if (!hold_on_the_way_to_sleep(stage, access)) break;
+    }
+    return stage.finish();
+}
+
+// When CPU 1's buffer is replaced: with CPU 0's, by one of another size, or while CPU 0's thread is
+// held. On a busy machine CPU 1's thread has often done with the former by then.
+enum class Change { together, meanwhile };
+
+void change_both(Stage& stage) {
+    const std::uint64_t usual = stage.default_setup().capacity_bytes;
+    stage.resize(stage.capacity_bytes() == usual ? 2 * usual : usual);
+    emit_everywhere(stage, 2, 300);
+}
+
+void change_one(Stage& stage, std::uint32_t cpu) {
+    stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
+    emit_some(stage, cpu, 2, 300);
+}
+
+// CPU 0's thread is held at its n-th access to the buffer that it has just mapped, while CPU 1
+// changes its buffer, too. False: there was no n-th access.
+bool hold_in_a_change(Stage& stage, Change change, int access) {
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    stage.freeze();
+    emit_some(stage, 0, 3, 200);
+    emit_some(stage, 1, 9, 200);
+    if (change == Change::together)
+        change_both(stage);
+    else
+        change_one(stage, 0);
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (!stage.is_present(mapped, 0) || held) return;
+        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+            if (held || --left > 0) return Stage::AtGuard::step;
+            held = true;
+            if (change == Change::meanwhile) change_one(stage, 1);
+            hold_for_the_other(stage, hit);
+            return Stage::AtGuard::release;
+        });
+    });
+    stage.thaw();
+    stage.wait_asleep();
+    stage.set_on_mapped(nullptr);
+    stage.release_guards();
+    emit_everywhere(stage, 1, 100);
+    return held;
+}
+
+CaseOutcome in_the_middle_of_a_change(Stage& stage) {
+    const Stage::ShortenedWaits shortened_waits(stage);
+    set_up_cpus(stage, kCpus);
+    emit_some(stage, 0, 5, 200);
+    emit_some(stage, 1, 2, 200);
+    // From here on the CPUs have different generations.
+    stage.rings().swap(1, SwapSpec{stage.capacity_bytes()});
+    stage.start();
+    for (const Change change : {Change::together, Change::meanwhile}) {
+        for (int access = 1; access <= kPointsAtMost; ++access) {
+            if (!hold_in_a_change(stage, change, access)) break;
+        }
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// CPU 0's thread is held at its n-th access to the metadata page while CPU 1 goes through two
+// changes, each to another capacity. False: there was no n-th access.
+bool hold_over_two_changes(Stage& stage, int access) {
+    const std::uint64_t first = stage.default_setup().capacity_bytes;
+    bool held = false;
+    int left = access;
+    stage.wait_asleep();
+    if (stage.has_ended(0) || stage.has_ended(1)) return false;
+    stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return Stage::AtGuard::step;
+        held = true;
+        for (const std::uint64_t capacity : {2 * first, 8 * first}) {
+            stage.resize(capacity);
+            emit_everywhere(stage, 2, 300);
+            hold_for_the_other(stage, hit);
+        }
+        return Stage::AtGuard::release;
+    });
+    emit_some(stage, 0, 2, 200);
+    stage.wait_asleep();
+    stage.release_guards();
+    emit_everywhere(stage, 3, 1000);
+    stage.wait_asleep();
+    stage.resize(first);
+    return held;
+}
+
+CaseOutcome one_is_two_behind(Stage& stage) {
+    const Stage::ShortenedWaits shortened_waits(stage);
+    constexpr int kPoints = 4;
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kCpus;
+    // Where each of the three capacities leads to another place.
+    setup.start_positions.assign(kCpus, 7 * setup.capacity_bytes);
+    stage.set_up(setup);
+    stage.start();
+    for (int access = 1; access <= kPoints; ++access) {
+        if (!hold_over_two_changes(stage, access)) break;
+    }
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+// -- An action on one CPU while the consumer reads another --
+
+Steps acted_elsewhere(const Steps& actions) {
+    const auto walk = [&actions](std::uint32_t woken, std::uint32_t other) {
+        return BeforeAccessTo{.wake = {OnCpu{woken, {Emit{}}}},
+                              .actions = {OnCpu{other, actions}},
+                              .cpus = {0, 1, 2}};
+    };
+    return {walk(0, 2), walk(2, 0), walk(1, 2)};
+}
+
+const Row kSeveralCpuRows[] = {
+    {{"5.1.1/two-cpus-in-the-middle", Level::must, "5.1.1",
+      "two events of two CPUs at the same time",
+      "Hold the thread that reads an event of CPU 0 at an access to its data, and at each access "
+      "to the metadata in turn. Emit events of CPU 1 meanwhile.",
+      kWholeOnEach},
+     held_in_events(3 * kPageBytes - 100, kPointsOfAnEvent),
+     kTwoHeld},
+    {{"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must, "5.1.1",
+      "a lap of one CPU while another is far ahead",
+      "Play 5.1.1/two-cpus-in-the-middle, with positions of CPU 1 from 2^40 on. Overwrite CPU 0's "
+      "buffer before its thread continues.",
+      "The consumer continues at CPU 0's own tail_pos, and shares nothing between the CPUs."},
+     held_in_events(3 * kPageBytes - 100, kPointsOfAnEvent, {Lap{}}),
+     {.cpus = 2, .position = 0, .position_step = std::uint64_t{1} << 40, .shortened_waits = true}},
+    {{"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
+      "two large events of two CPUs at the same time",
+      "Hold the thread that reads an event of 1.5 MiB of CPU 0 at its first page, a middle page "
+      "and the last. Emit such events of CPU 1 meanwhile.",
+      kWholeOnEach},
+     held_in_events(kMebibyte + kMebibyte / 2, {{1, 1}, {200, 1}, {383, 1}}),
+     {.cpus = 2, .capacity = 4 * kMebibyte, .shortened_waits = true}},
+    {{"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must, "5.1.1",
+      "two long types of two CPUs at the same time",
+      "Hold the thread that reads an event of CPU 0 in the middle of its type of 300, 5000 or "
+      "60,000 bytes. Emit one with a type as long on CPU 1 meanwhile.",
+      kWholeOnEach},
+     {held_in_type(300, {2, 1}), held_in_type(300, {2, 20}), held_in_type(5000, {2, 1}),
+      held_in_type(5000, {3, 1}), held_in_type(5000, {2, 100}), held_in_type(60'000, {3, 1})},
+     {.cpus = 2, .capacity = 256 * kKibibyte}},
+    {{"5.1.1/many-cpus-in-the-middle", Level::must, "5.1.1",
+      "events of eighteen CPUs at the same time",
+      "Hold the thread that reads an event of CPU 0 at an access to its data, and to the "
+      "metadata. Emit events of seventeen other CPUs meanwhile.",
+      kWholeOnEach},
+     {held_beside_many({1, 1}), held_beside_many({3, 1}), held_beside_many({0, 3}),
+      held_beside_many({0, 4})},
+     {.cpus = kManyCpus, .shortened_waits = true}},
+    {{"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
+      "two CPUs that go to sleep at the same time",
+      "Hold the thread of CPU 0 after each of its accesses before it sleeps. Wake CPU 1 with an "
+      "event, let it sleep again with another counter, and emit an event of CPU 0.",
+      "The consumer sleeps with each CPU's own counter, and shares nothing between the CPUs."},
+     two_go_to_sleep},
+    {{"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
+      "new buffers of two CPUs at the same time",
+      "Hold the thread that moves to CPU 0's new buffer at each of its accesses to it in turn. "
+      "Let CPU 1 move to its own meanwhile.",
+      "The consumer continues each CPU where it was, and shares nothing between the CPUs."},
+     in_the_middle_of_a_change},
+    {{"5.1.8.3/one-cpu-is-two-changes-behind", Level::must, "5.1.8.3",
+      "two changes of one CPU before one of another",
+      "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
+      "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
+      "The consumer continues each CPU where it was, with the values of its own buffer."},
+     one_is_two_behind},
+};
+
+const Row kOtherCpuRows[] = {
+    {{"5.1.1/event-elsewhere-at-every-step", Level::erratum, "5.1.1",
+      "an event on another CPU at every step",
+      "Wake the consumer with an event of one CPU. Before each access to the metadata of any CPU "
+      "in turn, emit an event of another CPU.",
+      "The consumer checks every CPU that it sleeps for once more before it sleeps (E2)."},
+     acted_elsewhere({Emit{1, 70}}),
+     {.cpus = 3, .nudging = false}},
+    {{"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
+      "the same event on all CPUs at every step",
+      "Give all CPUs the same positions. Wake the consumer with an event on each. Before each "
+      "access to the metadata of any CPU in turn, emit an event of the same size on each.",
+      "The consumer compares the positions of each CPU with that CPU's own before it sleeps (E2)."},
+     {BeforeAccessTo{
+         .wake = {EmitEverywhere{1, 70}}, .actions = {EmitEverywhere{1, 70}}, .cpus = {}}},
+     {.position = 0}},
+    {{"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
+      "a resize of another CPU at every step",
+      "Wake the consumer with an event of one CPU. Before each access to the metadata of any CPU "
+      "in turn, replace the buffer of another CPU and emit an event in the new one.",
+      "The consumer checks the generation of every CPU that it sleeps for once more before it "
+      "sleeps."},
+     acted_elsewhere({Swap{}, Emit{1, 70}}),
+     {.cpus = 3, .nudging = false}},
+};
+
+}  // namespace
+
+void add_several_cpu_cases(std::vector<Case>& cases) {
+    add_rows(cases, kSeveralCpuRows);
+}
+
+void add_other_cpu_cases(std::vector<Case>& cases) {
+    add_rows(cases, kOtherCpuRows);
+}
+
+}  // namespace kmes::conformance

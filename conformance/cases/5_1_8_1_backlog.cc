@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+//
+// Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
+// keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
+// replaced) must hold when the ring has moved on in between.
+#include <memory>
+#include <string>
+
+#include "conformance/cases/play.h"
+#include "conformance/oracle/layout.h"
+#include "conformance/play/row.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Texts of several cases.
+constexpr std::string_view kOldFirst =
+    "The consumer delivers all of them, from the old buffer first, in however many parts.";
+
+constexpr std::uint64_t kCapacity = 2 * kMebibyte;
+constexpr std::uint64_t kEvents = 1500;
+constexpr std::uint64_t kEventBytes = 1000;
+const Setup kBacklogRing{.cpus = 1, .capacity = kCapacity};
+
+// All events at once, so that the consumer sees no part of them alone.
+const Step kBacklog = AtOnce{{Emit{kEvents, kEventBytes}}};
+
+// `passed` bytes of the backlog are overwritten.
+Step overtake(std::uint64_t passed) {
+    return EmitBytes{kCapacity - kEvents * kEventBytes + passed};
+}
+
+// While the consumer reads: in the first part that it copies, or in a later one.
+Steps torn_on_the_way(std::uint64_t page) {
+    const auto torn_by = [page](std::uint64_t passed) {
+        return Steps{
+            Place{},
+            UnderRead{.at = page * kPageBytes, .wake = {kBacklog}, .actions = {overtake(passed)}}};
+    };
+    return {each({page * kPageBytes + 3 * kEventBytes / 2, kEvents * kEventBytes}, torn_by)};
+}
+
+// The least size with such a type whose multiples end `left` bytes before `window`; 0: none.
+std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left, std::uint64_t type_bytes) {
+    constexpr std::uint64_t kMost = 4000;
+    for (std::uint64_t bytes = 30 + type_bytes; bytes <= kMost; ++bytes) {
+        if ((window - left) % bytes == 0) return bytes;
+    }
+    return 0;
+}
+
+// Copied in parts of any power of two, an event's header is cut at each field, and the part of it
+// that is there is not yet a header.
+Step headers_cut() {
+    constexpr std::uint64_t kTypeBytes = 256;  // so that the first byte of type_len alone is 0
+    InOrder all;
+    for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
+        for (const std::uint64_t left :
+             {kHeaderSizeAt, kTypeLengthAt, kTypeLengthAt + 1, kHeaderBytesBeforeType}) {
+            const std::uint64_t bytes = size_that_leaves(window, left, kTypeBytes);
+            if (bytes == 0) continue;
+            all.steps.push_back(Asleep{});
+            all.steps.push_back(
+                AtOnce{{Times{window / bytes + 3, {EmitTyped{bytes, kTypeBytes}}}}});
+        }
+    }
+    return all;
+}
+
+// The first `left` bytes of an event_size are there, and are a size that none can have: what of it
+// is not there must not be taken for zeros. The events before it are as large, but for the first.
+Steps cut_in_its_size(std::uint64_t window, std::uint64_t left, std::uint64_t bytes) {
+    constexpr std::uint64_t kFirstAtLeast = 64;
+    const std::uint64_t before = (window - left - kFirstAtLeast) / bytes;
+    return {Asleep{}, AtOnce{{Emit{1, window - left - before * bytes}, Emit{before + 3, bytes}}}};
+}
+
+Step sizes_cut() {
+    InOrder all;
+    for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
+        // 0x101 to 0x11d and 0x1000a: a byte or two of them are less than any size.
+        all.steps.push_back(InOrder{cut_in_its_size(window, 1, 0x101)});
+        all.steps.push_back(InOrder{cut_in_its_size(window, 1, 0x11d)});
+        if (window >= 0x40000) all.steps.push_back(InOrder{cut_in_its_size(window, 2, 0x1000a)});
+    }
+    return all;
+}
+
+constexpr std::uint64_t kMany = 20'000;
+constexpr std::uint64_t kSmallBytes = 40;
+
+// As many events as a ring of the default capacity can have.
+const Step kFullRing = Emit{4 * kMebibyte / kLeastEventBytes, kLeastEventBytes};
+
+// Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
+// many accesses are left until then.
+std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
+    const auto left = std::make_shared<std::uint64_t>(look);
+    stage.set_on_mapped([&stage, left](const Mapped& mapped) {
+        if (!stage.is_present(mapped, 0) || *left == 0) return;
+        stage.guard(0, 0, 1, [&stage, left](const GuardHit&) {
+            if (*left == 0 || --*left > 0) return Stage::AtGuard::step;
+            lap(stage, 0);
+            return Stage::AtGuard::release;
+        });
+    });
+    return left;
+}
+
+// All that is unread survives in the next buffer; but that is overwritten before it is read there.
+// What the old one holds is still whole.
+void next_buffer_overtaken(Stage& stage) {
+    constexpr std::uint64_t kLooks = 24;
+    constexpr std::uint64_t kAccessesAtMost = 24;
+    WalkLimit limit(stage);
+    // Every second access: a consumer loads fields several times in a row before it reads the data.
+    bool has_come = true;
+    for (std::uint64_t look = 1; look <= kLooks && has_come; look += 2) {
+        has_come = false;
+        for (std::uint64_t k = 1; k <= kAccessesAtMost && !limit.is_over(); ++k) {
+            std::shared_ptr<const std::uint64_t> left;
+            const bool came = act_at_access(stage, 0, k, [&stage, &left, look] {
+                emit_some(stage, 0, 5, 200);
+                left = overtake_the_next(stage, look);
+                stage.resize(stage.capacity_bytes());
+            });
+            stage.set_on_mapped(nullptr);
+            has_come |= left && *left == 0;
+            if (!came) break;
+        }
+    }
+}
+
+// A full ring of events comes after the last load of write_pos. The load of generation that follows
+// finds the buffer replaced.
+void full_as_it_looks(Stage& stage) {
+    constexpr int kLooks = 2;
+    for (int look = 1; look <= kLooks; ++look) {
+        stage.wait_asleep();
+        if (stage.has_ended(0)) break;
+        int left = look;
+        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
+            if (!hit.touches(kGenerationOffset, 8) || --left > 0) return Stage::AtGuard::step;
+            emit_some(stage, 0, 4 * kMebibyte / kLeastEventBytes, kLeastEventBytes);
+            stage.resize(kMebibyte / 16);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, kSmallBytes);
+        stage.wait_asleep();
+        stage.release_guards();
+        if (left > 0) break;
+        stage.resize(4 * kMebibyte);
+    }
+}
+
+const Row kBacklogRows[] = {
+    {{"5.1.8.1-2/overtaken-amid-a-backlog", Level::must, "5.1.8.1-2",
+      "a large backlog overwritten between two parts",
+      "Emit 1500 events at once into a ring of 2 MiB. Before each access to the metadata page in "
+      "turn, overwrite 600, 1100 or all of them.",
+      "The consumer continues at tail_pos and discards an event of which it has only a part."},
+     {Limited{{each({600'000, 1'100'000, 1'500'000},
+                    [](std::uint64_t passed) {
+                        return Steps{BeforeEachAccess{
+                            .actions = {overtake(passed)}, .wake = {kBacklog}, .last = 16}};
+                    })}}},
+     kBacklogRing},
+    {{"5.1.8.1-5/backlog-torn-on-the-way", Level::must, "5.1.8.1-5",
+      "a large backlog overwritten at a later page",
+      "Emit 1500 events at once into a ring of 2 MiB. When the consumer reaches the 20th page or "
+      "a later one, overwrite all events before that page, or all events.",
+      "The consumer loads tail_pos after each part that it copies, and continues there."},
+     {each({20, 70, 100, 140, 200, 300}, torn_on_the_way)},
+     kBacklogRing},
+    {{"5.1.8.1-5/very-large-event-torn", Level::must, "5.1.8.1-5",
+      "an event of 4 MiB overwritten during the copy",
+      "Stop the consumer in the middle of an event of 4 MiB. Lap the ring of 8 MiB.",
+      "The consumer sees in its second load of tail_pos that the event was overwritten, and "
+      "discards it."},
+     {Asleep{}, EndIfRefused{},
+      UnderRead{.at = 2 * kMebibyte,
+                .wake = {Emit{1, 4 * kMebibyte}},
+                .actions = {EmitHeaders{8, kMebibyte}}}},
+     {.cpus = 1, .capacity = 8 * kMebibyte}},
+    {{"5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
+      "headers across every power of two",
+      "Emit backlogs with a header across 4 KiB, 8 KiB, and so on up to 1 MiB. Its 4th, 27th, "
+      "28th or 29th byte is the last one before that border.",
+      "The consumer parses a header only when it has copied all of it."},
+     {headers_cut(), Asleep{}},
+     kBacklogRing},
+    {{"5.1.8.1-4/sizes-cut-by-any-part", Level::must, "5.1.8.1-4",
+      "event sizes across every power of two",
+      "Emit backlogs in which an event_size crosses a border at 4 KiB, 8 KiB, and so on up to 1 "
+      "MiB. Its first byte (257, 285) or its first two (65,546) are before the border.",
+      "The consumer uses a size only when it has copied all of it."},
+     {sizes_cut(), Asleep{}},
+     kBacklogRing},
+    {{"5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
+      "a full ring of the smallest events before the attach",
+      "Fill a ring of 4 MiB with 139,810 events of 30 bytes before the consumer attaches.",
+      kEachOnce},
+     {Asleep{}},
+     {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
+    {{"E10/full-of-the-smallest-unread", Level::erratum, "E10",
+      "the largest possible number of unread events",
+      "Emit 139,810 events of 30 bytes. While they are unread, replace the buffer of 4 MiB by one "
+      "of 64 KiB. Then, before each access in turn, emit an event, resize with shifted positions, "
+      "and lap the new buffer.",
+      "The consumer delivers all events, from the old buffer first. It loads generation before "
+      "each sleep, however much it has delivered."},
+     {Asleep{}, AtOnce{{kFullRing, Resize{kMebibyte / 16}}}, Asleep{}, NudgingOff{},
+      BeforeEachAccess{
+          {Emit{1, kSmallBytes}, Resize{kMebibyte / 16, PositionRule::shift, 1000}, Lap{9000}}}},
+     {.cpus = 1, .capacity = 4 * kMebibyte}},
+    {{"E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
+      "a full ring before the load of generation",
+      "At the first load of generation in an iteration, and at the second in another, emit "
+      "139,810 events of 30 bytes. Replace the buffer of 4 MiB by one of 64 KiB there.",
+      "The consumer loads write_pos of the old buffer again and delivers all events from there, "
+      "in however many parts."},
+     {Call{full_as_it_looks}, Asleep{}},
+     {.cpus = 1, .capacity = 4 * kMebibyte, .nudging = false}},
+    {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
+      "a next buffer full of delivered events",
+      "Wait until 139,810 events of 30 bytes are delivered. Replace the buffer of 4 MiB by one of "
+      "8 MiB and emit one event.",
+      "The consumer skips all events that it has delivered, however many there are, and delivers "
+      "the new one."},
+     {Asleep{}, AtOnce{{Resize{8 * kMebibyte}, Emit{1, kSmallBytes}}}, Asleep{}},
+     {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
+    {{"E10/twenty-thousand-unread", Level::erratum, "E10",
+      "twenty thousand unread events in the old buffer",
+      "Emit 20,000 events. While all or half of them are unread, replace the buffer by one that "
+      "holds few of them.",
+      kOldFirst},
+     {Asleep{}, EndIfRefused{}, Emit{1, kSmallBytes}, EmitTo{}, Asleep{},
+      AtOnce{{Emit{kMany, kSmallBytes}, Resize{kMebibyte / 16}}}, Asleep{}, Resize{kMebibyte},
+      Asleep{}, EndIfRefused{}, Emit{1, kSmallBytes}, EmitTo{}, Asleep{},
+      UnderRead{.at = kMany * kSmallBytes / 2,
+                .wake = {AtOnce{{Emit{kMany, kSmallBytes}}}},
+                .actions = {Resize{kMebibyte / 16}},
+                .if_unseen = IfUnseen::go_on},
+      Resize{kMebibyte}, Asleep{}},
+     {.cpus = 1, .capacity = kMebibyte, .nudging = false}},
+    {{"E10/five-mebibytes-unread", Level::erratum, "E10", "five mebibytes unread in the old buffer",
+      "Emit 52 events of 100 KB. While they are unread, replace the buffer of 8 MiB by one of 64 "
+      "KiB.",
+      kOldFirst},
+     {Times{2,
+            {Asleep{}, EndIfRefused{}, AtOnce{{Emit{52, 100'000}, Resize{kMebibyte / 16}}},
+             Asleep{}, Resize{8 * kMebibyte}}},
+      Asleep{}},
+     {.cpus = 1, .capacity = 8 * kMebibyte, .nudging = false}},
+    {{"E10/next-buffer-overtaken-at-every-step", Level::erratum, "E10",
+      "the next buffer overwritten before the old one is drained",
+      "Before each access to the metadata page in turn, emit five events and replace the buffer. "
+      "Before every other access to the next buffer's page, overwrite all of the next buffer.",
+      "The consumer delivers the events from the old buffer, because the next one may be "
+      "overwritten."},
+     {Call{next_buffer_overtaken}},
+     {.cpus = 1, .nudging = false}},
+    {{"5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",
+      "twenty thousand events in both buffers",
+      "Let 20,000 events survive two changes of the buffer, with half of them delivered before.",
+      "The consumer delivers each event once, in however many parts it reads them."},
+     {Asleep{}, Emit{kMany / 2, kSmallBytes}, Asleep{},
+      AtOnce{{Emit{kMany / 2, kSmallBytes}, Resize{2 * kMebibyte}}}, Asleep{}, Resize{kMebibyte},
+      Asleep{}, Emit{3, kSmallBytes}, Asleep{}},
+     {.cpus = 1, .capacity = kMebibyte}},
+    {{"5.1.8.3-5/seventy-thousand-survivors", Level::must, "5.1.8.3-5",
+      "seventy thousand delivered events in the next buffer",
+      "Wait until 70,000 events of 30 bytes are delivered. Replace the buffer so that all survive.",
+      "The consumer delivers none of them again, however many there are."},
+     {Times{10, {Asleep{}, AtOnce{{Emit{7000, kLeastEventBytes}}}}}, Asleep{},
+      Resize{4 * kMebibyte}, Asleep{}, Emit{1, kSmallBytes}, Asleep{}},
+     {.cpus = 1, .capacity = 4 * kMebibyte}},
+    {{"E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
+      "a lap, then a smaller buffer",
+      "Before each access to the metadata page in turn, lap the buffer and replace it by one that "
+      "holds a quarter of it.",
+      "The consumer continues at tail_pos of the old buffer, and then in the new one."},
+     {Limited{{BeforeEachAccess{.actions = {Lap{usual(1, 8)}, Resize{usual()}},
+                                .last = 40,
+                                .before = {Asleep{}, EndIfRefused{}},
+                                .afterwards = {Asleep{}, Resize{usual(4)}}}}}},
+     {.cpus = 1, .capacity = usual(4), .nudging = false}},
+};
+
+}  // namespace
+
+void add_backlog_cases(std::vector<Case>& cases) {
+    add_rows(cases, kBacklogRows);
+}
+
+}  // namespace kmes::conformance

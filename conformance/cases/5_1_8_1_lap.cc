@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+//
+// A consumer that is overtaken: laps, torn reads, and the states in between (5.1.8.1 steps 2 to 5,
+// 5.1.9, E6, E7, E20).
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/explorer/moves.h"
+#include "conformance/play/row.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// Texts of several cases.
+constexpr std::string_view kSurvivors =
+    "The consumer delivers every event that is not overwritten.";
+constexpr std::string_view kDiscards = "The consumer discards the event.";
+
+constexpr std::string_view kSixtyFourBits =
+    "The consumer compares positions as 64-bit numbers and continues at tail_pos.";
+
+Steps lapped(std::uint64_t event_bytes, std::uint64_t laps) {
+    return {Asleep{}, each_below(3, [&](std::uint64_t i) {
+                return Steps{AtOnce{{OnEachCpu{{Times{laps, {Lap{event_bytes + i, 13}}}}}}},
+                             Asleep{}, EmitEverywhere{2, 100}, Asleep{}};
+            })};
+}
+
+// -- More than 32 bits of a distance, or of a number of events, can tell --
+
+constexpr std::uint64_t kOutrunCapacity = 512 * kKibibyte;
+constexpr std::uint64_t k31 = std::uint64_t{1} << 31;
+constexpr std::uint64_t k32 = std::uint64_t{1} << 32;
+const Setup kOutrunRing{.cpus = 1, .capacity = kOutrunCapacity};
+
+// In its sleep, and before each of its first accesses to the metadata page.
+Step asleep_and_before_accesses(const Steps& actions) {
+    return InOrder{{Asleep{}, AtOnce{actions}, Asleep{},
+                    BeforeEachAccess{.actions = {AtOnce{actions}}, .last = 10}}};
+}
+
+Steps outrun(std::uint64_t bytes) {
+    return {asleep_and_before_accesses({Outrun{bytes}})};
+}
+
+// Before it the consumer meets a gap that any number can hold: whether it counts what it has lost.
+Step outrun_by_events(int bits, const Steps& afterwards) {
+    constexpr std::uint64_t kLeastBytes = 32;
+    Steps actions{
+        Outrun{(kLeastBytes << bits) + 2 * kOutrunCapacity, (std::uint64_t{1} << bits) + 5}};
+    actions.insert(actions.end(), afterwards.begin(), afterwards.end());
+    return InOrder{
+        {Asleep{}, AtOnce{{Emit{9, kOutrunCapacity / 8}}}, asleep_and_before_accesses(actions)}};
+}
+
+// While the consumer reads an event; then once more, so that tail_pos, less the laps, is inside of
+// the event.
+Steps outrun_under_read(std::uint64_t bytes) {
+    constexpr std::uint64_t kEventBytes = 16 * kPageBytes - 64;
+    constexpr std::uint64_t kStoppedAt = 12 * kPageBytes;  // after the final tail_pos
+    const auto torn_by = [bytes](std::uint64_t more) {
+        return Steps{Place{}, UnderRead{.at = kStoppedAt,
+                                        .wake = {Emit{1, kEventBytes}},
+                                        .actions = {AtOnce{{Outrun{bytes}}}, EmitBytes{more}}}};
+    };
+    return {each({std::uint64_t{0}, kOutrunCapacity - kEventBytes + 1000}, torn_by)};
+}
+
+// -- Torn reads --
+
+// An event of some pages is at the begin of the ring. `overwrite` comes before the first access to
+// one of its pages from `first_page` on: the consumer has read old bytes by then, and reads new
+// ones next.
+Steps torn_once(std::uint64_t first_page, const Steps& overwrite) {
+    return {Place{}, UnderRead{.at = first_page * kPageBytes,
+                               .wake = {Emit{1, kVictimBytes}},
+                               .actions = overwrite,
+                               .pages = kVictimPages - first_page}};
+}
+
+Steps torn(std::uint64_t first_page, const Steps& overwrite) {
+    return {Times{3, torn_once(first_page, overwrite)}};
+}
+
+// Sizes of which some are plausible, at the begin of the ring, where the header was.
+constexpr TornSizes kMixedSizes[] = {
+    {0xffffffff, 30, 1},         {100, 0xffffffff, 1}, {100, 101, 1},   {100, 30, 60000},
+    {0xffffffff, 0xfffffff0, 1}, {0, 30, 1},           {131072, 30, 1}, {100, 30, 0xffff}};
+
+Steps torn_to_sizes(const TornSizes& torn) {
+    return torn_once(0, {Call{[torn](Stage& stage) {
+                         overwrite_all(stage, [&](std::string& payload, std::uint64_t position) {
+                             const std::uint64_t begin = position + kHeaderBytesBeforeType + 1;
+                             put_sizes(payload, (0 - begin) & (capacity(stage, 0) - 1), torn);
+                         });
+                     }}});
+}
+
+// Emits one event at the start of the ring. Calls `at` with the address of the instruction before
+// each access to its page, until `at` returns true.
+void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
+                    const std::function<bool(std::uint64_t instruction)>& at) {
+    constexpr std::size_t kPayloadBytes = 50;
+    fill_up_to(stage, cpu, 0);
+    stage.wait_asleep(cpu);
+    if (stage.has_ended(cpu)) return;
+    stage.guard(cpu, 1, 1, [&](const GuardHit& hit) {
+        return at(hit.code.instruction_pointer) ? Stage::AtGuard::release : Stage::AtGuard::step;
+    });
+    stage.rings().emit(
+        cpu, stage.rings().make(kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
+    stage.wait_asleep(cpu);
+    stage.release_guards();
+}
+
+// The accesses, identified by their instructions, that are worth a lap: all of a few. If there are
+// many, the first and the last of each instruction, and some between.
+std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
+    constexpr std::size_t kAllOf = 40;
+    constexpr std::size_t kEvenly = 16;
+    constexpr std::size_t kMost = 80;
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+        const auto here = looks.begin() + static_cast<std::ptrdiff_t>(i);
+        const bool is_first = std::find(looks.begin(), here, *here) == here;
+        const bool is_last = std::find(here + 1, looks.end(), *here) == looks.end();
+        if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 || is_first || is_last)
+            chosen.push_back(i);
+    }
+    // The last accesses are those after the last load of tail_pos, if there are any.
+    if (chosen.size() > kMost) chosen.erase(chosen.begin(), chosen.end() - kMost);
+    return chosen;
+}
+
+// Overwrites the event before each access to it in turn. A consumer that reads the event after its
+// last load of tail_pos delivers the later bytes.
+void lap_at_every_look(Stage& stage) {
+    const std::string type(60, 'n');  // most of the event
+    std::vector<std::uint64_t> looks;
+    watch_an_event(stage, 0, type, [&looks](std::uint64_t instruction) {
+        looks.push_back(instruction);
+        return false;
+    });
+    for (const std::size_t chosen : choose_looks(looks)) {
+        if (stage.has_ended(0)) break;
+        std::size_t left = chosen;
+        watch_an_event(stage, 0, type, [&](std::uint64_t) {
+            if (left-- > 0) return false;
+            lap(stage, 0, 3000);
+            return true;
+        });
+    }
+}
+
+constexpr std::uint32_t kEndCpus = 12;
+
+// The same with end events, one for each CPU, at the last accesses. The consumer decides by its
+// copy whether the event is the end: it ends the CPU, or has seen the overwrite.
+void lap_the_end_at_every_look(Stage& stage) {
+    const std::string end_type(kEndEventType);
+    std::size_t looks = 0;
+    watch_an_event(stage, 0, std::string(end_type.size(), 'n'), [&looks](std::uint64_t) {
+        ++looks;
+        return false;
+    });
+    for (std::uint32_t cpu = 1; cpu < kEndCpus && cpu <= looks; ++cpu) {
+        std::size_t left = looks - cpu;
+        watch_an_event(stage, cpu, end_type, [&](std::uint64_t) {
+            if (left-- > 0) return false;
+            lap(stage, cpu, 3000);
+            return true;
+        });
+    }
+}
+
+// -- A buffer that was shrunk, with one event in it that takes 5/8 of it: more than half --
+
+constexpr std::uint64_t kSmall = 64 * kKibibyte;
+const Steps kShrinkToLargeSurvivor{OnEachCpu{{Emit{1, kSmall / 8 * 5}}}, Resize{kSmall}};
+
+// By which instruction, and at which offset of the metadata page.
+using Place = std::pair<std::uint64_t, std::uint64_t>;
+
+// E20: the consumer has a large survivor before it when an event of half the capacity moves
+// tail_pos up to write_pos to make room for itself, and is published a few accesses later. For each
+// access to the metadata page of the new buffer in turn. Until then so much of it as `written` says
+// is in the ring. Returns the place of the k-th access, if there was one.
+std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
+    constexpr std::uint64_t kAccessesBetween = 5;
+    constexpr std::uint64_t kAccessesAtMost = 100;
+    std::uint64_t accesses = 0;
+    std::optional<Place> place;
+    const auto count = [&](const GuardHit& hit) {
+        if (++accesses == k) {
+            place = {hit.code.instruction_pointer, hit.place.offset_bytes};
+            stage.rings().reserve(0, stage.rings().make(kSmall / 2), written);
+        }
+        if (accesses > k + kAccessesAtMost) return Stage::AtGuard::release;  // it spins
+        if (accesses == k + kAccessesBetween && stage.rings().is_reserved(0))
+            stage.rings().commit(0);
+        return Stage::AtGuard::step;
+    };
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, kSmall / 8 * 5);
+    stage.wait_asleep();
+    stage.set_on_mapped([&](const Mapped& mapped) {
+        if (stage.is_present(mapped, 0)) stage.guard(0, 0, 1, count);
+    });
+    stage.resize(kSmall);
+    stage.wait_until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
+    stage.wait_asleep_or_stuck(0);
+    // It may sleep before the fifth access, and make more of them when the event is there.
+    for (stage.wait_mapped();; stage.rings().commit(0)) {
+        if (!stage.rings().is_reserved(0)) stage.wait_asleep();
+        if (!stage.rings().is_reserved(0)) break;
+    }
+    stage.release_guards();
+    stage.set_on_mapped(nullptr);
+    stage.resize(4 * kSmall);
+    stage.wait_asleep();
+    return place;
+}
+
+// Every access in one of the states first, and then in the next: a walk that is ended by its time
+// has been everywhere. A spin repeats a few accesses: from the fourth time on, each comes once.
+void tail_at_write_pos(Stage& stage) {
+    constexpr std::uint64_t kAccessesAtMost = 64;
+    constexpr int kTimesInEachState = 3;
+    constexpr Written kStates[] = {Written::header, Written::nothing, Written::half,
+                                   Written::whole};
+    WalkLimit limit(stage);
+    std::map<Place, int> times;
+    std::vector<bool> is_repeated(kAccessesAtMost);
+    std::uint64_t end = kAccessesAtMost;
+    for (std::uint64_t i = 0; i < std::size(kStates); ++i) {
+        for (std::uint64_t k = 1; k < end; ++k) {
+            if (i > 0 && is_repeated[k]) continue;
+            if (stage.has_ended(0) || limit.is_over()) return;
+            const Written written = kStates[(k - 1 + i) % std::size(kStates)];
+            const std::optional<Place> place = tail_at_write_pos_at(stage, k, written);
+            if (!place)
+                end = k;
+            else if (i == 0)
+                is_repeated[k] = ++times[*place] > kTimesInEachState;
+        }
+    }
+}
+
+const Row kLapRows[] = {
+    {{"5.1.8.1-2/lapped-moves-to-tail", Level::must, "5.1.8.1-2", "a lap",
+      "Overwrite the whole buffer while the consumer is stopped, three times.",
+      "The consumer continues at tail_pos and delivers everything from there. Its L records count "
+      "the lost events."},
+     lapped(3000, 1),
+     {.before_start = {EmitEverywhere{5, 300}}}},
+    {{"5.1.8.1-2/lapped-many-times", Level::must, "5.1.8.1-2", "several laps at once",
+      "Overwrite the whole buffer five times while the consumer is stopped.", kContinuesAtTail},
+     lapped(7000, 5),
+     {.before_start = {EmitEverywhere{5, 300}}}},
+    {{"5.1.8.1-2/lapped-by-small-events", Level::must, "5.1.8.1-2",
+      "a lap by events of other sizes",
+      "Overwrite the buffer with events of about 500 bytes, so that the old read position is in "
+      "the middle of one.",
+      kContinuesAtTail},
+     lapped(500, 1),
+     {.before_start = {EmitEverywhere{5, 300}}}},
+    {{"5.1.8.1-2/lapped-by-one-event", Level::must, "5.1.8.1-2", "a lap by one event",
+      "Emit nine events of an eighth of the capacity while the consumer is stopped. The last "
+      "overwrites the first.",
+      "The consumer delivers eight events and loses one."},
+     {Asleep{}, OnEachCpu{{AtOnce{{Emit{9, current(1, 8)}}}, Asleep{}}}}},
+    {{"5.1.8.1-5/torn-in-the-middle", Level::must, "5.1.8.1-5",
+      "an overwrite in the middle of the copy",
+      "Stop the consumer at its first access to the second page of an event of four pages. Lap "
+      "the ring.",
+      "The consumer sees in its second load of tail_pos that the event was overwritten, and "
+      "discards it."},
+     torn(1, {OverwriteAll{'\x5a'}})},
+    {{"5.1.8.1-5/torn-at-the-end", Level::must, "5.1.8.1-5", "an overwrite at the end of the copy",
+      "Stop the consumer at its first access to the last page of an event of four pages. Lap the "
+      "ring.",
+      kDiscards},
+     torn(3, {OverwriteAll{'\xa5'}})},
+    {{"5.1.8.1-5/lapped-at-every-look", Level::must, "5.1.8.1-5",
+      "an overwrite before each access to an event",
+      "Lap the ring before each access to the data of a small event in turn.", kReadsNothingLater},
+     {Call{lap_at_every_look}},
+     kOneCpu},
+    {{"5.1.8.1-5/end-lapped-at-every-look", Level::must, "5.1.8.1-5",
+      "an overwrite before each access to an end event",
+      "Emit an end event on each of several CPUs. Lap the ring before one of the last eleven "
+      "accesses to its data, another one on each CPU.",
+      "The consumer ends the CPU, or sees that the event was overwritten. It reads nothing of an "
+      "event after its last load of tail_pos."},
+     {Asleep{}, Call{lap_the_end_at_every_look}},
+     {.cpus = kEndCpus}},
+    {{"E7/torn-header-of-large-sizes", Level::erratum, "E7", "a header overwritten by huge sizes",
+      "Stop the consumer before it reads the header. Lap the ring, so that event_size, "
+      "header_size and type_len read as all ones.",
+      "The consumer checks the sizes before it uses them, and sees in tail_pos that they were "
+      "overwritten."},
+     torn(0, {OverwriteAll{'\xff'}})},
+    {{"E7/torn-header-of-zeros", Level::erratum, "E7", "a header overwritten by zeros",
+      "Stop the consumer before it reads the header. Lap the ring, so that event_size, "
+      "header_size and type_len read as 0.",
+      "The consumer neither loops nor delivers an empty event."},
+     torn(0, {OverwriteAll{'\0'}})},
+    {{"E7/torn-header-of-mixed-sizes", Level::erratum, "E7",
+      "a header overwritten by sizes that contradict each other",
+      "Stop the consumer before it reads the header. Lap the ring by headers that contradict "
+      "themselves: a size of 4 GiB with a short header, a header longer than the event, a type "
+      "longer than both.",
+      "The consumer checks every size before it uses any of them."},
+     {each(kMixedSizes, torn_to_sizes)}},
+    {{"E20/lapped-at-every-step", Level::erratum, "E20",
+      "a lap between any two accesses to the metadata",
+      "Lap the ring before each access to the metadata page in turn.",
+      "The consumer loads write_pos again after each change of its read position."},
+     {Asleep{}, BeforeEachAccess{{Lap{8000}}}}},
+    {{"E20/lapped-in-part-at-every-step", Level::erratum, "E20",
+      "a partial lap between any two accesses to the metadata",
+      "Emit ten events of an eighth of the capacity before each access to the metadata page in "
+      "turn.",
+      kSurvivors},
+     {Asleep{}, BeforeEachAccess{{Emit{10, current(1, 8)}}}}},
+    {{"E20/tail-reaches-write-pos", Level::erratum, "E20",
+      "tail_pos at write_pos during an unpublished event",
+      "Shrink, so that one event of 5/8 of the capacity is left. Before each access in turn, "
+      "reserve half the capacity, so that tail_pos is write_pos. Write nothing of the event, its "
+      "header, half of it or all of it, and publish it five accesses later.",
+      "The consumer takes the buffer for empty until write_pos moves. It delivers nothing early, "
+      "in part, or twice."},
+     {Asleep{}, Call{tail_at_write_pos}},
+     {.capacity = 4 * kSmall}},
+    {{"E7/event-larger-than-half", Level::erratum, "E7", "an event of more than half the capacity",
+      "Shrink, so that the only event takes 5/8 of the new capacity.",
+      "The consumer delivers the event, because the bound is what is published and not half the "
+      "capacity."},
+     {Delivered{}, EmitEverywhere{2, 100}, Delivered{}},
+     {.capacity = 4 * kSmall, .before_start = kShrinkToLargeSurvivor}},
+    {{"E20/large-survivor-passed-at-every-step", Level::erratum, "E20",
+      "a large survivor overwritten between any two accesses",
+      "Shrink. Emit two events of half the capacity before each access to the metadata page in "
+      "turn.",
+      kSurvivors},
+     {Asleep{}, BeforeEachAccess{{Emit{2, current(1, 2)}}}},
+     {.capacity = 4 * kSmall, .before_start = kShrinkToLargeSurvivor}},
+    {{"5.1.6.2/overtaken-by-2-gibibytes", Level::must, "5.1.6.2", "a lap of more than 2^31 bytes",
+      "Overtake the consumer by 2 GiB and 2 MiB, in its sleep and before each of its first ten "
+      "accesses to the metadata page.",
+      kSixtyFourBits},
+     outrun(k31 + 2 * kMebibyte),
+     kOutrunRing},
+    {{"5.1.6.2/overtaken-by-4-gibibytes", Level::must, "5.1.6.2", "a lap of 2^32 bytes",
+      "Overtake the consumer by 4 GiB, in its sleep and before each of its first ten accesses to "
+      "the metadata page.",
+      kSixtyFourBits},
+     outrun(k32),
+     kOutrunRing},
+    {{"5.1.8.1-5/torn-by-2-gibibytes", Level::must, "5.1.8.1-5",
+      "a lap of 2^31 bytes during the copy",
+      "Stop the consumer in an event of 16 pages. Overtake it by 2 GiB and 2 MiB, and by a little "
+      "more.",
+      kSixtyFourBits},
+     outrun_under_read(k31 + 2 * kMebibyte),
+     kOutrunRing},
+    {{"5.1.8.1-5/torn-by-4-gibibytes", Level::must, "5.1.8.1-5",
+      "a lap of 2^32 bytes during the copy",
+      "Stop the consumer in an event of 16 pages. Overtake it by 4 GiB, and by a little more.",
+      kSixtyFourBits},
+     outrun_under_read(k32),
+     kOutrunRing},
+    {{"5.1.9/gap-of-2-to-the-31-events", Level::must, "5.1.9",
+      "a lap of more events than 31 and 32 bits can count",
+      "Overtake the consumer by 2^31 + 5 events, later by 2^32 + 5. Do so in its sleep and before "
+      "each of its first ten accesses to the metadata page.",
+      "The consumer continues at tail_pos. Its L records count the lost events as the difference "
+      "of two 64-bit numbers."},
+     {outrun_by_events(31, {}), outrun_by_events(32, {})},
+     kOutrunRing},
+    {{"5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap", Level::must, "5.1.8.3-5",
+      "events in the new buffer more than 2^31 ahead",
+      "Play 5.1.9/gap-of-2-to-the-31-events, and replace the buffer before the consumer checks "
+      "it. Each surviving event is more than 2^31 sequence numbers after the last delivered one.",
+      "The consumer compares sequence numbers as 64-bit numbers and delivers every event that "
+      "survives."},
+     {outrun_by_events(31, {Resize{}}), outrun_by_events(32, {Resize{}})},
+     kOutrunRing},
+};
+
+}  // namespace
+
+void add_lap_cases(std::vector<Case>& cases) {
+    add_rows(cases, kLapRows);
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MIT
+//
+// An event that is overwritten during the copy, in all the ways that a shortcut in the second load
+// of tail_pos misses (5.1.8.1 step 5). Examples: an overwrite by an unpublished event, by bytes
+// that look like a header, across a power of two, and of a small part of a large backlog.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/explorer/moves.h"
+#include "conformance/oracle/layout.h"
+#include "conformance/play/row.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// -- One unread event in a ring of old ones ---------------------------------------------------
+
+// The event is overwritten by one that is published later, and of which so much is in the ring
+// until then.
+Steps half_written_at(std::uint64_t page, std::uint64_t type_bytes, Written written) {
+    return {Place{}, UnderRead{.at = page * kPageBytes,
+                               .wake = {EmitTyped{kVictimBytes, type_bytes}},
+                               .actions = {EmitSmall{current() - kVictimBytes},
+                                           Reserve{kVictimBytes, written}}}};
+}
+
+Step half_written(std::uint64_t type_bytes) {
+    return InOrder{{each_below(kVictimPages,
+                               [&](std::uint64_t page) {
+                                   return half_written_at(page, type_bytes, Written::whole);
+                               }),
+                    each(kPartsOver, [&](const PartOver& part) {
+                        return half_written_at(part.page, type_bytes, part.written);
+                    })}};
+}
+
+// A consumer might take an event for safe that ends with the region, that wraps, or that has no
+// payload. It begins `before_the_end` bytes before the end of the region.
+Step torn_at(std::uint64_t before_the_end, std::uint64_t page, std::uint64_t type_bytes) {
+    return InOrder{
+        {Place{before_the_end}, UnderRead{.at = current() - before_the_end + page * kPageBytes,
+                                          .wake = {EmitTyped{kVictimBytes, type_bytes}},
+                                          .actions = {overwrite_newest(kVictimBytes)}}}};
+}
+
+// The end of the region is at the border, and the event crosses it: the new tail_pos is beyond the
+// border, and the previous one was not.
+Step torn_across(int bits) {
+    return InOrder{{Asleep{}, EndIfRefused{},
+                    MoveWritePos{(std::uint64_t{1} << bits) - 2 * kPageBytes},
+                    UnderRead{.at = current() - 2 * kPageBytes,
+                              .wake = {Emit{1, kVictimBytes}},
+                              .actions = {overwrite_newest(kVictimBytes)}}}};
+}
+
+// -- The oldest of a ring of unread events ----------------------------------------------------
+
+constexpr std::uint64_t kFollowers = 7;
+// The overwriting event begins this far before the overwritten one, where its header is.
+constexpr std::uint64_t kBefore = 64;
+constexpr Amount kFollowerBytes =
+    current(1, kFollowers + 1) - (kVictimBytes + kBefore) / (kFollowers + 1);
+static_assert((kVictimBytes + kBefore) % (kFollowers + 1) == 0);
+
+// The bytes of the header in the ring at `position`.
+std::string header_at(Stage& stage, std::uint64_t position) {
+    const std::uint8_t* region =
+        stage.rings().backend().base(stage.rings().history().present_buffer(0)) + kMetadataBytes;
+    const std::uint64_t offset = position & (capacity(stage, 0) - 1);
+    return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
+}
+
+// What the header of the oldest event is overwritten with, beside its own bytes.
+struct TornHeader {
+    std::uint64_t more = 0;  // so many bytes behind it belong to it, says event_size
+    std::optional<std::uint64_t> sequence = std::nullopt;
+};
+
+// The event at the begin of the region, which is the oldest but for what `kBefore` bytes hold.
+const Placement& oldest(Stage& stage) {
+    const History& history = stage.rings().history();
+    return *placement_at(history.buffer(history.present_buffer(0)), 0, 0);
+}
+
+void forge_oldest(Stage& stage, const TornHeader& torn) {
+    const std::uint64_t position = oldest(stage).position;
+    const std::uint64_t left = position + capacity(stage, 0) - kBefore - write_pos(stage, 0);
+    std::string header = header_at(stage, position);
+    stage.rings().emit_bytes(0, left);
+    const auto event_size = static_cast<std::uint32_t>(kVictimBytes + torn.more);
+    std::memcpy(header.data() + kEventSizeAt, &event_size, sizeof event_size);
+    if (torn.sequence)
+        std::memcpy(header.data() + kSequenceAt, &*torn.sequence, sizeof *torn.sequence);
+    EventSpec over = stage.rings().make(kBefore + kVictimBytes);
+    over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
+                         header);
+    stage.rings().emit(0, std::move(over));
+}
+
+// event_size is larger by times/parts of a follower, less `less`.
+Step forge_larger(std::uint64_t times, std::uint64_t parts, std::uint64_t less) {
+    return Call{[=](Stage& stage) {
+        const std::uint64_t follower =
+            (capacity(stage, 0) - kVictimBytes - kBefore) / (kFollowers + 1);
+        forge_oldest(stage, {.more = follower * times / parts - less});
+    }};
+}
+
+// Sizes that fit, and a number that would be wrong in an event which is whole: not assigned (0),
+// the one that was delivered last, and those before it.
+Step forge_number(std::uint64_t back) {
+    return Call{[back](Stage& stage) {
+        const std::uint64_t last = oldest(stage).sequence - 1;
+        forge_oldest(stage, {.sequence = last - std::min(last, back)});
+    }};
+}
+
+const Steps kFullRing{Emit{1, kVictimBytes}, Emit{kFollowers, kFollowerBytes}};
+
+// All of the ring is unread when the first header is read.
+Step tear_oldest(const Step& forge) {
+    return InOrder{{Place{}, UnderRead{.wake = {AtOnce{kFullRing}}, .actions = {forge}}}};
+}
+
+// All of the ring is delivered, and the next buffer holds it as well. A consumer that skips those
+// events by their sizes continues where a torn one leads it.
+Step tear_delivered(const Step& forge) {
+    return InOrder{{Place{.filler = Filler::small}, InOrder{kFullRing}, Asleep{},
+                    InNextBuffer{.actions = {forge}, .pages = NextPages::data}}};
+}
+
+// Far more is unread than anybody copies at once. `passed` bytes of it are overwritten at the first
+// access to a page of it.
+Step torn_backlog(std::uint64_t page, std::uint64_t passed) {
+    constexpr std::uint64_t kEvents = 1500;
+    constexpr std::uint64_t kEventBytes = 1000;
+    return InOrder{
+        {Place{}, UnderRead{.at = page * kPageBytes,
+                            .wake = {AtOnce{{Emit{kEvents, kEventBytes}}}},
+                            .actions = {EmitBytes{current() - kEvents * kEventBytes + passed}}}}};
+}
+
+// -- By size, and by number -------------------------------------------------------------------
+
+// An event without a payload is all header: a long type, and fields that a later version may add.
+EmitTyped large_event(std::uint64_t event_bytes, bool has_payload) {
+    constexpr std::uint64_t kTypeBytes = 60'000;
+    if (has_payload) return {event_bytes};
+    return {event_bytes, kTypeBytes, event_bytes - kHeaderBytesBeforeType - kTypeBytes};
+}
+
+// An event that many would not copy as they copy others.
+Step tear_large(std::uint64_t pages, std::uint64_t stopped_at, bool has_payload = true) {
+    const std::uint64_t event_bytes = pages * kPageBytes - 64;
+    return InOrder{
+        {Place{.filler = Filler::small}, UnderRead{.at = stopped_at * kPageBytes,
+                                                   .wake = {large_event(event_bytes, has_payload)},
+                                                   .actions = {overwrite_newest(event_bytes)}}}};
+}
+
+// A consumer that copies piece by piece, and checks after each, has to check after the last piece,
+// too. The first of two iterations counts the accesses to the last page of the event.
+void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
+    const std::uint64_t last_page = 1 + (event_bytes - 1) / kPageBytes;
+    std::uint64_t looks = 0;
+    for (const bool is_torn : {false, true}) {
+        if (!place_next_event(stage, 0, Filler::small)) return;
+        std::uint64_t left = looks;
+        stage.guard(0, last_page, 1, [&](const GuardHit&) {
+            if (!is_torn) ++looks;
+            if (!is_torn || --left > 0) return Stage::AtGuard::step;
+            emit_small(stage, 0, capacity(stage, 0) - event_bytes);
+            emit_some(stage, 0, 1, event_bytes);
+            return Stage::AtGuard::release;
+        });
+        emit_some(stage, 0, 1, event_bytes);
+        stage.wait_asleep(0);
+        stage.release_guards();
+    }
+}
+
+Step at_last_access(std::uint64_t event_bytes) {
+    return Call{[event_bytes](Stage& stage) { tear_at_last(stage, event_bytes); }};
+}
+
+// At its first page, in its middle, at its last.
+Steps torn_anywhere(std::uint64_t pages) {
+    return {tear_large(pages, 0), tear_large(pages, pages / 2), tear_large(pages, pages - 1),
+            tear_large(pages, 5, false), at_last_access(pages * kPageBytes - 64)};
+}
+
+// After the k-th load of tail_pos, and before any other access. After its last load, the consumer
+// has read all that it needs.
+void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
+                            const std::function<void()>& overwrite) {
+    constexpr std::uint64_t kLooks = 24;
+    WalkLimit limit(stage);
+    for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
+        if (!place_next_event(stage, 0, Filler::small)) break;
+        std::uint64_t looks = 0;
+        const auto is_look = [](const GuardHit& hit) {
+            return hit.place.offset_bytes == kTailPosOffset;
+        };
+        stage.guard(
+            0, 0, 1,
+            [&](const GuardHit&) {
+                return looks > k ? Stage::AtGuard::release : Stage::AtGuard::step;
+            },
+            [&](const GuardHit& hit, const GuardStep&) {
+                if (is_look(hit) && ++looks == k) overwrite();
+            });
+        stage.rings().emit(0, spec);
+        stage.wait_asleep(0);
+        stage.release_guards();
+        if (looks < k) break;
+    }
+}
+
+// By bytes that are no event's.
+void lap_behind_looks(Stage& stage, const EventSpec& spec) {
+    overwrite_behind_looks(stage, spec, [&stage] {
+        overwrite_all(stage, [](std::string& payload, std::uint64_t) {
+            payload.assign(payload.size(), '\xff');
+        });
+    });
+}
+
+// More than a byte can count, many pages, and nearly as much as a type may have.
+void long_type_lapped_behind_looks(Stage& stage) {
+    for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
+        lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 50,
+                                                   std::string(type_bytes, 'l')));
+}
+
+// A consumer that reads the payload last may read something else if there is none. The second time,
+// a similar event overwrites it, so that a header that fits is in the same place.
+void without_payload_lapped_behind_looks(Stage& stage) {
+    constexpr std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
+    lap_behind_looks(stage, stage.rings().make(kBytes));
+    overwrite_behind_looks(stage, stage.rings().make(kBytes), [&stage] {
+        emit_small(stage, 0, capacity(stage, 0) - kBytes);
+        emit_some(stage, 0, 1, kBytes);
+    });
+}
+
+void large_event_lapped_behind_looks(Stage& stage) {
+    lap_behind_looks(stage, stage.rings().make(300 * kPageBytes - 64));
+}
+
+// A producer that is always faster. It overwrites everything unread, a few times after a load of
+// tail_pos and before the read, then after the read and before the load of tail_pos.
+class FasterProducer {
+  public:
+    FasterProducer(Stage& stage, int times)
+        : stage_(stage), limit_(stage), left_(times), calls_(stage.tracer().redirected_calls()) {
+        stage.guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
+                    [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
+    }
+    bool has_come_to_read() const { return has_read_; }
+
+  private:
+    static constexpr std::uint64_t kEventBytes = 1000;
+    // All tries of one kind come before those of the other, because the try after a discarded read
+    // is of the same kind.
+    static constexpr int kInARow = 3;
+
+    Stage::AtGuard at(std::uint64_t offset) {
+        const bool is_read = offset >= kMetadataBytes;
+        if (!is_read && offset != kTailPosOffset) return Stage::AtGuard::step;
+        // System calls that read for the consumer are only counted, at its next load.
+        const std::uint64_t calls = stage_.tracer().redirected_calls();
+        const bool has_called = calls > std::exchange(calls_, calls);
+        if (has_called) is_reading_ = has_read_ = true;
+        if (is_read == is_reading_) return Stage::AtGuard::step;
+        is_reading_ = is_read;
+        has_read_ |= is_read;
+        if (has_read_ && (has_called || is_read == (left_ / kInARow % 2 == 0))) {
+            lap(stage_, 0, kEventBytes);
+            if (--left_ == 0 || limit_.is_over()) return Stage::AtGuard::release;
+        }
+        // Other reads of the consumer before its next load are no reason to stop.
+        if (is_read)
+            stage_.release_data_guards();
+        else
+            stage_.guard_data();
+        return Stage::AtGuard::step;
+    }
+
+    Stage& stage_;
+    WalkLimit limit_;
+    int left_;
+    std::uint64_t calls_;
+    bool is_reading_ = false;
+    bool has_read_ = false;
+};
+
+void overtaken_again(Stage& stage) {
+    constexpr int kTimes = 1100;
+    stage.wait_asleep();
+    const std::uint64_t calls = stage.tracer().redirected_calls();
+    const FasterProducer producer(stage, kTimes);
+    lap(stage, 0);
+    stage.wait_asleep(0);
+    if (!producer.has_come_to_read()) stop_unseen(stage, calls);
+    stage.release_guards();
+}
+
+constexpr std::uint64_t kRingPages = 64;
+
+// Overwritten in the middle of an event, and the event that it goes on with too, and so on. Some
+// pages are guarded, so that a copy of many at once has done those before.
+void torn_again(Stage& stage) {
+    constexpr std::uint64_t kEventBytes = 20'000;
+    constexpr std::uint64_t kEvery = 4;
+    stage.wait_asleep();
+    const auto first_page = [&stage] {
+        const History& history = stage.rings().history();
+        return stage.rings().tail(history.present_buffer(0)) / kPageBytes % kRingPages;
+    };
+    int left = 12;
+    bool is_torn = false;  // since it has looked at the metadata
+    const auto at = [&](const GuardHit& hit) {
+        const std::uint64_t page = hit.place.offset_bytes / kPageBytes;
+        if (page == 0) {
+            is_torn = false;
+        } else if (!is_torn && (page - 1) % kRingPages != first_page()) {
+            is_torn = true;
+            lap(stage, 0, kEventBytes);
+            if (--left == 0) return Stage::AtGuard::release;
+        }
+        return Stage::AtGuard::step;
+    };
+    stage.guard(0, 0, 1, at);
+    for (std::uint64_t page = 1; page <= 2 * kRingPages; page += kEvery)
+        stage.guard(0, page, 1, at);
+    lap(stage, 0, kEventBytes);
+    stage.wait_asleep(0);
+    stage.release_guards();
+}
+
+const Row kOvertakenRows[] = {
+    {{"5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
+      "an overwrite by an unpublished event",
+      "Stop the consumer at its first access to each page of an event of four pages in turn, with "
+      "a payload and without one. Fill the rest of the ring, then write another event over that "
+      "one. Publish it only when the consumer sleeps.",
+      "The consumer sees in tail_pos, not in write_pos, that the event was overwritten, and "
+      "discards it."},
+     {half_written(1), half_written(kVictimBytes - kHeaderBytesBeforeType)}},
+    {{"5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",
+      "an overwrite at the end of the region, and without a payload",
+      "Overwrite an event that ends with the data region, one that wraps, and one without a "
+      "payload during the copy.",
+      "The consumer loads tail_pos after the copy of every event and discards it."},
+     {torn_at(kVictimBytes, 1, 1), torn_at(kVictimBytes, 3, 1), torn_at(2 * kPageBytes, 0, 1),
+      torn_at(kVictimPages* kPageBytes, 1, kVictimBytes - kHeaderBytesBeforeType),
+      torn_at(kVictimPages* kPageBytes, 3, kVictimBytes - kHeaderBytesBeforeType)}},
+    {{"5.1.8.1-5/torn-where-positions-pass-a-border", Level::must, "5.1.8.1-5",
+      "an overwrite across 2^31, 2^32 and 2^63",
+      "Overwrite an event that contains such a position during the copy, so that tail_pos moves "
+      "from below it to above it.",
+      "The consumer compares its position with tail_pos as 64-bit numbers and discards the event."},
+     {torn_across(31), torn_across(32), torn_across(63)}},
+    {{"E7/torn-to-a-plausible-header", Level::erratum, "E7",
+      "a header overwritten by a plausible one",
+      "Leave the whole ring unread. When the consumer reads the first header, overwrite it by "
+      "itself with a larger event_size, which includes some or all of the later events.",
+      "The consumer uses nothing of a torn header to find out whether it was torn, or where to "
+      "continue. It continues at tail_pos."},
+     {tear_oldest(forge_larger(1, 1, 0)), tear_oldest(forge_larger(4, 3, 0)),
+      tear_oldest(forge_larger(2, 1, 100)), tear_oldest(forge_larger(kFollowers, 1, 0))}},
+    {{"E7/torn-to-an-old-number", Level::erratum, "E7",
+      "a header overwritten by one with an old sequence number",
+      "Leave the whole ring unread. When the consumer reads the first header, overwrite it by its "
+      "own bytes with the sequence number of a delivered event, or 0.",
+      "The consumer checks sequence numbers only after the second load of tail_pos, and continues "
+      "at tail_pos."},
+     {each({0, 1, 2, 1'000'000},
+           [](std::uint64_t back) { return Steps{tear_oldest(forge_number(back))}; })}},
+    {{"E21/torn-to-a-plausible-header-while-it-scans", Level::erratum, "E21",
+      "a header overwritten during the scan of the next buffer",
+      "Replace the buffer so that all its events, which are delivered, survive. When the consumer "
+      "reads the first one there, overwrite it by its own header with an event_size that includes "
+      "some of the later events.",
+      "The consumer loads tail_pos after every event, delivered ones included, before it advances "
+      "by the event's size."},
+     {tear_delivered(forge_larger(1, 3, 0)), tear_delivered(forge_larger(1, 1, 0)),
+      tear_delivered(forge_larger(2, 1, 100))},
+     {.cpus = 1}},
+    {{"5.1.8.1-5/backlog-torn-in-part", Level::must, "5.1.8.1-5",
+      "a part of a large backlog overwritten",
+      "Emit 1500 events into a ring of 2 MiB. When the consumer reads the first of them, or the "
+      "first of a later page, overwrite the first 5 to 700.",
+      "The consumer continues at tail_pos and delivers the others."},
+     {torn_backlog(0, 5'000), torn_backlog(0, 70'000), torn_backlog(0, 200'000),
+      torn_backlog(0, 700'000), torn_backlog(1, 6'500), torn_backlog(5, 23'500),
+      torn_backlog(20, 90'000)},
+     {.cpus = 1, .capacity = 2 * kMebibyte}},
+    {{"5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
+      "an event of up to two MiB overwritten during the copy",
+      "Emit events of 80 KiB to 2 MiB into a ring of 4 MiB. Overwrite one with another of the "
+      "same size at the first access to its first, middle or last page, or at the last access to "
+      "the last.",
+      "The consumer loads tail_pos after the whole copy, however large the event is, and discards "
+      "it."},
+     {tear_large(40, 39), tear_large(90, 70), tear_large(190, 180), tear_large(400, 250),
+      each({20, 80, 300, 500}, torn_anywhere)},
+     {.cpus = 1, .capacity = 4 * kMebibyte}},
+    {{"5.1.8.1-5/torn-at-the-last-access", Level::must, "5.1.8.1-5",
+      "an event of a power of two overwritten before the last access",
+      "Emit events of 64 bytes to 64 KiB, each a power of two. At the last access to the last "
+      "page of one, overwrite it with another of the same size.",
+      "The consumer loads tail_pos after the whole copy and discards the event."},
+     {at_last_access(64), at_last_access(128), at_last_access(512), at_last_access(4096),
+      at_last_access(8192), at_last_access(65536)},
+     {.cpus = 1}},
+    {{"5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+      "a lap after each load of tail_pos, with a large event",
+      "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
+      "and so on.",
+      kReadsNothingLater},
+     {Call{large_event_lapped_behind_looks}},
+     {.cpus = 1, .capacity = 4 * kMebibyte}},
+    {{"5.1.8.1-5/long-type-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+      "a lap after each load of tail_pos, with a long type",
+      "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first load "
+      "of tail_pos, after the second, and so on.",
+      "The consumer reads nothing of an event after its last load of tail_pos, the type included."},
+     {Call{long_type_lapped_behind_looks}},
+     {.cpus = 1, .capacity = kMebibyte}},
+    {{"5.1.8.1-5/without-payload-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+      "a lap after each load of tail_pos, without a payload",
+      "Emit an event without a payload. After each load of tail_pos in turn, lap the ring by "
+      "large events, or so that a similar event is in the same place.",
+      "The consumer reads nothing of an event after its last load of tail_pos, the header "
+      "included."},
+     {Call{without_payload_lapped_behind_looks}},
+     {.cpus = 1}},
+    {{"5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
+      "eleven hundred overwrites in a row",
+      "Fill the ring with unread events. Overwrite all of them when the consumer has loaded "
+      "tail_pos and is about to read, three times. Then do so when it has read and is about to "
+      "load tail_pos. Repeat up to eleven hundred times.",
+      "The consumer continues at tail_pos each time, however often that is, and delivers what is "
+      "left."},
+     {Call{overtaken_again}},
+     {.cpus = 1}},
+    {{"5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "twelve torn reads in a row",
+      "Fill the ring with unread events of 20,000 bytes. Overwrite all of them when the consumer "
+      "has read a part of one, and again at the next one that it reads.",
+      "The consumer discards each torn event, however often that is, and delivers what is left."},
+     {Call{torn_again}},
+     {.cpus = 1, .capacity = kRingPages * kPageBytes}},
+};
+
+// -- By written and unpublished bytes -------------------------------------------------------------
+// The producer shows only tail_pos. Neither write_pos, which stays the same during the copy, nor
+// the distance to the read position shows that the ring has moved on (5.1.7 batch, E8, E16).
+
+// Events of `bytes` bytes together, none of which is large for the ring.
+std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
+    const std::uint64_t most = capacity(stage, 0) / 16;
+    std::vector<EventSpec> specs;
+    for (; bytes > 2 * most; bytes -= most) specs.push_back(stage.rings().make(most));
+    specs.push_back(stage.rings().make(bytes));
+    return specs;
+}
+
+// So much as is written over the event and its successors, unpublished. What takes no more than
+// half of the ring may be one event; more is a batch, of which the last event takes the victim's
+// place where it is not whole.
+void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
+    Rings& rings = stage.rings();
+    if (bytes <= kVictimBytes) return rings.reserve(0, rings.make(bytes), written);
+    if (written == Written::whole) return rings.begin_batch(0, make_some(stage, bytes), {});
+    std::vector<EventSpec> specs = make_some(stage, bytes - kVictimBytes);
+    specs.push_back(rings.make(kVictimBytes));
+    rings.begin_batch(0, specs, {written, static_cast<std::uint32_t>(specs.size() - 1)});
+}
+
+constexpr std::uint64_t kPendingRing = kMebibyte;
+
+// The event at the begin of the region and `unread` bytes after it are unread, and nobody sees them
+// apart. The event is overwritten at the first access to one of its pages.
+Step tear_by_pending(std::uint64_t page, std::uint64_t unread, Written written) {
+    return InOrder{{Place{}, UnderRead{.at = page * kPageBytes,
+                                       .wake = {AtOnce{{Emit{1, kVictimBytes}, EmitBytes{unread}}}},
+                                       .actions = {Call{[unread, written](Stage& stage) {
+                                           begin_over(stage, capacity(stage, 0) - unread, written);
+                                       }}}}}};
+}
+
+// The ring is full of unread events, or a half, a sixteenth or hardly more than the event itself is
+// unread, so that the consumer is not far back.
+Steps torn_by_pending(std::uint64_t page) {
+    return {tear_by_pending(page, kPendingRing - kVictimBytes, Written::whole),
+            tear_by_pending(page, kPendingRing / 2 - kVictimBytes, Written::whole),
+            tear_by_pending(page, kPendingRing / 16 - kVictimBytes, Written::whole),
+            tear_by_pending(page, 1000, Written::whole)};
+}
+
+// The consumer is stopped before bytes of the event that have changed.
+Steps torn_by_part_pending(const PartOver& part) {
+    return {tear_by_pending(part.page, kPendingRing - kVictimBytes, part.written),
+            tear_by_pending(part.page, kPendingRing / 16 - kVictimBytes, part.written)};
+}
+
+const Row kPendingRows[] = {
+    {{"5.1.8.1-5/torn-by-a-pending-batch", Level::must, "5.1.8.1-5",
+      "an overwrite before write_pos moves",
+      "Stop the consumer in its copy of an event of four pages. Write an event, or a batch of "
+      "nearly the rest of the ring, over it, and move tail_pos over it. Leave the new event "
+      "whole, half or only its header written, and publish it when the consumer sleeps.",
+      "The consumer loads tail_pos after its copy and discards the event, even if write_pos is "
+      "unchanged and however little is unread."},
+     {each({std::uint64_t{0}, kVictimPages / 2, kVictimPages - 1}, torn_by_pending),
+      each(kPartsOver, torn_by_part_pending)},
+     {.cpus = 1, .capacity = kPendingRing}},
+};
+
+}  // namespace
+
+void add_overtaken_cases(std::vector<Case>& cases) {
+    add_rows(cases, kOvertakenRows);
+}
+
+void add_pending_cases(std::vector<Case>& cases) {
+    add_rows(cases, kPendingRows);
+}
+
+}  // namespace kmes::conformance

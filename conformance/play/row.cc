@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+//
+// See row.h.
+#include "conformance/play/row.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "conformance/play/access_step.h"
+#include "conformance/play/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+class RowPlayer {
+  public:
+    explicit RowPlayer(Stage& stage) : stage_(stage) {}
+
+    void play(const Steps& steps) {
+        for (const Step& step : steps) {
+            if (is_over_) return;
+            std::visit(*this, step.what);
+        }
+    }
+
+    void operator()(const Asleep&) { stage_.wait_asleep(); }
+    void operator()(const AsleepHere&) { stage_.wait_asleep(cpu_); }
+    void operator()(const Delivered&) { stage_.wait_delivered(); }
+    void operator()(const DeliveredHere&) { stage_.wait_delivered(cpu_); }
+    void operator()(const EndIfRefused&) { is_over_ = stage_.has_ended(cpu_); }
+    void operator()(const NudgingOff&) { stage_.set_nudging(false); }
+
+    void operator()(const Emit& emit) {
+        emit_some(stage_, cpu_, bytes(emit.count), bytes(emit.bytes));
+    }
+    void operator()(const EmitEverywhere& emit) {
+        emit_everywhere(stage_, emit.count, bytes(emit.bytes));
+    }
+    void operator()(const EmitTyped& emit) {
+        const auto letter = static_cast<char>('a' + cpu_ % 26);
+        rings().emit(cpu_, rings().make(bytes(emit.bytes), std::string(emit.type_bytes, letter),
+                                        emit.extra_header_bytes));
+    }
+    void operator()(const EmitHeaders& emit) {
+        emit_headers(stage_, cpu_, emit.count, bytes(emit.bytes));
+    }
+    void operator()(const EmitBytes& emit) { rings().emit_bytes(cpu_, bytes(emit.bytes)); }
+    void operator()(const EmitSmall& emit) { emit_small(stage_, cpu_, bytes(emit.bytes)); }
+    void operator()(const EmitTo& to) { fill_up_to(stage_, cpu_, bytes(to.before_end)); }
+    void operator()(const Reserve& reserve) {
+        rings().reserve(cpu_, rings().make(bytes(reserve.bytes)), reserve.written);
+    }
+    void operator()(const Batch& batch) {
+        std::vector<EventSpec> specs;
+        for (const Amount& size : batch.sizes) specs.push_back(rings().make(bytes(size)));
+        rings().batch(cpu_, specs);
+    }
+    void operator()(const Drop& drop) {
+        const std::uint64_t count = drop.count + cpu_ * drop.more_for_each_cpu;
+        for (std::uint64_t i = 0; i < count; ++i) rings().drop(cpu_);
+    }
+    void operator()(const Lap& one) {
+        lap(stage_, cpu_, bytes(one.bytes) + cpu_ * one.more_for_each_cpu);
+    }
+    void operator()(const Outrun& one) { rings().outrun(cpu_, one.bytes, one.events); }
+    void operator()(const OverwriteAll& over) {
+        overwrite_all(stage_, [&over](std::string& payload, std::uint64_t) {
+            payload.assign(payload.size(), over.filling);
+        });
+    }
+    void operator()(const Resize& resize) {
+        std::vector<BufferIndex>& retired = retired_.emplace_back();
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu)
+            retired.push_back(rings().history().present_buffer(cpu));
+        stage_.resize(bytes(resize.capacity, stage_.capacity_bytes()), resize.rule,
+                      resize.position);
+    }
+    void operator()(const Swap& swap) {
+        rings().swap(cpu_, SwapSpec{bytes(swap.capacity, stage_.capacity_bytes())});
+    }
+    void operator()(const NudgeRetired& nudge) {
+        for (const BufferIndex buffer : retired_.at(retired_.size() - nudge.resizes_ago)) {
+            for (std::uint64_t i = 0; i < nudge.times; ++i) rings().nudge(buffer);
+        }
+    }
+    void operator()(const FutexWake&) { rings().spurious_wake(cpu_); }
+    void operator()(const SpuriousWake&) { wake_for_nothing(stage_, cpu_); }
+
+    void operator()(const AtOnce& at_once) {
+        stage_.freeze();
+        play(at_once.steps);
+        stage_.thaw();
+    }
+    void operator()(const InOrder& in_order) { play(in_order.steps); }
+    void operator()(const Times& times) {
+        for (std::uint64_t i = 0; i < times.count; ++i) play(times.steps);
+    }
+    void operator()(const OnCpu& on) {
+        play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
+    }
+    void operator()(const OnEachCpu& on) {
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) play_on(cpu, on.steps);
+    }
+    void operator()(const Call& call) { call.function(stage_); }
+    void operator()(const Limited& limited) {
+        WalkLimit limit(stage_);
+        limit_ = &limit;
+        play(limited.steps);
+        limit_ = nullptr;
+    }
+
+    void operator()(const Place& place) {
+        is_over_ =
+            !place_next_event(stage_, bytes(place.before_end), place.filler) || stage_.has_ended(0);
+    }
+    void operator()(const MoveWritePos& move) {
+        move_positions(stage_, write_pos(stage_, cpu_), bytes(move.to));
+    }
+
+    void operator()(const BeforeEachAccess& walk);
+    void operator()(const BeforeAccessTo& access);
+    void operator()(const UnderRead& read) {
+        overwrite_under_read(
+            stage_, bytes(read.at) / kPageBytes, read.pages, [&] { play(read.wake); },
+            [&] { play(read.actions); }, read.if_unseen);
+    }
+    void operator()(const InNextBuffer& next);
+    void operator()(const HoldAt& hold);
+
+  private:
+    Rings& rings() { return stage_.rings(); }
+    std::uint64_t bytes(const Amount& number, std::uint64_t current) const {
+        const std::uint64_t base =
+            number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes : current;
+        return base * number.times / number.parts + number.more;
+    }
+    std::uint64_t bytes(const Amount& number) const {
+        return bytes(number, number.of == Amount::Of::current ? capacity(stage_, cpu_) : 0);
+    }
+    void play_on(std::uint32_t cpu, const Steps& steps) {
+        const std::uint32_t before = std::exchange(cpu_, cpu);
+        play(steps);
+        cpu_ = before;
+    }
+    bool act_in_next_buffer(const InNextBuffer& next, std::uint64_t access);
+
+    Stage& stage_;
+    std::uint32_t cpu_ = 0;
+    bool is_over_ = false;
+    WalkLimit* limit_ = nullptr;                     // of Limited
+    std::vector<std::vector<BufferIndex>> retired_;  // by each Resize
+};
+
+void RowPlayer::operator()(const BeforeEachAccess& walk) {
+    const auto act = [&] { play(walk.actions); };
+    if (walk.after) {
+        const auto after = [&] { act_at_every_access_after(stage_, *walk.after, act); };
+        return play_after(*walk.after, after);
+    }
+    if (walk.spurious_wakes > 0)
+        return act_at_every_access_after_nothing(stage_, cpu_, act, walk.spurious_wakes);
+    if (walk.last == 0) return act_at_every_access(stage_, cpu_, act);
+    const Steps wake = walk.wake.empty() ? Steps{Emit{}} : walk.wake;
+    for (std::uint64_t k = 1; k <= walk.last && !(limit_ != nullptr && limit_->is_over()); ++k) {
+        play(walk.before);
+        if (is_over_ || stage_.has_ended(cpu_)) break;
+        if (!act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act)) break;
+        play(walk.afterwards);
+    }
+}
+
+void RowPlayer::operator()(const BeforeAccessTo& access) {
+    AccessStep step;
+    step.cpus = access.cpus;
+    for (std::uint32_t cpu = 0; access.cpus.empty() && cpu < stage_.cpus(); ++cpu)
+        step.cpus.push_back(cpu);
+    step.first_page = access.first_page;
+    step.pages = access.pages;
+    step.wake = [&] { play(access.wake); };
+    step.act = [&](const GuardHit&) { play(access.actions); };
+    if (access.accesses.empty()) return act_at_every_step(stage_, step);
+    for (const std::uint64_t k : access.accesses) act_at_step(stage_, step, k);
+}
+
+// False: the testee made no such access.
+bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t access) {
+    bool is_done = false;
+    std::uint64_t left = access;
+    const std::uint64_t first_page = next.pages == NextPages::data ? 1 : 0;
+    const std::uint64_t last_page =
+        next.pages == NextPages::metadata ? 0 : 2 * stage_.capacity_bytes() / kPageBytes;
+    stage_.set_on_mapped([&](const Mapped& mapped) {
+        if (is_done || !stage_.is_present(mapped, 0)) return;
+        stage_.guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
+            if (is_done || --left > 0) return Stage::AtGuard::step;
+            is_done = true;
+            play(next.actions);
+            return Stage::AtGuard::release;
+        });
+    });
+    stage_.resize(stage_.capacity_bytes());
+    stage_.wait_asleep();
+    stage_.set_on_mapped(nullptr);
+    stage_.release_guards();
+    return is_done;
+}
+
+void RowPlayer::operator()(const InNextBuffer& next) {
+    for (std::uint64_t access = 1; access <= next.last; ++access) {
+        if (limit_ != nullptr && limit_->is_over()) break;
+        play(next.before);
+        if (is_over_ || !act_in_next_buffer(next, access)) break;
+    }
+}
+
+void RowPlayer::operator()(const HoldAt& hold) {
+    std::uint64_t left = hold.access;
+    bool held = false;
+    const auto others_are_busy = [this] {
+        for (std::uint32_t cpu = 1; cpu < stage_.cpus(); ++cpu) {
+            if (!stage_.has_ended(cpu) && !(is_delivered(stage_, cpu) && stage_.asleep(cpu)))
+                return true;
+        }
+        return false;
+    };
+    stage_.guard(0, hold.page, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return Stage::AtGuard::step;
+        held = true;
+        play(hold.meanwhile);
+        stage_.hold_while(hit.tid, others_are_busy, std::chrono::milliseconds(hold.at_most_ms));
+        play(hold.afterwards);
+        return Stage::AtGuard::release;
+    });
+    play(hold.wake);
+    stage_.wait_asleep();
+    stage_.release_guards();
+}
+
+void set_up(Stage& stage, const Setup& setup) {
+    RingsSetup rings = stage.default_setup();
+    const std::uint64_t usual = rings.capacity_bytes;
+    const auto bytes = [usual](const Amount& number) {
+        return usual * number.times / number.parts + number.more;
+    };
+    if (setup.cpus != 0) rings.cpus = setup.cpus;
+    rings.capacity_bytes = bytes(setup.capacity);
+    for (std::uint32_t cpu = 0; setup.position && cpu < rings.cpus; ++cpu)
+        rings.start_positions.push_back(bytes(*setup.position) + cpu * setup.position_step);
+    stage.set_up(rings);
+}
+
+}  // namespace
+
+Batch growing_batch(std::uint64_t count, Amount bytes) {
+    Batch batch;
+    for (std::uint64_t i = 0; i < count; ++i) batch.sizes.push_back(bytes + i);
+    return batch;
+}
+
+Steps leave_in_the_old_buffer(std::uint64_t events) {
+    return {Emit{events, 120}, Resize{current(), PositionRule::shift, 1000}, Lap{9000}};
+}
+
+Step overwrite_newest(std::uint64_t bytes) {
+    return InOrder{{EmitSmall{current() - bytes}, Emit{1, bytes}}};
+}
+
+CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps) {
+    set_up(stage, setup);
+    stage.set_wake_result(setup.wake_result);
+    stage.set_nudging(setup.nudging);
+    std::optional<Stage::ShortenedWaits> shortened_waits;
+    if (setup.shortened_waits) shortened_waits.emplace(stage);
+    RowPlayer player(stage);
+    player.play(setup.before_start);
+    stage.start();
+    player.play(steps);
+    return stage.finish();
+}
+
+void add_rows(std::vector<Case>& cases, std::span<const Row> rows) {
+    for (const Row& row : rows) {
+        CaseFunction run = row.script;
+        if (!run) run = [&row](Stage& stage) { return play(stage, row.setup, row.steps); };
+        const CaseText& text = row.text;
+        cases.push_back({text.id, text.level, text.clause, text.title, text.description,
+                         text.expectation, std::move(run)});
+    }
+}
+
+}  // namespace kmes::conformance

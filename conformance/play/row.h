@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// A case as a row of a table, and how it is played.
+#ifndef KMES_CONFORMANCE_PLAY_ROW_H_
+#define KMES_CONFORMANCE_PLAY_ROW_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "conformance/model/case.h"
+#include "conformance/play/steps.h"
+
+namespace kmes::conformance {
+
+// The rings and what surrounds the testee.
+struct Setup {
+    std::uint32_t cpus = 0;  // 0: as the command line says
+    Amount capacity = usual();
+    std::optional<Amount> position = {};  // of CPU 0 at the start; none: 0 everywhere
+    std::uint64_t position_step = 0;      // the position of each later CPU is higher by this
+    Steps before_start = {};              // played before the testee starts
+    std::int64_t wake_result = 0;         // see Stage::set_wake_result
+    bool nudging = true;                  // see Stage::set_nudging
+    bool shortened_waits = false;         // see Stage::ShortenedWaits
+};
+inline const Setup kOneCpu{.cpus = 1};
+
+// What a case is called and says: see Case. The texts are static.
+struct CaseText {
+    std::string_view id;
+    Level level = Level::must;
+    std::string_view clause;
+    std::string_view title;
+    std::string_view description;
+    std::string_view expectation;
+};
+
+// One case. The suite sets up the rings, starts the testee, plays the steps, and ends with the end
+// event on every CPU and the judge's verdict. A script plays all of that by itself.
+struct Row {
+    Row(const CaseText& case_text, Steps played, Setup surroundings = {})
+        : text(case_text), steps(std::move(played)), setup(std::move(surroundings)) {}
+    Row(const CaseText& case_text, CaseFunction whole)
+        : text(case_text), script(std::move(whole)) {}
+
+    CaseText text;
+    Steps steps;
+    Setup setup;
+    CaseFunction script;
+};
+
+CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps);
+
+// Appends a case for each row. The rows must outlive the cases.
+void add_rows(std::vector<Case>& cases, std::span<const Row> rows);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_PLAY_ROW_H_

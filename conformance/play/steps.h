@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+//
+// The words of a row: what the producer does, at which accesses of the testee, and what a case
+// waits for. Plain data. Producer steps act on the current CPU, which is CPU 0 outside of OnCpu and
+// OnEachCpu.
+#ifndef KMES_CONFORMANCE_PLAY_STEPS_H_
+#define KMES_CONFORMANCE_PLAY_STEPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "conformance/model/operations.h"
+#include "conformance/play/play.h"
+#include "conformance/play/unusual_round.h"
+
+namespace kmes::conformance {
+
+inline constexpr std::uint64_t kKibibyte = 1024;
+inline constexpr std::uint64_t kMebibyte = 1024 * kKibibyte;
+
+// A number of bytes or of events: plain, or relative to a capacity in bytes.
+struct Amount {
+    enum class Of { nothing, current, usual };
+
+    constexpr Amount(std::uint64_t plain = 0) : more(plain) {}
+    constexpr Amount(Of of_what, std::uint64_t times_it, std::uint64_t parts_of_it)
+        : of(of_what), times(times_it), parts(parts_of_it) {}
+    constexpr Amount operator+(std::uint64_t number) const {
+        Amount sum = *this;
+        sum.more += number;
+        return sum;
+    }
+    constexpr Amount operator-(std::uint64_t number) const { return *this + (0 - number); }
+
+    Of of = Of::nothing;
+    std::uint64_t times = 0;
+    std::uint64_t parts = 1;
+    std::uint64_t more = 0;
+};
+
+// times/parts of the capacity of the current CPU's buffer; of the capacity of the command line.
+constexpr Amount current(std::uint64_t times = 1, std::uint64_t parts = 1) {
+    return {Amount::Of::current, times, parts};
+}
+constexpr Amount usual(std::uint64_t times = 1, std::uint64_t parts = 1) {
+    return {Amount::Of::usual, times, parts};
+}
+
+struct Step;
+using Steps = std::vector<Step>;
+
+// -- Waits --
+struct Asleep {};         // until everything is delivered and the testee sleeps on every CPU
+struct AsleepHere {};     // the same for the current CPU
+struct Delivered {};      // until everything is delivered
+struct DeliveredHere {};  // the same for the current CPU
+// The rest of the row is not played if the testee has refused or ended the current CPU. The judge
+// decides whether it was right.
+struct EndIfRefused {};
+struct NudgingOff {};  // see Stage::set_nudging
+
+// -- The producer --
+struct Emit {
+    Amount count = 1;
+    Amount bytes = 100;  // of each event
+};
+struct EmitEverywhere {  // one event on each CPU, then the next on each CPU
+    std::uint64_t count = 1;
+    Amount bytes = 100;
+};
+struct EmitTyped {  // one event with a long type, of another letter on each CPU
+    Amount bytes = 100;
+    std::uint64_t type_bytes = 1;
+    std::uint64_t extra_header_bytes = 0;
+};
+struct EmitHeaders {  // events without a payload: cheap to process
+    std::uint64_t count = 1;
+    Amount bytes = 100;
+};
+struct EmitBytes {  // events of so many bytes together
+    Amount bytes = 100;
+};
+struct EmitSmall {  // the same, none of them larger than 16 pages
+    Amount bytes = 100;
+};
+struct EmitTo {  // until write_pos is so far before the end of the data region
+    Amount before_end = 0;
+};
+struct Reserve {  // an event that UnderRead publishes
+    Amount bytes = 100;
+    Written written = Written::whole;
+};
+struct Batch {
+    std::vector<Amount> sizes;
+};
+struct Drop {  // sequence numbers without an event
+    std::uint64_t count = 1;
+    std::uint64_t more_for_each_cpu = 0;
+};
+struct Lap {  // everything in the buffer is overwritten by events of about this size
+    Amount bytes = 4000;
+    std::uint64_t more_for_each_cpu = 0;
+};
+struct Outrun {  // see Rings::outrun; inside of AtOnce
+    std::uint64_t bytes = 0;
+    std::uint64_t events = 0;
+};
+struct OverwriteAll {  // by events whose payload is filled with one byte
+    char filling = 0;
+};
+struct Resize {  // all buffers; Amount::current is the capacity of all
+    Amount capacity = current();
+    PositionRule rule = PositionRule::keep;
+    std::uint64_t position = 0;
+};
+struct Swap {  // the current CPU's buffer
+    Amount capacity = current();
+};
+struct NudgeRetired {  // the buffers that a Resize retired: the last one, or one before it
+    std::uint64_t times = 1;
+    std::size_t resizes_ago = 1;
+};
+struct FutexWake {};     // FUTEX_WAKE without an event
+struct SpuriousWake {};  // the same for a sleeping consumer, until it waits again
+
+// -- Combinations --
+struct AtOnce {  // while the testee is stopped
+    Steps steps;
+};
+struct InOrder {  // several steps where one is expected
+    Steps steps;
+};
+struct Times {
+    std::uint64_t count = 1;
+    Steps steps;
+};
+inline constexpr std::uint32_t kLastCpu = UINT32_MAX;
+struct OnCpu {  // modulo the number of CPUs
+    std::uint32_t cpu = 0;
+    Steps steps;
+};
+struct OnEachCpu {
+    Steps steps;
+};
+struct Call {  // what no other step says
+    std::function<void(Stage&)> function;
+};
+// The walks inside end when they have taken long together (WalkLimit).
+struct Limited {
+    Steps steps;
+};
+
+// -- Places --
+// Waits until the consumer of CPU 0 sleeps with its next event this far before the end of the data
+// region. Ends the row as EndIfRefused does.
+struct Place {
+    Amount before_end = 0;
+    Filler filler = Filler::any;
+};
+// Resizes so that write_pos is at this position, and waits until the consumer sleeps.
+struct MoveWritePos {
+    Amount to = 0;
+};
+
+// -- Actions before accesses of the testee --
+// Wakes the sleeping consumer and plays `actions` before its first access to the metadata page of
+// the current CPU; then once more before its second one, and so on until it sleeps earlier. A
+// consumer that spins is stopped at the first access of each instruction to each field (play.h).
+struct BeforeEachAccess {
+    Steps actions;
+    Steps wake = {};                        // none: one event of 100 bytes
+    int spurious_wakes = 0;                 // this many instead of `wake`
+    std::optional<Disturbance> after = {};  // instead of `wake`: this iteration comes first
+    std::uint64_t last = 0;                 // 0: every access; else at most this many
+    Steps before = {};                      // each access
+    Steps afterwards = {};                  // after each access
+};
+// The same before accesses to any pages of any CPUs' buffers.
+struct BeforeAccessTo {
+    Steps wake;
+    Steps actions;
+    std::vector<std::uint32_t> cpus = {0};  // none: all
+    std::uint64_t first_page = 0;           // page 0 is the metadata
+    std::uint64_t pages = 1;
+    std::vector<std::uint64_t> accesses = {};  // none: each in turn
+};
+// `wake` gives the sleeping consumer of CPU 0 something to read. `actions` come before its first
+// access to `pages` pages of the data, from the page at offset `at` of the region on.
+struct UnderRead {
+    Amount at = 0;
+    Steps wake;
+    Steps actions;
+    std::uint64_t pages = 1;
+    IfUnseen if_unseen = IfUnseen::stop;
+};
+// Replaces all buffers, and plays `actions` before an access to the next buffer of CPU 0: before
+// the first one, then (with `last`) before the second, up to the last.
+enum class NextPages { metadata, data, all };
+struct InNextBuffer {
+    Steps actions;
+    NextPages pages = NextPages::metadata;
+    std::uint64_t last = 1;
+    Steps before = {};  // before each resize
+};
+// Holds the thread of CPU 0 at its n-th access to a page after `wake`, and plays `meanwhile`. Plays
+// `afterwards` when the other CPUs are delivered and asleep, or after a short while.
+struct HoldAt {
+    std::uint64_t page = 0;  // page 0 is the metadata
+    std::uint64_t access = 1;
+    Steps wake;
+    Steps meanwhile;
+    Steps afterwards = {};
+    std::uint64_t at_most_ms = 60;
+};
+
+struct Step {
+    template <typename One>
+    Step(One one) : what(std::move(one)) {}
+
+    std::variant<Asleep, AsleepHere, Delivered, DeliveredHere, EndIfRefused, NudgingOff, Emit,
+                 EmitEverywhere, EmitTyped, EmitHeaders, EmitBytes, EmitSmall, EmitTo, Reserve,
+                 Batch, Drop, Lap, Outrun, OverwriteAll, Resize, Swap, NudgeRetired, FutexWake,
+                 SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Call, Limited, Place,
+                 MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt>
+        what;
+};
+
+// The steps that `make` makes of each value, one after the other.
+template <typename Values, typename Make>
+Step each(const Values& values, const Make& make) {
+    InOrder all;
+    for (const auto& value : values) {
+        const Steps steps = make(value);
+        all.steps.insert(all.steps.end(), steps.begin(), steps.end());
+    }
+    return all;
+}
+template <typename Value, typename Make>
+Step each(std::initializer_list<Value> values, const Make& make) {
+    return each<std::initializer_list<Value>, Make>(values, make);
+}
+// The same of 0, 1, ... `count` - 1.
+template <typename Make>
+Step each_below(std::uint64_t count, const Make& make) {
+    InOrder all;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const Steps steps = make(i);
+        all.steps.insert(all.steps.end(), steps.begin(), steps.end());
+    }
+    return all;
+}
+
+// A batch of `count` events: the first of `bytes` bytes, each other one larger by one.
+Batch growing_batch(std::uint64_t count, Amount bytes);
+
+// Events on CPU 0, and a resize. Only the old buffer has them when the consumer can check again.
+Steps leave_in_the_old_buffer(std::uint64_t events);
+
+// One event over another of the same size, which is the newest: exactly that one is overwritten.
+Step overwrite_newest(std::uint64_t bytes);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_PLAY_STEPS_H_
