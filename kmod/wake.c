@@ -136,13 +136,35 @@ static void issue_queued(struct wake_cpu* cpu) {
     if (list) wake_up_all(&settled);
 }
 
+/* One word of `marked`, read once: the loops of <linux/cpumask.h> read it plainly, and irq_works
+ * set bits in it meanwhile. */
+static unsigned long marked_word(unsigned number) {
+    return READ_ONCE(cpumask_bits(&marked)[number]);
+}
+
+static bool is_any_marked(void) {
+    unsigned number;
+
+    for (number = 0; number < BITS_TO_LONGS(nr_cpu_ids); number++)
+        if (marked_word(number)) return true;
+    return false;
+}
+
 /* The mark is taken off before the list is taken: what is added after that marks it again. Both
  * are full barriers, here and in the irq_work (whose queueing follows llist_add). */
 static void issue_marked(void) {
-    int cpu;
+    unsigned number;
 
-    for_each_cpu(cpu, &marked) {
-        if (cpumask_test_and_clear_cpu(cpu, &marked)) issue_queued(per_cpu_ptr(&wake_cpus, cpu));
+    for (number = 0; number < BITS_TO_LONGS(nr_cpu_ids); number++) {
+        unsigned long word = marked_word(number);
+        unsigned bit;
+
+        for_each_set_bit(bit, &word, BITS_PER_LONG) {
+            int cpu = number * BITS_PER_LONG + bit;
+
+            if (cpumask_test_and_clear_cpu(cpu, &marked))
+                issue_queued(per_cpu_ptr(&wake_cpus, cpu));
+        }
     }
 }
 
@@ -173,7 +195,7 @@ static int run_waker(void* unused) {
     kthread_use_mm(waker_mm);
     for (;;) {
         set_current_state(TASK_IDLE);
-        if (cpumask_empty(&marked) && llist_empty(&requests)) {
+        if (!is_any_marked() && llist_empty(&requests)) {
             if (kthread_should_stop()) break;
             schedule();
         }
