@@ -41,7 +41,7 @@ struct Surroundings {
     // What a person types to run this program: "tools/kmes conformance".
     std::string command = "kmes-conformance";
     // The lines of --version (version.h).
-    std::string version;
+    std::string version = {};
     // The value of KMES_TIMEOUT_SCALE.
     std::string timeout_scale;
     // Set by a signal: the run ends as soon as the current case has noticed. The report has every

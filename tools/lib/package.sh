@@ -99,8 +99,8 @@ package_usage() {
 usage: tools/kmes package [--quick] [FOLDER]
 
 Builds the suite as one static executable for x86-64 Linux, and its Debian packages, and prints
-their SHA-256. The same commit on the same versions of the packages in [suite] and [package] of
-tools/packages.txt gives the same bytes.
+their SHA-256. Nothing in them depends on the folder of the tree or on the time. CONTRIBUTING.md
+says how to compare two builds of a commit.
 
   FOLDER     where they go (default: dist, at the top of the tree):
                kmes-conformance                                the executable
