@@ -56,7 +56,7 @@ Step outrun_by_events(int bits, const Steps& afterwards) {
     constexpr std::uint64_t kLeastBytes = 32;
     Steps actions{
         Outrun{(kLeastBytes << bits) + 2 * kOutrunCapacity, (std::uint64_t{1} << bits) + 5}};
-    actions.insert(actions.end(), afterwards.begin(), afterwards.end());
+    actions.append(afterwards);
     return InOrder{
         {Asleep{}, AtOnce{{Emit{9, kOutrunCapacity / 8}}}, asleep_and_before_accesses(actions)}};
 }

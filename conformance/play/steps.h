@@ -53,7 +53,28 @@ constexpr Amount usual(std::uint64_t times = 1, std::uint64_t parts = 1) {
 }
 
 struct Step;
-using Steps = std::vector<Step>;
+
+// Several steps, in their order. Its functions are defined where Step is complete: a member that is
+// a std::vector of an incomplete type may not have a default value.
+class Steps {
+  public:
+    Steps();
+    Steps(std::initializer_list<Step> steps);
+    Steps(const Steps& other);
+    Steps(Steps&& other) noexcept;
+    Steps& operator=(const Steps& other);
+    Steps& operator=(Steps&& other) noexcept;
+    ~Steps();
+
+    void push_back(Step step);
+    void append(const Steps& more);
+    bool empty() const;
+    const Step* begin() const;
+    const Step* end() const;
+
+  private:
+    std::vector<Step> steps_;
+};
 
 // -- Waits --
 struct Asleep {};         // until everything is delivered and the testee sleeps on every CPU
@@ -235,10 +256,7 @@ struct Step {
 template <typename Values, typename Make>
 Step each(const Values& values, const Make& make) {
     InOrder all;
-    for (const auto& value : values) {
-        const Steps steps = make(value);
-        all.steps.insert(all.steps.end(), steps.begin(), steps.end());
-    }
+    for (const auto& value : values) all.steps.append(make(value));
     return all;
 }
 template <typename Value, typename Make>
@@ -249,10 +267,7 @@ Step each(std::initializer_list<Value> values, const Make& make) {
 template <typename Make>
 Step each_below(std::uint64_t count, const Make& make) {
     InOrder all;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const Steps steps = make(i);
-        all.steps.insert(all.steps.end(), steps.begin(), steps.end());
-    }
+    for (std::uint64_t i = 0; i < count; ++i) all.steps.append(make(i));
     return all;
 }
 
