@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is done with the figures of kmes-bench once they are in a file.
 
-  figures.py against [--rounds N] [--quick] NEW OLD [GROUP...]
+  figures.py against --new BUILD --old BUILD [--rounds N] [--quick] [GROUP...]
              runs two builds in turn, and prints for each row how the new one compares to the old
              one; exit status 1 where a row is slower
   figures.py keep FIGURES FOLDER      adds them to FOLDER/MACHINE.json, one file for each processor
@@ -74,7 +74,7 @@ def against(new, old, groups, rounds, is_quick):
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(rounds):
-            # Who is first changes, so that neither has the warmer machine.
+            # Each build is first in half of the rounds: the second one finds a warmer machine.
             order = [new, old] if turn % 2 else [old, new]
             figures = {program: measure(program, groups, is_quick, folder) for program in order}
             runs.append((figures[new], figures[old]))
@@ -242,8 +242,8 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="figures.py", usage=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("against")
-    one.add_argument("new")
-    one.add_argument("old")
+    one.add_argument("--new", required=True)
+    one.add_argument("--old", required=True)
     one.add_argument("--rounds", type=int, default=ROUNDS)
     one.add_argument("--quick", action="store_true")
     one.add_argument("groups", nargs="*")

@@ -62,7 +62,9 @@ class Figures(unittest.TestCase):
             "against",
             "--rounds",
             len(new),
+            "--new",
             self.build("new", [[row("floor", 10), row("emit", ns)] for ns in new]),
+            "--old",
             self.build("old", [[row("floor", 10), row("emit", ns)] for ns in old]),
             "producer",
         )
@@ -93,7 +95,9 @@ class Figures(unittest.TestCase):
             "against",
             "--rounds",
             1,
+            "--new",
             self.build("new", [[row("emit", 10), row("batch", 5)]]),
+            "--old",
             self.build("old", [[old]]),
         )
         self.assertEqual(status, 0)
@@ -102,7 +106,9 @@ class Figures(unittest.TestCase):
 
     def test_a_build_that_fails_is_named_in_one_line(self):
         broken = self.build("broken", [], status=1)
-        status, _, err = self.call("against", self.build("new", [[row("emit", 1)]]), broken)
+        status, _, err = self.call(
+            "against", "--new", self.build("new", [[row("emit", 1)]]), "--old", broken
+        )
         self.assertEqual(status, 3)
         self.assertEqual(err, "figures.py: %s ended with status 1: no such group\n" % broken)
 

@@ -4,7 +4,6 @@
 // full, and the new one is as large as the old one, so that nothing but the way of changing over
 // counts.
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,14 +22,6 @@ namespace kmes::bench {
 namespace {
 
 constexpr std::uint64_t kResizePayloadBytes = 64;
-
-std::uint64_t now_ns() {
-    struct timespec now = {};
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
-           static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // A ring that somebody emits to, and somebody else resizes.
 class Resized {

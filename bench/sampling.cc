@@ -12,27 +12,28 @@
 namespace kmes::bench {
 namespace {
 
-double now_ns() {
-    struct timespec now = {};
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
 Sample take(const Variant& variant) {
     if (variant.take) return variant.take();
     if (variant.warm_up_operations) variant.run(variant.warm_up_operations);
     const long before = preemptions();
-    const double start = now_ns();
+    const std::uint64_t start = now_ns();
 
     variant.run(variant.sample_operations);
-    const double end = now_ns();
+    const std::uint64_t end = now_ns();
 
-    return {(end - start) / static_cast<double>(variant.sample_operations),
+    return {static_cast<double>(end - start) / static_cast<double>(variant.sample_operations),
             preemptions() != before};
 }
 
 }  // namespace
+
+std::uint64_t now_ns() {
+    struct timespec now = {};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 long preemptions() {
     struct rusage usage = {};

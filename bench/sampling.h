@@ -45,6 +45,9 @@ struct Sampling {
     unsigned tries = 20;
 };
 
+// CLOCK_MONOTONIC, in ns.
+std::uint64_t now_ns();
+
 // How often the calling thread has been preempted.
 long preemptions();
 

@@ -77,7 +77,7 @@ bench_groups() {
             bad_usage "bench: --against takes neither --json nor --keep"
             return
         fi
-        bench_against "$against" "${groups[@]}" ${options[@]+"${options[@]}"}
+        bench_against "$against" ${options[@]+"${options[@]}"} "${groups[@]}"
         return
     fi
     # Optimised, as it is given away.
@@ -88,13 +88,10 @@ bench_groups() {
     [ -z "$keep" ] || bench_figures keep "$json" "$KMES_ROOT/$BENCH_RESULTS"
 }
 
-# bench_against REVISION GROUP... [--quick]: builds REVISION in a worktree, and runs both in turn.
+# bench_against REVISION [--quick] GROUP...: builds REVISION in a worktree, and runs both in turn.
 bench_against() {
-    local revision=$1 commit new old tree groups=() options=() word status
+    local revision=$1 commit new old tree status
     shift
-    for word in "$@"; do
-        [[ $word = -* ]] && options+=("$word") || groups+=("$word")
-    done
     if ! commit=$(git -C "$KMES_ROOT" rev-parse --verify --quiet "$revision^{commit}"); then
         bad_usage "bench: --against takes a revision of this repository, not '$revision'"
         return
@@ -115,7 +112,7 @@ bench_against() {
     status=$?
     git -C "$KMES_ROOT" worktree remove --force "$tree"
     [ "$status" -eq 0 ] || return "$status"
-    bench_figures against ${options[@]+"${options[@]}"} "$new" "$old" "${groups[@]}"
+    bench_figures against --new "$new" --old "$old" "$@"
 }
 
 # bench_instructions check|update
