@@ -603,6 +603,32 @@ test_places() {
     [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "scratch folders are left"
 }
 
+# Both trees are built, each where it is, and both builds are run; the other tree goes.
+test_bench_against() {
+    command -v git >/dev/null || return 0
+    mkdir -p "$CLONE/bench" "$CLONE/out/bench"
+    cp -L bench/figures.py "$CLONE/bench/"
+    cat >"$CLONE/out/bench/kmes-bench" <<'E2'
+#!/usr/bin/env bash
+echo "kmes-bench $*" >>"$CALLS"
+while [ "$1" != --json ]; do shift; done
+echo '{"schema": 2, "rows": [{"group": "producer", "table": "one event", "variant": "floor",
+"value": 64, "median_ns": 10}]}' >"$2"
+E2
+    chmod +x "$CLONE/out/bench/kmes-bench"
+    git -C "$CLONE" init -q -b main
+    git -C "$CLONE" -c user.name=a -c user.email=a@b -c core.hooksPath= commit -q --allow-empty \
+        -m 'core: add nothing'
+    kmes 0 bench producer --quick --against HEAD
+    has "$OUT" '1 rows in 5 rounds: 0 faster, 0 slower, 1 the same within 5 %'
+    [ "$(grep -c '^bazel .*build .*--config=release //bench:kmes-bench$' "$CALLS")" -eq 2 ] ||
+        fail "not both trees were built"
+    [ "$(grep -cE '^kmes-bench .*--quick producer$' "$CALLS")" -eq 10 ] ||
+        fail "not both builds were run in five rounds"
+    [ "$(git -C "$CLONE" worktree list | wc -l)" -eq 1 ] || fail "the other tree is left"
+    rm -rf "$CLONE/.git"
+}
+
 make_clone
 test_usage
 test_setup
@@ -620,6 +646,7 @@ test_failures_count
 test_broken_builds_count
 test_nothing_is_no_pass
 test_vm_part
+test_bench_against
 test_places
 echo "$failures failures"
 [ "$failures" -eq 0 ]

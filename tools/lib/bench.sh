@@ -102,7 +102,7 @@ bench_against() {
     git -C "$KMES_ROOT" worktree add --quiet --detach "$tree" "$commit" || return "$STATUS_SETUP"
     # Its Bazel has a state of its own, which is of no use later.
     (
-        KMES_ROOT=$tree
+        BUILD_TREE=$tree
         build_targets "$revision" --config=release "$BENCH_TARGET" &&
             cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$old"
         status=$?

@@ -81,7 +81,8 @@ prepare_bazel() {
     choose_disk_cache
 }
 
-# run_bazel COMMAND ARGS...: in the tree, output for a log and not for a screen.
+# run_bazel COMMAND ARGS...: in the tree, or in another one that BUILD_TREE names; output for a log
+# and not for a screen.
 run_bazel() {
     local command=$1
     shift
@@ -89,7 +90,7 @@ run_bazel() {
     case "$command" in
         build | test) options+=(${BAZEL_CACHE[@]+"${BAZEL_CACHE[@]}"}) ;;
     esac
-    (cd -- "$KMES_ROOT" &&
+    (cd -- "${BUILD_TREE:-$KMES_ROOT}" &&
         exec bazel ${BAZEL_STARTUP[@]+"${BAZEL_STARTUP[@]}"} "$command" "${options[@]}" "$@" \
             </dev/null)
 }
