@@ -332,12 +332,7 @@ const Row kOtherCpuRows[] = {
 
 }  // namespace
 
-void add_several_cpu_cases(std::vector<Case>& cases) {
-    add_rows(cases, kSeveralCpuRows);
-}
-
-void add_other_cpu_cases(std::vector<Case>& cases) {
-    add_rows(cases, kOtherCpuRows);
-}
+const std::vector<Case> kSeveralCpuCases = cases_of(kSeveralCpuRows);
+const std::vector<Case> kOtherCpuCases = cases_of(kOtherCpuRows);
 
 }  // namespace kmes::conformance

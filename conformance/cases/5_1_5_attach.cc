@@ -16,7 +16,7 @@ using namespace script;
 constexpr std::string_view kByIndex =
     "The consumer delivers every event under the index of its fd.";
 
-// The whole life of a consumer on so many CPUs.
+// The whole life of a consumer on `count` CPUs.
 Script life_on(std::uint32_t count) {
     return {{cpus(count), emit_all(3, 100), start, delivered, emit_all(3, 200), delivered}};
 }

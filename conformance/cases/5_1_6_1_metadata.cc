@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffers that must be refused, and one that must not (5.1.3, 5.1.6.1, E14; contract, record R).
+// Buffers that a consumer must refuse, and a sound buffer that it must not refuse (5.1.3, 5.1.6.1,
+// E14; contract, record R).
 #include <fmt/format.h>
 
 #include <functional>
@@ -37,7 +38,7 @@ ForgedField says_capacity(std::uint64_t bytes) {
     return {BufferFault::capacity, 16, bytes_of(bytes), fmt::format("capacity {}", bytes)};
 }
 
-// So many times the capacity, and `more` bytes.
+// `factor` times the capacity, plus `more` bytes.
 FieldOf capacity_times(double factor, std::uint64_t more = 0) {
     return [=](std::uint64_t capacity) {
         return says_capacity(static_cast<std::uint64_t>(factor * static_cast<double>(capacity)) +

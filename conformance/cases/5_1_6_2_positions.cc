@@ -208,7 +208,7 @@ const std::vector<Case> kOldPositionCases = {
 // Nothing survives that could move a reader, whose old position is beyond all of the new buffer.
 const std::vector<Case> kZeroPositionCases = {
     {"E11/empty-and-begins-at-zero", erratum, "E11",
-     "an empty buffer replaced by one that begins at 0",
+     "an empty buffer replaced by a buffer that begins at 0",
      "Begin the old buffer at a large position, without events, and the new one at 0.",
      "The consumer begins at tail_pos of the new buffer.",
      Script{{begin_at(1'000'000'000), start, asleep,

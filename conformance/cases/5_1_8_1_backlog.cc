@@ -232,8 +232,8 @@ const Row kBacklogRows[] = {
      {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
     {{"E10/twenty-thousand-unread", Level::erratum, "E10",
       "twenty thousand unread events in the old buffer",
-      "Emit 20,000 events. While all or half of them are unread, replace the buffer by one that "
-      "holds few of them.",
+      "Emit 20,000 events. While all or half of them are unread, replace the buffer by a buffer "
+      "that holds few of them.",
       kOldFirst},
      {Asleep{}, EndIfRefused{}, Emit{1, kSmallBytes}, EmitTo{}, Asleep{},
       AtOnce{{Emit{kMany, kSmallBytes}, Resize{kMebibyte / 16}}}, Asleep{}, Resize{kMebibyte},
@@ -278,8 +278,8 @@ const Row kBacklogRows[] = {
      {.cpus = 1, .capacity = 4 * kMebibyte}},
     {{"E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
       "a lap, then a smaller buffer",
-      "Before each access to the metadata page in turn, lap the buffer and replace it by one that "
-      "holds a quarter of it.",
+      "Before each access to the metadata page in turn, lap the buffer and replace it by a "
+      "buffer that holds a quarter of it.",
       "The consumer continues at tail_pos of the old buffer, and then in the new one."},
      {Limited{{BeforeEachAccess{.actions = {Lap{usual(1, 8)}, Resize{usual()}},
                                 .last = 40,
@@ -290,8 +290,6 @@ const Row kBacklogRows[] = {
 
 }  // namespace
 
-void add_backlog_cases(std::vector<Case>& cases) {
-    add_rows(cases, kBacklogRows);
-}
+const std::vector<Case> kBacklogCases = cases_of(kBacklogRows);
 
 }  // namespace kmes::conformance

@@ -163,12 +163,7 @@ const Row kBurstRows[] = {
 
 }  // namespace
 
-void add_drain_cases(std::vector<Case>& cases) {
-    add_rows(cases, kDrainRows);
-}
-
-void add_burst_cases(std::vector<Case>& cases) {
-    add_rows(cases, kBurstRows);
-}
+const std::vector<Case> kDrainCases = cases_of(kDrainRows);
+const std::vector<Case> kBurstCases = cases_of(kBurstRows);
 
 }  // namespace kmes::conformance

@@ -397,8 +397,6 @@ const Row kLapRows[] = {
 
 }  // namespace
 
-void add_lap_cases(std::vector<Case>& cases) {
-    add_rows(cases, kLapRows);
-}
+const std::vector<Case> kLapCases = cases_of(kLapRows);
 
 }  // namespace kmes::conformance

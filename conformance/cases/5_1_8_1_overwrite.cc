@@ -22,8 +22,8 @@ namespace {
 
 // -- One unread event in a ring of old ones ---------------------------------------------------
 
-// The event is overwritten by one that is published later, and of which so much is in the ring
-// until then.
+// An event that is published later overwrites the event. Until then only the part `written` of it
+// is in the ring.
 Steps half_written_at(std::uint64_t page, std::uint64_t type_bytes, Written written) {
     return {Place{}, UnderRead{.at = page * kPageBytes,
                                .wake = {EmitTyped{kVictimBytes, type_bytes}},
@@ -79,7 +79,7 @@ std::string header_at(Stage& stage, std::uint64_t position) {
 
 // What the header of the oldest event is overwritten with, beside its own bytes.
 struct TornHeader {
-    std::uint64_t more = 0;  // so many bytes behind it belong to it, says event_size
+    std::uint64_t more = 0;  // event_size claims this many bytes after the event
     std::optional<std::uint64_t> sequence = std::nullopt;
 };
 
@@ -113,8 +113,8 @@ Step forge_larger(std::uint64_t times, std::uint64_t parts, std::uint64_t less) 
     }};
 }
 
-// Sizes that fit, and a number that would be wrong in an event which is whole: not assigned (0),
-// the one that was delivered last, and those before it.
+// Sizes that fit, and a sequence number that would be wrong in a whole event: 0, which is never
+// assigned, the number of the event that was delivered last, and earlier numbers.
 Step forge_number(std::uint64_t back) {
     return Call{[back](Stage& stage) {
         const std::uint64_t last = oldest(stage).sequence - 1;
@@ -356,8 +356,8 @@ const Row kOvertakenRows[] = {
      {half_written(1), half_written(kVictimBytes - kHeaderBytesBeforeType)}},
     {{"5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",
       "an overwrite at the end of the region, and without a payload",
-      "Overwrite an event that ends with the data region, one that wraps, and one without a "
-      "payload during the copy.",
+      "Overwrite an event during the copy: an event that ends with the data region, an event that "
+      "wraps, and an event without a payload.",
       "The consumer loads tail_pos after the copy of every event and discards it."},
      {torn_at(kVictimBytes, 1, 1), torn_at(kVictimBytes, 3, 1), torn_at(2 * kPageBytes, 0, 1),
       torn_at(kVictimPages* kPageBytes, 1, kVictimBytes - kHeaderBytesBeforeType),
@@ -454,7 +454,7 @@ const Row kOvertakenRows[] = {
      {.cpus = 1}},
     {{"5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "twelve torn reads in a row",
       "Fill the ring with unread events of 20,000 bytes. Overwrite all of them when the consumer "
-      "has read a part of one, and again at the next one that it reads.",
+      "has read a part of one event, and again at the next event that it reads.",
       "The consumer discards each torn event, however often that is, and delivers what is left."},
      {Call{torn_again}},
      {.cpus = 1, .capacity = kRingPages * kPageBytes}},
@@ -527,12 +527,7 @@ const Row kPendingRows[] = {
 
 }  // namespace
 
-void add_overtaken_cases(std::vector<Case>& cases) {
-    add_rows(cases, kOvertakenRows);
-}
-
-void add_pending_cases(std::vector<Case>& cases) {
-    add_rows(cases, kPendingRows);
-}
+const std::vector<Case> kOvertakenCases = cases_of(kOvertakenRows);
+const std::vector<Case> kPendingCases = cases_of(kPendingRows);
 
 }  // namespace kmes::conformance

@@ -361,20 +361,9 @@ const Row kUnusualIterationRows[] = {
 
 }  // namespace
 
-void add_sleep_cases(std::vector<Case>& cases) {
-    add_rows(cases, kSleepRows);
-}
-
-void add_left_flag_cases(std::vector<Case>& cases) {
-    add_rows(cases, kLeftFlagRows);
-}
-
-void add_spurious_wake_cases(std::vector<Case>& cases) {
-    add_rows(cases, kSpuriousWakeRows);
-}
-
-void add_unusual_round_cases(std::vector<Case>& cases) {
-    add_rows(cases, kUnusualIterationRows);
-}
+const std::vector<Case> kSleepCases = cases_of(kSleepRows);
+const std::vector<Case> kLeftFlagCases = cases_of(kLeftFlagRows);
+const std::vector<Case> kSpuriousWakeCases = cases_of(kSpuriousWakeRows);
+const std::vector<Case> kUnusualRoundCases = cases_of(kUnusualIterationRows);
 
 }  // namespace kmes::conformance

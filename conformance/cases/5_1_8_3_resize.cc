@@ -438,7 +438,8 @@ const Row kGapOverSwapRows[] = {
 // The next buffer holds a few of the events; the others are in the old one alone (E10).
 const Row kThousandUnreadRows[] = {
     {{"E10/a-thousand-unread", Level::erratum, "E10", "a thousand unread events in the old buffer",
-      "Emit 1000 events. While they are unread, replace the buffer by one that holds few of them.",
+      "Emit 1000 events. While they are unread, replace the buffer by a buffer that holds few of "
+      "them.",
       "The consumer delivers all of them, from the old buffer first."},
      {Asleep{}, Emit{1, 40}, Asleep{}, AtOnce{{Emit{1000, 40}, Resize{kSmall / 8}}}, Asleep{}},
      {.cpus = 1, .capacity = kSmall}},
@@ -455,28 +456,11 @@ const Row kFullNextBufferRows[] = {
 
 }  // namespace
 
-void add_first_resize_cases(std::vector<Case>& cases) {
-    add_rows(cases, kFirstResizeRows);
-}
-
-void add_resize_cases(std::vector<Case>& cases) {
-    add_rows(cases, kResizeRows);
-}
-
-void add_several_change_cases(std::vector<Case>& cases) {
-    add_rows(cases, kSeveralChangeRows);
-}
-
-void add_gap_over_swap_cases(std::vector<Case>& cases) {
-    add_rows(cases, kGapOverSwapRows);
-}
-
-void add_thousand_unread_cases(std::vector<Case>& cases) {
-    add_rows(cases, kThousandUnreadRows);
-}
-
-void add_full_next_buffer_cases(std::vector<Case>& cases) {
-    add_rows(cases, kFullNextBufferRows);
-}
+const std::vector<Case> kFirstResizeCases = cases_of(kFirstResizeRows);
+const std::vector<Case> kResizeCases = cases_of(kResizeRows);
+const std::vector<Case> kSeveralChangeCases = cases_of(kSeveralChangeRows);
+const std::vector<Case> kGapOverSwapCases = cases_of(kGapOverSwapRows);
+const std::vector<Case> kThousandUnreadCases = cases_of(kThousandUnreadRows);
+const std::vector<Case> kFullNextBufferCases = cases_of(kFullNextBufferRows);
 
 }  // namespace kmes::conformance

@@ -28,30 +28,15 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kLargeHeaderCases, kRecordCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases,
     kMebibyteCases, kZeroPositionCases, kSizeCases, kEndedCpuCases, kLoadCases, kExploredCases,
     kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kOneImageCases,
-    kEventImageCases, kPageImageCases;
+    kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases, kBacklogCases, kDrainCases,
+    kBurstCases, kLapCases, kOvertakenCases, kPendingCases, kSleepCases, kLeftFlagCases,
+    kSpuriousWakeCases, kUnusualRoundCases, kFirstResizeCases, kResizeCases, kSeveralChangeCases,
+    kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases;
 
 // Each file without a table adds its cases.
-void add_drain_cases(std::vector<Case>& cases);
-void add_lap_cases(std::vector<Case>& cases);
-void add_overtaken_cases(std::vector<Case>& cases);
 void add_one_by_one_cases(std::vector<Case>& cases);
-void add_pending_cases(std::vector<Case>& cases);
-void add_backlog_cases(std::vector<Case>& cases);
-void add_sleep_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
-void add_resize_cases(std::vector<Case>& cases);
-void add_first_resize_cases(std::vector<Case>& cases);
-void add_several_change_cases(std::vector<Case>& cases);
 void add_switch_cases(std::vector<Case>& cases);
-void add_burst_cases(std::vector<Case>& cases);
-void add_other_cpu_cases(std::vector<Case>& cases);
-void add_gap_over_swap_cases(std::vector<Case>& cases);
-void add_several_cpu_cases(std::vector<Case>& cases);
-void add_spurious_wake_cases(std::vector<Case>& cases);
-void add_thousand_unread_cases(std::vector<Case>& cases);
-void add_full_next_buffer_cases(std::vector<Case>& cases);
-void add_left_flag_cases(std::vector<Case>& cases);
-void add_unusual_round_cases(std::vector<Case>& cases);
 void add_independent_cpu_cases(std::vector<Case>& cases);
 void add_idle_cases(std::vector<Case>& cases);
 

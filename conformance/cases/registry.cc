@@ -13,37 +13,20 @@ const std::vector<Case>& all_cases() {
         const auto add = [&made](const auto&... tables) {
             (made.insert(made.end(), tables.begin(), tables.end()), ...);
         };
-        add(kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases, kPositionCases);
-        add_drain_cases(made);
+        add(kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases, kPositionCases,
+            kDrainCases);
         // Before whatever has a resize in it: a mistake there is named by the plainest.
-        add_first_resize_cases(made);
-        add(kNextBufferCases);
-        add_lap_cases(made);
-        add_overtaken_cases(made);
+        add(kFirstResizeCases, kNextBufferCases, kLapCases, kOvertakenCases);
         add_one_by_one_cases(made);
-        add_pending_cases(made);
-        add_backlog_cases(made);
-        add_sleep_cases(made);
+        add(kPendingCases, kBacklogCases, kSleepCases);
         add_store_buffer_cases(made);
-        add_resize_cases(made);
-        add_several_change_cases(made);
+        add(kResizeCases, kSeveralChangeCases);
         add_switch_cases(made);
-        add(kLaterAttachCases);
-        add_burst_cases(made);
-        add(kPositionStepCases);
-        add_other_cpu_cases(made);
-        add(kOldPositionCases, kLargeHeaderCases);
-        add_gap_over_swap_cases(made);
-        add_several_cpu_cases(made);
-        add(kRecordCases);
-        add_spurious_wake_cases(made);
-        add_thousand_unread_cases(made);
-        add(kOtherEndCases, kManyCpuCases, kThreeHundredCases, kMebibyteCases);
-        add_full_next_buffer_cases(made);
-        add(kZeroPositionCases);
-        add_left_flag_cases(made);
-        add(kSizeCases, kEndedCpuCases);
-        add_unusual_round_cases(made);
+        add(kLaterAttachCases, kBurstCases, kPositionStepCases, kOtherCpuCases, kOldPositionCases,
+            kLargeHeaderCases, kGapOverSwapCases, kSeveralCpuCases, kRecordCases,
+            kSpuriousWakeCases, kThousandUnreadCases, kOtherEndCases, kManyCpuCases,
+            kThreeHundredCases, kMebibyteCases, kFullNextBufferCases, kZeroPositionCases,
+            kLeftFlagCases, kSizeCases, kEndedCpuCases, kUnusualRoundCases);
         add_independent_cpu_cases(made);
         add(kLoadCases, kExploredCases, kNumberCases, kMuchCases, kInterruptedAttachCases,
             kLeakCases);

@@ -133,9 +133,8 @@ class RowPlayer {
   private:
     Rings& rings() { return stage_.rings(); }
     std::uint64_t bytes(const Amount& number, std::uint64_t current) const {
-        const std::uint64_t base =
-            number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes : current;
-        return base * number.times / number.parts + number.more;
+        return number.in(number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes
+                                                        : current);
     }
     std::uint64_t bytes(const Amount& number) const {
         return bytes(number, number.of == Amount::Of::current ? capacity(stage_, cpu_) : 0);
@@ -242,13 +241,10 @@ void RowPlayer::operator()(const HoldAt& hold) {
 void set_up(Stage& stage, const Setup& setup) {
     RingsSetup rings = stage.default_setup();
     const std::uint64_t usual = rings.capacity_bytes;
-    const auto bytes = [usual](const Amount& number) {
-        return usual * number.times / number.parts + number.more;
-    };
     if (setup.cpus != 0) rings.cpus = setup.cpus;
-    rings.capacity_bytes = bytes(setup.capacity);
+    rings.capacity_bytes = setup.capacity.in(usual);
     for (std::uint32_t cpu = 0; setup.position && cpu < rings.cpus; ++cpu)
-        rings.start_positions.push_back(bytes(*setup.position) + cpu * setup.position_step);
+        rings.start_positions.push_back(setup.position->in(usual) + cpu * setup.position_step);
     stage.set_up(rings);
 }
 
@@ -281,7 +277,8 @@ CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps) {
     return stage.finish();
 }
 
-void add_rows(std::vector<Case>& cases, std::span<const Row> rows) {
+std::vector<Case> cases_of(std::span<const Row> rows) {
+    std::vector<Case> cases;
     for (const Row& row : rows) {
         CaseFunction run = row.script;
         if (!run) run = [&row](Stage& stage) { return play(stage, row.setup, row.steps); };
@@ -289,6 +286,7 @@ void add_rows(std::vector<Case>& cases, std::span<const Row> rows) {
         cases.push_back({text.id, text.level, text.clause, text.title, text.description,
                          text.expectation, std::move(run)});
     }
+    return cases;
 }
 
 }  // namespace kmes::conformance

@@ -55,8 +55,8 @@ struct Row {
 
 CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps);
 
-// Appends a case for each row. The rows must outlive the cases.
-void add_rows(std::vector<Case>& cases, std::span<const Row> rows);
+// A case for each row. The rows must outlive the cases.
+std::vector<Case> cases_of(std::span<const Row> rows);
 
 }  // namespace kmes::conformance
 

@@ -37,6 +37,8 @@ struct Amount {
         return sum;
     }
     constexpr Amount operator-(std::uint64_t number) const { return *this + (0 - number); }
+    // The number, where what it is relative to has `base` bytes.
+    constexpr std::uint64_t in(std::uint64_t base) const { return base * times / parts + more; }
 
     Of of = Of::nothing;
     std::uint64_t times = 0;
