@@ -211,9 +211,8 @@ void UnitFunctions::add_ranges(Dwarf_Die function, std::vector<Range>& ranges) {
 bool UnitFunctions::contains(Dwarf_Die scope, Dwarf_Addr address) {
     std::vector<Range> ranges;
     add_ranges(scope, ranges);
-    return std::any_of(ranges.begin(), ranges.end(), [address](const Range& range) {
-        return address - range.begin < range.end - range.begin;
-    });
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [address](const Range& range) { return range.has(address); });
 }
 
 // The next inlined function around the address.
@@ -268,7 +267,7 @@ bool UnitFunctions::is_short(Dwarf_Die function, const char* file, int line_know
     add_ranges(function, ranges);
     const auto is_inlined = [&](Dwarf_Addr address) {
         return std::any_of(inlined.begin(), inlined.end(), [&](const Range& range) {
-            return budget_.take() && address - range.begin < range.end - range.begin;
+            return budget_.take() && range.has(address);
         });
     };
     for (const Range& range : ranges) {
@@ -344,8 +343,8 @@ SourceFrame UnitFunctions::frame(Dwarf_Die function, const char* file, int line,
 std::vector<SourceFrame> UnitFunctions::chain_at(Dwarf_Addr address) {
     const Range* least = nullptr;
     for (const Range& range : functions_) {
-        const bool is_here = address - range.begin < range.end - range.begin;
-        if (is_here && (least == nullptr || range.end - range.begin < least->end - least->begin))
+        if (range.has(address) &&
+            (least == nullptr || range.end - range.begin < least->end - least->begin))
             least = &range;
     }
     if (least == nullptr) return {};

@@ -53,6 +53,7 @@ class UnitFunctions {
         Dwarf_Addr begin = 0;
         Dwarf_Addr end = 0;
         Dwarf_Die function = {};
+        bool has(Dwarf_Addr address) const { return address - begin < end - begin; }
     };
     void add_functions(Dwarf_Die root);
     void add_ranges(Dwarf_Die function, std::vector<Range>& ranges);
