@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "conformance/model/operations.h"
-#include "conformance/model/timeline.h"
 
 namespace kmes::conformance {
 
@@ -35,18 +34,12 @@ inline constexpr std::array<std::string_view, 7> kFaultNames = {
     "none", "magic", "version", "capacity", "data_offset", "corrupt_content", "reserved_not_zero"};
 static_assert(static_cast<std::size_t>(BufferFault::reserved_not_zero) + 1 == kFaultNames.size());
 inline constexpr std::array<std::string_view, 3> kPositionRuleNames = {"keep", "tail_at", "shift"};
-inline constexpr std::array<std::string_view, 9> kStepKindNames = {
-    "producer", "attach", "map", "access", "wait_begin", "wait_end", "record", "scheduler", "end"};
-static_assert(static_cast<std::size_t>(StepKind::end) + 1 == kStepKindNames.size());
 
 constexpr std::string_view fault_name(BufferFault fault) {
     return kFaultNames[static_cast<std::size_t>(fault)];
 }
 constexpr std::string_view position_rule_name(PositionRule rule) {
     return kPositionRuleNames[static_cast<std::size_t>(rule)];
-}
-constexpr std::string_view step_kind_name(StepKind kind) {
-    return kStepKindNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace kmes::conformance

@@ -35,7 +35,7 @@ class Drawing {
         const std::size_t room = (width_ - left_width_) / (kNarrowestColumn + 3) - 1;
         subject_ = picture::find_subject(timeline, std::clamp<std::size_t>(room, 1, kMostThreads));
         set_columns();
-        note_states();
+        changes_ = picture::changes_of(timeline, subject_.steps);
     }
 
     std::string text() {
@@ -67,50 +67,6 @@ class Drawing {
         return found == subject_.threads.end()
                    ? 0
                    : static_cast<std::size_t>(found - subject_.threads.begin()) + 1;
-    }
-
-    // -- The producer's side after each step ------------------------------------------------
-
-    // Before and after, by index in the timeline.
-    void note_states() {
-        std::map<std::uint32_t, BufferState> known;
-        for (const std::size_t i : subject_.steps) {
-            const TimelineStep& step = timeline_.steps()[i];
-            if (!step.state) continue;
-            const std::uint32_t cpu = step.cpu.value_or(0);
-            if (const auto found = known.find(cpu); found != known.end())
-                before_[i] = found->second;
-            known[cpu] = *step.state;
-        }
-    }
-
-    static std::string in_full(const BufferState& state) {
-        return "write_pos " + std::to_string(state.write_pos) + ", tail_pos " +
-               std::to_string(state.tail_pos) + ", need_wake " + std::to_string(state.need_wake) +
-               ", futex_counter " + std::to_string(state.futex_counter) + ", generation " +
-               std::to_string(state.generation);
-    }
-
-    // What the step changed; everything where nothing is known from before.
-    std::string state_text(std::size_t index) const {
-        const BufferState& state = *timeline_.steps()[index].state;
-        const auto before = before_.find(index);
-        if (before == before_.end()) return in_full(state);
-        const BufferState& old_state = before->second;
-        if (old_state.buffer != state.buffer)
-            return "in buffer " + std::to_string(state.buffer) + ": " + in_full(state);
-        std::string text;
-        const auto put = [&](const char* name, std::uint64_t from, std::uint64_t to) {
-            if (from == to) return;
-            text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(from) +
-                    " -> " + std::to_string(to);
-        };
-        put("write_pos", old_state.write_pos, state.write_pos);
-        put("tail_pos", old_state.tail_pos, state.tail_pos);
-        put("need_wake", old_state.need_wake, state.need_wake);
-        put("futex_counter", old_state.futex_counter, state.futex_counter);
-        put("generation", old_state.generation, state.generation);
-        return text;
     }
 
     // -- Rows -------------------------------------------------------------------------------
@@ -212,9 +168,8 @@ class Drawing {
         const bool is_named = subject_.has_several_cpus && step.cpu.has_value();
         cells[column] = lines_of(step, is_named ? "CPU " + std::to_string(*step.cpu) + ": " : "",
                                  columns_[column]);
-        if (step.state) {
-            const std::string state = state_text(index);
-            for (std::string& line : picture::wrap(state, columns_[0] - 2))
+        if (const auto change = changes_.find(index); change != changes_.end()) {
+            for (std::string& line : picture::wrap(change->second, columns_[0] - 2))
                 cells[0].push_back("  " + std::move(line));
         }
         std::size_t height = 0;
@@ -233,54 +188,12 @@ class Drawing {
 
     // -- The budget -------------------------------------------------------------------------
 
-    static bool stays(const TimelineStep& step, bool is_last) { return step.decisive || is_last; }
-
-    // How far an item is from what matters. Between decisive steps everything is near; what comes
-    // behind the last one is farther than what leads up to it.
-    std::vector<std::size_t> distances(const std::vector<Item>& items) const {
-        std::vector<std::size_t> anchors;
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            if (items[i].repeated == 0 && step_of(items[i]).decisive) anchors.push_back(i);
-        }
-        if (anchors.empty()) anchors.push_back(items.size() - 1);
-        std::vector<std::size_t> result;
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            const auto next = std::lower_bound(anchors.begin(), anchors.end(), i);
-            std::size_t distance = items.size() * 8;
-            if (next != anchors.end()) distance = std::min(distance, *next - i);
-            if (next != anchors.begin()) {
-                const std::size_t behind = i - *std::prev(next);
-                distance = std::min(distance, next == anchors.end() ? behind * 2 : behind);
-            }
-            result.push_back(distance);
-        }
-        return result;
-    }
-
     std::vector<bool> choose(const std::vector<Item>& items,
                              const std::vector<std::vector<std::string>>& rows) const {
-        std::vector<bool> chosen(items.size(), false);
-        const std::vector<std::size_t> distance = distances(items);
-        std::vector<std::size_t> order(items.size());
-        for (std::size_t i = 0; i < items.size(); ++i) order[i] = i;
-        std::sort(order.begin(), order.end(), [&](auto a, auto b) {
-            return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
-        });
-        std::size_t lines = kHeadLines;
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            const bool is_last = i + 1 == items.size();
-            if (items[i].repeated != 0 || !stays(step_of(items[i]), is_last)) continue;
-            chosen[i] = true;
-            // With the mark of a gap before it.
-            lines += rows[i].size() + 1;
-        }
-        for (const std::size_t i : order) {
-            if (chosen[i]) continue;
-            if (lines + rows[i].size() > options_.maximum_lines) break;
-            lines += rows[i].size();
-            chosen[i] = true;
-        }
-        return chosen;
+        std::vector<std::size_t> heights;
+        for (const auto& lines : rows) heights.push_back(lines.size());
+        const std::size_t room = std::max(options_.maximum_lines, kHeadLines) - kHeadLines;
+        return picture::choose(timeline_, items, heights, room);
     }
 
     // -- The whole --------------------------------------------------------------------------
@@ -365,8 +278,8 @@ class Drawing {
     std::size_t number_width_ = 0;
     std::size_t left_width_ = 0;
     Subject subject_;
-    std::vector<std::size_t> columns_;  // the producer's first
-    std::map<std::size_t, BufferState> before_;
+    std::vector<std::size_t> columns_;            // the producer's first
+    std::map<std::size_t, std::string> changes_;  // by index in the timeline
     std::string out_;
 };
 

@@ -78,6 +78,56 @@ std::size_t repetitions(const std::vector<std::size_t>& kinds, std::size_t begin
     return (end - begin) / period;
 }
 
+std::string in_full(const BufferState& state) {
+    return "write_pos " + std::to_string(state.write_pos) + ", tail_pos " +
+           std::to_string(state.tail_pos) + ", need_wake " + std::to_string(state.need_wake) +
+           ", futex_counter " + std::to_string(state.futex_counter) + ", generation " +
+           std::to_string(state.generation);
+}
+
+std::string change_text(const BufferState& before, const BufferState& after) {
+    if (before.buffer != after.buffer)
+        return "in buffer " + std::to_string(after.buffer) + ": " + in_full(after);
+    std::string text;
+    const auto put = [&](const char* name, std::uint64_t from, std::uint64_t to) {
+        if (from == to) return;
+        text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(from) +
+                " -> " + std::to_string(to);
+    };
+    put("write_pos", before.write_pos, after.write_pos);
+    put("tail_pos", before.tail_pos, after.tail_pos);
+    put("need_wake", before.need_wake, after.need_wake);
+    put("futex_counter", before.futex_counter, after.futex_counter);
+    put("generation", before.generation, after.generation);
+    return text;
+}
+
+bool is_decisive(const Timeline& timeline, const Item& item) {
+    return item.repeated == 0 && timeline.steps()[item.step].decisive;
+}
+
+// How far an item is from the decisive ones. Between two of them everything is near. What follows
+// the last one is farther than what leads up to it.
+std::vector<std::size_t> distances(const Timeline& timeline, const std::vector<Item>& items) {
+    std::vector<std::size_t> anchors;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (is_decisive(timeline, items[i])) anchors.push_back(i);
+    }
+    if (anchors.empty()) anchors.push_back(items.size() - 1);
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const auto next = std::lower_bound(anchors.begin(), anchors.end(), i);
+        std::size_t distance = items.size() * 8;
+        if (next != anchors.end()) distance = std::min(distance, *next - i);
+        if (next != anchors.begin()) {
+            const std::size_t after = i - *std::prev(next);
+            distance = std::min(distance, next == anchors.end() ? after * 2 : after);
+        }
+        result.push_back(distance);
+    }
+    return result;
+}
+
 }  // namespace
 
 Subject find_subject(const Timeline& timeline, std::size_t columns) {
@@ -143,6 +193,47 @@ std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>&
         for (std::size_t k = 0; k < best_period; ++k) items.push_back({steps[i++]});
     }
     return items;
+}
+
+std::map<std::size_t, std::string> changes_of(const Timeline& timeline,
+                                              const std::vector<std::size_t>& steps) {
+    std::map<std::uint32_t, BufferState> known;
+    std::map<std::size_t, std::string> changes;
+    for (const std::size_t i : steps) {
+        const TimelineStep& step = timeline.steps()[i];
+        if (!step.state) continue;
+        const auto [found, is_first] = known.try_emplace(step.cpu.value_or(0), *step.state);
+        changes[i] = is_first ? in_full(*step.state) : change_text(found->second, *step.state);
+        found->second = *step.state;
+    }
+    return changes;
+}
+
+std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& items,
+                         const std::vector<std::size_t>& heights, std::size_t maximum_lines) {
+    std::vector<bool> chosen(items.size(), false);
+    if (items.empty()) return chosen;
+    const std::vector<std::size_t> distance = distances(timeline, items);
+    std::vector<std::size_t> order(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+        return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
+    });
+    std::size_t lines = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const bool is_last = i + 1 == items.size() && items[i].repeated == 0;
+        if (!is_last && !is_decisive(timeline, items[i])) continue;
+        chosen[i] = true;
+        // With the mark of a gap before it.
+        lines += heights[i] + 1;
+    }
+    for (const std::size_t i : order) {
+        if (chosen[i]) continue;
+        if (lines + heights[i] > maximum_lines) break;
+        lines += heights[i];
+        chosen[i] = true;
+    }
+    return chosen;
 }
 
 std::string plain(std::string_view text) {

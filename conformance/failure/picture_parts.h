@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,16 @@ Subject find_subject(const Timeline& timeline, std::size_t columns);
 
 // The steps with long repetitions folded. Decisive steps stay.
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps);
+
+// By index in the timeline: what each of the steps changed of the metadata page, or all of it where
+// nothing is known from before: "write_pos 880 -> 910". A step without a state has none.
+std::map<std::size_t, std::string> changes_of(const Timeline& timeline,
+                                              const std::vector<std::size_t>& steps);
+
+// Which items are shown, if item i takes `heights[i]` lines of `maximum_lines`: the decisive ones
+// and the last one in any case, then the nearest to the decisive ones.
+std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& items,
+                         const std::vector<std::size_t>& heights, std::size_t maximum_lines);
 
 // Printable ASCII as it is, every other byte as \xNN.
 std::string plain(std::string_view text);

@@ -17,6 +17,7 @@
 #include "conformance/main/console_debugger.h"
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/interrupt.h"
+#include "conformance/main/machine.h"
 #include "conformance/main/program.h"
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
@@ -92,6 +93,8 @@ int main(int argument_count, char** arguments) {
         .out_is_unicode = ::isatty(STDOUT_FILENO) == 1 && is_unicode(),
         .command = command,
         .version = version_text(environment("KMES_CONFORMANCE_COMMIT")),
+        .suite = suite_version(environment("KMES_CONFORMANCE_COMMIT")),
+        .machine = this_machine(),
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .stop = stop,
         .commands = commands,

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "conformance/main/evidence.h"
 #include "conformance/model/run_record.h"
 #include "conformance/report/result.h"
 
@@ -98,6 +99,7 @@ void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
             result.clause = second.clause;
             result.message = second.message;
             result.details = second.details;
+            take_evidence(second, result);
             result.picture = draw(second.record->timeline, options_);
             return;
         }

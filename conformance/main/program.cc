@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <sstream>
 
 #include "conformance/failure/failure_file.h"
+#include "conformance/main/evidence.h"
 #include "conformance/main/expected.h"
 #include "conformance/main/nearest.h"
 #include "conformance/main/options.h"
@@ -108,6 +110,35 @@ double seconds_for(const ExploreSettings& explore, const std::vector<const Case*
     return explore.to_the_limit && share > 0 ? explore.seconds / share : explore.seconds;
 }
 
+// As it is written on a command line.
+std::string explore_text(const ExploreSettings& explore) {
+    if (!explore.on) return "off";
+    if (explore.deep) return "deep";
+    return explore.to_the_limit ? fmt::format("{}", explore.seconds) : "quick";
+}
+
+RunOptions run_options(const Options& options) {
+    RunOptions run;
+    run.level = level_name(options.level.value_or(kDefaultLevel));
+    run.explore = explore_text(options.explore);
+    run.timeout_scale = options.timeout_scale;
+    run.filters = options.filters;
+    run.without = options.without;
+    run.shared = options.shared;
+    run.soak_seconds = options.soak_seconds;
+    run.device = options.device;
+    return run;
+}
+
+CasesOfLevels cases_of_levels(const std::vector<Case>& cases) {
+    CasesOfLevels counts{};
+    for (const Case& each : cases) {
+        const bool is_usual = each.demand == Demand::always || each.demand == Demand::explored;
+        if (is_usual) ++counts.at(static_cast<std::size_t>(each.level));
+    }
+    return counts;
+}
+
 // One run of the selected cases.
 class Run {
   public:
@@ -122,6 +153,11 @@ class Run {
         report_.cpus = options.cpus;
         report_.capacity_bytes = options.capacity_bytes;
         report_.seed = options.seed;
+        report_.suite = around.suite;
+        report_.suite_cases = cases_of_levels(around.cases);
+        report_.machine = around.machine;
+        report_.began = std::time(nullptr);
+        report_.options = run_options(options);
     }
 
     int execute() {
@@ -279,7 +315,9 @@ class Run {
             result.what_is_done = the_case.description;
             result.what_is_right = the_case.expectation;
         }
+        result.title = the_case.title;
         result.details = outcome.details;
+        if (outcome.verdict == Verdict::fail) take_evidence(outcome, result);
         result.seconds = seconds;
         result.explored = outcome.explored;
         result.replay = replay_of(the_case);

@@ -14,6 +14,7 @@
 #include "conformance/model/case.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/stop_flag.h"
+#include "conformance/report/run_report.h"
 
 namespace kmes::conformance {
 
@@ -42,6 +43,9 @@ struct Surroundings {
     std::string command = "kmes-conformance";
     // The lines of --version (version.h).
     std::string version = {};
+    // For reports.
+    SuiteVersion suite = {};
+    Machine machine = {};
     // The value of KMES_TIMEOUT_SCALE.
     std::string timeout_scale;
     // Set by a signal: the run ends as soon as the current case has noticed. The report has every

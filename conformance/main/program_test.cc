@@ -21,6 +21,7 @@ namespace kmes::conformance {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -302,7 +303,7 @@ TEST(Program, SaysHowItStepsAndHowMuchItExplored) {
     EXPECT_THAT(shell.out.str(), HasSubstr("  1 schedule in 0.2 s, every single move\n"));
     EXPECT_EQ(shell.test({"--report", "json"}), 0);
     const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
-    EXPECT_EQ(parsed["stepper"], "guards: they work");
+    EXPECT_EQ(parsed["run"]["stepper"], "guards: they work");
     EXPECT_EQ(parsed["cases"][2]["explored"]["schedules"], 1840);
     EXPECT_EQ(parsed["cases"][2]["explored"]["seconds"], 12.4);
     EXPECT_EQ(parsed["cases"][2]["explored"]["whole"], false);
@@ -534,8 +535,10 @@ TEST(Program, PrintsOnlyJsonOnStandardOutput) {
     shell.fail_case("5.1.5/maps");
     EXPECT_EQ(shell.test({"--report", "json", "--seed", "5"}), 1);
     const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
-    EXPECT_EQ(parsed["schema"], 1);
-    EXPECT_EQ(parsed["seed"], 5);
+    EXPECT_EQ(parsed["schema"], 2);
+    EXPECT_EQ(parsed["run"]["seed"], 5);
+    EXPECT_THAT(std::string(parsed["run"]["began"]), EndsWith("Z"));
+    EXPECT_EQ(parsed["suite"]["cases"]["must"], 1);
     EXPECT_EQ(parsed["testee"][1], "an argument");
     EXPECT_EQ(parsed["cases"].size(), 3u);
     EXPECT_EQ(parsed["cases"][0]["verdict"], "fail");

@@ -14,17 +14,27 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr unsigned kContractVersion = 1;  // docs/testee-contract.md
+constexpr std::uint32_t kContractVersion = 1;  // docs/testee-contract.md
 
 }  // namespace
 
-std::string version_text(const std::string& commit_of_tree) {
+SuiteVersion suite_version(const std::string& commit_of_tree) {
     const std::string_view compiled_in = KMES_COMMIT;
-    const std::string commit = compiled_in.empty() ? commit_of_tree : std::string(compiled_in);
+    SuiteVersion suite;
+    suite.release = KMES_RELEASE;
+    suite.commit = compiled_in.empty() ? commit_of_tree : std::string(compiled_in);
+    suite.ring_format = KMES_VERSION_1;
+    suite.contract = kContractVersion;
+    return suite;
+}
+
+std::string version_text(const std::string& commit_of_tree) {
+    const SuiteVersion suite = suite_version(commit_of_tree);
     return fmt::format(
         "kmes-conformance {}, {}\nring format version {}\ntestee contract version {}\n",
-        KMES_RELEASE, commit.empty() ? "unknown commit" : "commit " + printable(commit),
-        KMES_VERSION_1, kContractVersion);
+        suite.release,
+        suite.commit.empty() ? "unknown commit" : "commit " + printable(suite.commit),
+        suite.ring_format, suite.contract);
 }
 
 }  // namespace kmes::conformance

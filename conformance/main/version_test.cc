@@ -23,6 +23,13 @@ TEST(Version, BeginsWithTheReleaseOfTheTree) {
     EXPECT_THAT(version_text("a\nb"), HasSubstr("commit a\\x0ab\n"));
 }
 
+TEST(Version, IsTheSameInReports) {
+    EXPECT_THAT(version_text("0123abcd"),
+                StartsWith("kmes-conformance " + suite_version("").release + ", commit "));
+    EXPECT_EQ(suite_version("0123abcd").commit, "0123abcd");
+    EXPECT_EQ(suite_version("").ring_format, 1u);
+}
+
 TEST(Version, HasTheVersionsOfTheRing) {
     EXPECT_THAT(version_text(""),
                 HasSubstr("\nring format version 1\ntestee contract version 1\n"));

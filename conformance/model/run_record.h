@@ -32,6 +32,8 @@ struct RunRecord {
     std::vector<Finding> findings;  // all, in order of weight: the first is the verdict
     Timeline timeline;
     std::string standard_error;  // of the testee, its beginning and its end
+    // Of the CPU of the first finding, for a person. Not in the file of a failure, which has all.
+    std::string history_excerpt;
 };
 
 }  // namespace kmes::conformance

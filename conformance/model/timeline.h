@@ -5,10 +5,12 @@
 #ifndef KMES_CONFORMANCE_MODEL_TIMELINE_H_
 #define KMES_CONFORMANCE_MODEL_TIMELINE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kmes::conformance {
@@ -24,6 +26,15 @@ enum class StepKind {
     scheduler,   // a thread is held or let go, a guard is set: the suite's own doing
     end,         // exit, crash, or the verdict
 };
+
+// In the order of StepKind, as reports and failure files have them.
+inline constexpr std::array<std::string_view, 9> kStepKindNames = {
+    "producer", "attach", "map", "access", "wait_begin", "wait_end", "record", "scheduler", "end"};
+static_assert(static_cast<std::size_t>(StepKind::end) + 1 == kStepKindNames.size());
+
+constexpr std::string_view step_kind_name(StepKind kind) {
+    return kStepKindNames[static_cast<std::size_t>(kind)];
+}
 
 // The producer's side of one buffer, as it is after a step.
 struct BufferState {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
@@ -14,6 +16,83 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+double milliseconds_kept(double seconds) {
+    return std::round(seconds * 1000) / 1000;
+}
+
+Json words_to_json(const std::vector<std::string>& words) {
+    Json list = Json::array();
+    for (const std::string& word : words) list.push_back(valid_utf8(word));
+    return list;
+}
+
+// An optional member is absent where there is nothing to say.
+void add_text(Json& value, const char* name, std::string_view text) {
+    if (!text.empty()) value[name] = valid_utf8(text);
+}
+
+Json finding_to_json(const Finding& finding) {
+    Json value;
+    value["code"] = finding_name(finding.code);
+    value["clause"] = valid_utf8(finding.clause);
+    value["message"] = valid_utf8(finding.message);
+    if (finding.cpu) value["cpu"] = *finding.cpu;
+    if (finding.sequence != 0) value["sequence"] = finding.sequence;
+    if (finding.line != 0) value["line"] = finding.line;
+    return value;
+}
+
+Json row_to_json(const TraceRow& row) {
+    Json value;
+    if (row.hidden != 0) {
+        value["hidden"] = row.hidden;
+        return value;
+    }
+    value["step"] = row.number;
+    value["kind"] = step_kind_name(row.kind);
+    value["thread"] = row.thread;
+    if (row.cpu) value["cpu"] = *row.cpu;
+    value["text"] = valid_utf8(row.text);
+    add_text(value, "clause", row.clause);
+    add_text(value, "place", row.place);
+    add_text(value, "change", row.change);
+    if (!row.wakes.empty()) value["wakes"] = row.wakes;
+    if (row.decisive) value["decisive"] = true;
+    add_text(value, "why", row.why);
+    return value;
+}
+
+Json trace_to_json(const Trace& trace) {
+    Json value;
+    value["threads"] = trace.threads;
+    add_text(value, "left_out", trace.left_out);
+    value["rows"] = Json::array();
+    for (const TraceRow& row : trace.rows) value["rows"].push_back(row_to_json(row));
+    return value;
+}
+
+// One entry for each line; a newline at the end begins none.
+Json lines_to_json(std::string_view text) {
+    Json lines = Json::array();
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        lines.push_back(valid_utf8(text.substr(0, end)));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines;
+}
+
+void add_evidence(Json& value, const CaseResult& result) {
+    if (!result.findings.empty()) {
+        value["findings"] = Json::array();
+        for (const Finding& finding : result.findings)
+            value["findings"].push_back(finding_to_json(finding));
+    }
+    if (!result.history.empty()) value["history"] = lines_to_json(result.history);
+    add_text(value, "standard_error", result.standard_error);
+    if (!result.trace.rows.empty()) value["trace"] = trace_to_json(result.trace);
+}
+
 Json case_to_json(const CaseResult& result) {
     Json value;
     value["id"] = valid_utf8(result.id);
@@ -21,14 +100,59 @@ Json case_to_json(const CaseResult& result) {
     value["verdict"] = verdict_name(result.verdict);
     value["clause"] = valid_utf8(result.clause);
     value["message"] = valid_utf8(result.message);
-    value["seconds"] = std::round(result.seconds * 1000) / 1000;
+    value["seconds"] = milliseconds_kept(result.seconds);
     value["replay"] = valid_utf8(result.replay);
+    add_text(value, "title", result.title);
+    add_text(value, "done", result.what_is_done);
+    add_text(value, "expectation", result.what_is_right);
     if (result.explored) {
         value["explored"]["schedules"] = result.explored->schedules;
-        value["explored"]["seconds"] = std::round(result.explored->seconds * 1000) / 1000;
+        value["explored"]["seconds"] = milliseconds_kept(result.explored->seconds);
         value["explored"]["whole"] = result.explored->whole;
     }
-    if (!result.saved.empty()) value["saved"] = valid_utf8(result.saved);
+    add_text(value, "saved", result.saved);
+    add_evidence(value, result);
+    return value;
+}
+
+Json suite_to_json(const RunReport& report) {
+    Json value;
+    value["name"] = "kmes-conformance";
+    value["release"] = valid_utf8(report.suite.release);
+    add_text(value, "commit", report.suite.commit);
+    value["ring_format"] = report.suite.ring_format;
+    value["contract"] = report.suite.contract;
+    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust})
+        value["cases"][std::string(level_name(level))] =
+            report.suite_cases.at(static_cast<std::size_t>(level));
+    return value;
+}
+
+Json machine_to_json(const Machine& machine) {
+    Json value;
+    value["kernel"] = valid_utf8(machine.kernel);
+    value["processor"] = valid_utf8(machine.processor);
+    value["processors"] = machine.processors;
+    return value;
+}
+
+Json run_to_json(const RunReport& report) {
+    const RunOptions& options = report.options;
+    Json value;
+    value["began"] = utc_text(report.began);
+    value["seconds"] = milliseconds_kept(report.seconds);
+    value["seed"] = report.seed;
+    value["cpus"] = report.cpus;
+    value["capacity_bytes"] = report.capacity_bytes;
+    value["timeout_scale"] = options.timeout_scale;
+    value["level"] = valid_utf8(options.level);
+    value["explore"] = valid_utf8(options.explore);
+    value["shared"] = options.shared;
+    value["soak_seconds"] = options.soak_seconds;
+    value["filters"] = words_to_json(options.filters);
+    value["without"] = words_to_json(options.without);
+    add_text(value, "device", options.device);
+    add_text(value, "stepper", report.stepper);
     return value;
 }
 
@@ -37,17 +161,16 @@ Json case_to_json(const CaseResult& result) {
 std::string to_json(const RunReport& report) {
     const Summary summary = summarise(report.results);
     Json value;
-    value["schema"] = 1;
-    value["suite"] = kSuiteName;
-    value["testee"] = Json::array();
-    for (const std::string& word : report.testee) value["testee"].push_back(valid_utf8(word));
-    value["seed"] = report.seed;
-    if (!report.stepper.empty()) value["stepper"] = valid_utf8(report.stepper);
+    value["schema"] = kReportSchema;
+    value["suite"] = suite_to_json(report);
+    value["testee"] = words_to_json(report.testee);
+    value["machine"] = machine_to_json(report.machine);
+    value["run"] = run_to_json(report);
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
     // A run that ended early says so.
     if (report.interrupted) value["interrupted"] = true;
-    for (const std::string& id : report.not_run) value["not_run"].push_back(valid_utf8(id));
+    if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);
     value["summary"]["pass"] = summary.pass;
     value["summary"]["fail"] = summary.fail;
     value["summary"]["inconclusive"] = summary.inconclusive;

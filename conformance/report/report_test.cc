@@ -127,16 +127,11 @@ TEST(Text, QuotesForAShell) {
 }
 
 TEST(Json, HasExactlyTheKeysOfSchemaOne) {
-    EXPECT_EQ(to_json(small_report()), R"({
-  "schema": 1,
-  "suite": "kmes-conformance 1",
-  "testee": [
-    "./consumer",
-    "--fast"
-  ],
-  "seed": 7,
-  "cases": [
-    {
+    const nlohmann::json parsed = nlohmann::json::parse(to_json(small_report()));
+    EXPECT_EQ(parsed["schema"], 2);
+    EXPECT_EQ(parsed["testee"], nlohmann::json({"./consumer", "--fast"}));
+    EXPECT_EQ(parsed["run"]["seed"], 7);
+    EXPECT_EQ(parsed["cases"][0], nlohmann::json::parse(R"({
       "id": "5.1.8/drain",
       "level": "must",
       "verdict": "pass",
@@ -144,8 +139,8 @@ TEST(Json, HasExactlyTheKeysOfSchemaOne) {
       "message": "",
       "seconds": 0.123,
       "replay": ""
-    },
-    {
+    })"));
+    EXPECT_EQ(parsed["cases"][1], nlohmann::json::parse(R"({
       "id": "E21/twice",
       "level": "erratum",
       "verdict": "fail",
@@ -153,17 +148,10 @@ TEST(Json, HasExactlyTheKeysOfSchemaOne) {
       "message": "CPU 0: event 1 was delivered more than once",
       "seconds": 0.123,
       "replay": "kmes-conformance --filter E21/twice -- ./consumer --fast"
-    }
-  ],
-  "summary": {
-    "pass": 1,
-    "fail": 1,
-    "inconclusive": 0,
-    "unsupported": 0,
-    "suite_error": 0
-  }
-}
-)");
+    })"));
+    EXPECT_EQ(parsed["summary"], nlohmann::json::parse(R"({
+      "pass": 1, "fail": 1, "inconclusive": 0, "unsupported": 0, "suite_error": 0
+    })"));
 }
 
 TEST(Json, SurvivesAnyByteOfATestee) {
@@ -175,7 +163,7 @@ TEST(Json, SurvivesAnyByteOfATestee) {
     report.results[1].replay = bytes;
     report.seed = UINT64_MAX;
     const nlohmann::json parsed = nlohmann::json::parse(to_json(report));
-    EXPECT_EQ(parsed["seed"].get<std::uint64_t>(), UINT64_MAX);
+    EXPECT_EQ(parsed["run"]["seed"].get<std::uint64_t>(), UINT64_MAX);
     EXPECT_THAT(parsed["cases"][1]["message"].get<std::string>(), HasSubstr("~\x7f\\x80\\x81"));
 }
 

@@ -9,13 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "conformance/model/finding.h"
 #include "conformance/model/verdict.h"
+#include "conformance/report/trace.h"
 
 namespace kmes::conformance {
 
 // An outcome with what the run adds.
 struct CaseResult {
     std::string id;
+    std::string title;
     Level level = Level::must;
     Verdict verdict = Verdict::suite_error;
     std::string clause;
@@ -29,6 +32,11 @@ struct CaseResult {
     std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
     std::optional<Explored> explored;
     std::string saved;  // the file of this failure (--save); empty: none
+    // The evidence of a failure, for reports that other programs read.
+    std::vector<Finding> findings;  // in order of weight: the first is the verdict
+    std::string history;            // of the CPU of the first finding: a line for each event
+    std::string standard_error;     // of the testee: the end of it
+    Trace trace;
 };
 
 struct Summary {

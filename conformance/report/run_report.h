@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 #define KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,43 @@ namespace kmes::conformance {
 
 inline constexpr std::string_view kSuiteName = "kmes-conformance 1";
 
+// The suite that made a run.
+struct SuiteVersion {
+    std::string release;
+    std::string commit;  // empty: not known
+    std::uint32_t ring_format = 0;
+    std::uint32_t contract = 0;
+};
+
+// Where the run was made.
+struct Machine {
+    std::string kernel;     // name, release and machine of uname(2)
+    std::string processor;  // its name; empty: not known
+    std::uint32_t processors = 0;
+};
+
+// The options of a run that its verdicts depend on, in the words of the command line.
+struct RunOptions {
+    std::string level = "erratum";
+    std::string explore = "quick";
+    double timeout_scale = 1.0;
+    std::vector<std::string> filters;  // --filter
+    std::vector<std::string> without;  // --without
+    bool shared = false;
+    double soak_seconds = 0;
+    std::string device;  // empty: the runner's own buffers
+};
+
+// How many cases the suite has of a level that a run without options includes. The position is the
+// Level.
+using CasesOfLevels = std::array<std::uint64_t, 4>;
+
 struct RunReport {
+    SuiteVersion suite;
+    Machine machine;
+    std::int64_t began = 0;  // seconds since 1970, UTC
+    RunOptions options;
+    CasesOfLevels suite_cases = {};
     std::vector<std::string> testee;  // program and arguments
     std::uint32_t cpus = 0;
     std::uint64_t capacity_bytes = 0;

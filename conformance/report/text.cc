@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
 namespace kmes::conformance {
 namespace {
@@ -96,6 +97,16 @@ std::string xml_text(std::string_view bytes, bool keep_lines) {
                 text.push_back(c);
         }
     }
+    return text;
+}
+
+std::string utc_text(std::int64_t seconds) {
+    const std::time_t time = seconds;
+    std::tm parts{};
+    char text[32];
+    if (::gmtime_r(&time, &parts) == nullptr ||
+        std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        return "1970-01-01T00:00:00Z";
     return text;
 }
 

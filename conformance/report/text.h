@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_REPORT_TEXT_H_
 #define KMES_CONFORMANCE_REPORT_TEXT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ std::string printable(std::string_view bytes, bool keep_lines = false);
 // Printable text for an element or an attribute of XML 1.0, with its markup escaped. Newlines and
 // tabs stay if `keep_lines`; in an attribute a parser would make spaces of them.
 std::string xml_text(std::string_view bytes, bool keep_lines = false);
+
+// "2026-11-26T18:46:00Z" for seconds since 1970.
+std::string utc_text(std::int64_t seconds);
 
 // The words as one line for a POSIX shell, quoted where that is needed.
 std::string shell_command(const std::vector<std::string>& words);

@@ -251,9 +251,9 @@ CaseOutcome Stage::judge_run(const JudgeOptions& options, std::optional<Finding>
 }
 
 // Everything that is needed to judge this run again, to run it again and to see it.
-std::shared_ptr<const RunRecord> Stage::make_record(const std::vector<Finding>& findings,
-                                                    const std::vector<Finding>& by_driver,
-                                                    const JudgeOptions& options) {
+std::shared_ptr<RunRecord> Stage::make_record(const std::vector<Finding>& findings,
+                                              const std::vector<Finding>& by_driver,
+                                              const JudgeOptions& options) {
     constexpr std::size_t kStandardErrorBytesKept = 65536;
     auto record = std::make_shared<RunRecord>();
     record->schedule = settings_.schedule;
@@ -304,13 +304,15 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
     outcome.details = text;
     if (findings.empty()) return outcome;
     recorder_.finish(findings.front());
-    outcome.record = make_record(findings, by_driver, options);
+    const std::shared_ptr<RunRecord> record = make_record(findings, by_driver, options);
+    outcome.record = record;
     if (!tracer_) return outcome;
     outcome.details += block("standard error of the testee", tracer_->standard_error());
     for (const Finding& finding : findings) {
         if (!finding.cpu || *finding.cpu >= cpus()) continue;
-        outcome.details += block(fmt::format("history of CPU {}", *finding.cpu),
-                                 describe_history(rings_->history(), parser_, *finding.cpu));
+        const std::string history = describe_history(rings_->history(), parser_, *finding.cpu);
+        outcome.details += block(fmt::format("history of CPU {}", *finding.cpu), history);
+        record->history_excerpt = history;
         break;
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(parser_.comments().size(), 20); ++i)

@@ -387,9 +387,9 @@ class Stage {
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(const std::vector<Finding>& findings,
                              const std::vector<Finding>& by_driver, const JudgeOptions& options);
-    std::shared_ptr<const RunRecord> make_record(const std::vector<Finding>& findings,
-                                                 const std::vector<Finding>& by_driver,
-                                                 const JudgeOptions& options);
+    std::shared_ptr<RunRecord> make_record(const std::vector<Finding>& findings,
+                                           const std::vector<Finding>& by_driver,
+                                           const JudgeOptions& options);
     void wait_for_exit();
     void let_fall_asleep(std::uint32_t cpu);
     void wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,

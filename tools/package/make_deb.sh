@@ -60,6 +60,7 @@ install_documents() {
     cp "$TREE/tools/package/README.md" "$documents/README.md"
     cp "$TREE/CHANGELOG.md" "$documents/CHANGELOG.md"
     cp "$TREE/tools/package/copyright" "$documents/copyright"
+    cp "$TREE/conformance/report/report.schema.json" "$documents/report.schema.json"
     for package in "${LINKED[@]}"; do
         if [ -e "/usr/share/doc/$package/copyright" ]; then
             cp "/usr/share/doc/$package/copyright" "$documents/licenses/$package"

@@ -151,7 +151,8 @@ test_documents() {
             [ -e "$INSTALLED/$name" ] || fail "${document##*/} names $name, which is not there"
         done
     done
-    for name in copyright changelog.gz licenses/libdw-dev licenses/libzydis-dev README.md; do
+    for name in copyright changelog.gz licenses/libdw-dev licenses/libzydis-dev README.md \
+        report.schema.json; do
         [ -s "$INSTALLED/$name" ] || fail "no $name"
     done
 }

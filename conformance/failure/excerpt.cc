@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// See excerpt.h.
+#include "conformance/failure/excerpt.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "conformance/failure/picture_parts.h"
+
+namespace kmes::conformance {
+namespace {
+
+using picture::Item;
+
+std::string cut(std::string_view text) {
+    if (text.size() <= kMaximumTraceTextBytes) return std::string(text);
+    return std::string(text.substr(0, kMaximumTraceTextBytes)) + " ... (" +
+           std::to_string(text.size() - kMaximumTraceTextBytes) + " more bytes)";
+}
+
+// The threads that sleep on the futex of each CPU.
+class Sleepers {
+  public:
+    // To be called for each step, in order. The threads that the step wakes: it moves the futex
+    // word that they wait on.
+    std::vector<std::int32_t> after(const TimelineStep& step) {
+        const std::uint32_t cpu = step.cpu.value_or(0);
+        if (step.kind == StepKind::wait_begin) asleep_[cpu].insert(step.thread);
+        if (step.kind == StepKind::wait_end) {
+            for (auto& [other, threads] : asleep_) threads.erase(step.thread);
+        }
+        if (!step.state) return {};
+        const auto [found, is_first] = counters_.try_emplace(cpu, step.state->futex_counter);
+        const bool has_moved = !is_first && found->second != step.state->futex_counter;
+        found->second = step.state->futex_counter;
+        if (!has_moved || step.thread != 0) return {};
+        const std::set<std::int32_t> woken = std::exchange(asleep_[cpu], {});
+        return {woken.begin(), woken.end()};
+    }
+
+  private:
+    std::map<std::uint32_t, std::set<std::int32_t>> asleep_;
+    std::map<std::uint32_t, std::uint32_t> counters_;
+};
+
+TraceRow row_of(const Timeline& timeline, std::size_t index) {
+    const TimelineStep& step = timeline.steps()[index];
+    TraceRow row;
+    row.number = timeline.number(index);
+    row.kind = step.kind;
+    row.thread = step.thread;
+    row.cpu = step.cpu;
+    row.text = cut(step.text);
+    row.clause = cut(step.clause);
+    row.place = cut(step.source.empty() ? step.instruction : step.source);
+    row.decisive = step.decisive;
+    row.why = cut(step.why);
+    return row;
+}
+
+}  // namespace
+
+Trace excerpt(const Timeline& timeline, std::size_t maximum_rows, std::size_t maximum_threads) {
+    Trace trace;
+    if (timeline.empty()) return trace;
+    const picture::Subject subject = picture::find_subject(timeline, maximum_threads);
+    trace.threads = subject.threads;
+    trace.has_several_cpus = subject.has_several_cpus;
+    if (subject.others != 0)
+        trace.left_out = subject.others_text + " (" + std::to_string(subject.others) +
+                         (subject.others == 1 ? " step)" : " steps)");
+    const std::map<std::size_t, std::string> changes = picture::changes_of(timeline, subject.steps);
+    Sleepers sleepers;
+    std::map<std::size_t, std::vector<std::int32_t>> wakes;
+    for (const std::size_t i : subject.steps) wakes[i] = sleepers.after(timeline.steps()[i]);
+    const std::vector<Item> items = picture::fold(timeline, subject.steps);
+    const std::vector<bool> chosen =
+        picture::choose(timeline, items, std::vector<std::size_t>(items.size(), 1), maximum_rows);
+    std::uint64_t hidden = 0;
+    bool is_after_middle = timeline.left_out() == 0;
+    const auto add_gap = [&] {
+        if (hidden == 0) return;
+        trace.rows.emplace_back();
+        trace.rows.back().hidden = std::exchange(hidden, 0);
+    };
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const Item& item = items[i];
+        // What the timeline itself has not kept counts where it was.
+        if (!is_after_middle && item.step >= Timeline::kFirst) {
+            hidden += timeline.left_out();
+            is_after_middle = true;
+        }
+        if (!chosen[i] || item.repeated != 0) {
+            hidden += item.repeated != 0 ? item.repeated : 1;
+            continue;
+        }
+        add_gap();
+        trace.rows.push_back(row_of(timeline, item.step));
+        if (const auto change = changes.find(item.step); change != changes.end())
+            trace.rows.back().change = change->second;
+        trace.rows.back().wakes = wakes[item.step];
+    }
+    add_gap();
+    return trace;
+}
+
+}  // namespace kmes::conformance
