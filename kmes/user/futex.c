@@ -38,8 +38,8 @@ int kmes_futex_wait(const __u32* word, __u32 expected, __u64 timeout_ns) {
     return result == -EAGAIN || result > 0 ? 0 : result;
 }
 
-void kmes_futex_wake_all(__u32* word) {
-    futex(word, FUTEX_WAKE, INT_MAX, NULL);
+int kmes_futex_wake_all(__u32* word) {
+    return futex(word, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 static __u64 clock_ns(clockid_t clock) {

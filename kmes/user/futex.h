@@ -18,8 +18,9 @@ KMES_EXTERN_C_BEGIN
  */
 int kmes_futex_wait(const __u32* word, __u32 expected, __u64 timeout_ns);
 
-/* Wakes all, in any process, who sleep on `word`. The value is the caller's to change before. */
-void kmes_futex_wake_all(__u32* word);
+/* Wakes all, in any process, who sleep on `word`, and says how many there were. The value is the
+ * caller's to change before. */
+int kmes_futex_wake_all(__u32* word);
 
 /* CLOCK_REALTIME in ns since the Unix epoch (5.1.7 step 1); no system call where there is a vDSO.
  */

@@ -26,8 +26,9 @@
 
 namespace kmes {
 
-// read: sleeps for the next event of CPU 0, for ever, and writes a line for each.
-int read_for_ever() {
+// read: sleeps for the next event of CPU 0, for ever, and writes a line for each. It has closed its
+// lease and everything else where `closes_all`.
+int read_for_ever(bool closes_all) {
     struct kmes_reader_config config = {};
     struct kmes_reader reader;
     uint8_t copy[4096];
@@ -35,6 +36,7 @@ int read_for_ever() {
 
     kmes_reader_by_libkmes(&config, 0);
     if (kmes_reader_open(&reader, &config) != 0) return 1;
+    if (closes_all) closefrom(STDERR_FILENO + 1);
     for (;;) {
         while (kmes_reader_next(&reader, copy, sizeof(copy), &view) == KMES_READ_EVENT) {
             printf("%llu\n", view.sequence);
@@ -67,7 +69,8 @@ int sleep_for_ever() {
 int run_role(int argc, char** argv) {
     const std::string role = argc > 1 ? argv[1] : "";
 
-    if (role == "read") return read_for_ever();
+    if (role == "read") return read_for_ever(false);
+    if (role == "read-without-files") return read_for_ever(true);
     if (role == "sleep") return sleep_for_ever();
     return 125;
 }
@@ -132,6 +135,25 @@ TEST_F(LeaseTest, FlagStaysForWhoeverIsLeft) {
     }
     kill_asleep(&left);
     expect_cleared();
+}
+
+// Its lease has ended long before it is killed.
+TEST_F(LeaseTest, FlagOfAConsumerThatHasClosedItsLeaseIsCleared) {
+    for (int i = 0; i < 3; i++) {
+        Child child({"read-without-files"}, address_);
+        std::string line;
+
+        for (int event = 0; event < 5; event++) {
+            EXPECT_TRUE(comes_true([&] { return child.is_asleep(); }));
+            ASSERT_EQ(0, producer_->emit(0, "t"));
+            const std::string next = child.line();
+
+            EXPECT_TRUE(line.empty() || std::stoi(line) + 1 == std::stoi(next)) << line;
+            line = next;
+        }
+        kill_asleep(&child);
+        expect_cleared();
+    }
 }
 
 // A reader comes over to another buffer with a lease of that.

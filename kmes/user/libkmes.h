@@ -27,9 +27,10 @@
  *
  * Lease: by the socket, libkmes keeps the connection of an attach until all that the attach gave is
  * closed and unmapped. When the last lease of a buffer ends, by this or by the death of the
- * process, the producer clears need_wake (E12). A descriptor or mapping that another process has
- * got in some other way has no lease: a consumer there is woken then, and must read futex_counter
- * before it sets need_wake, as the reader here does, or sleep with a time limit.
+ * process, the producer clears need_wake (E12), and from then on whenever a wake wakes nobody. A
+ * descriptor or mapping that another process has got in some other way has no lease: a consumer
+ * there is woken then, and must read futex_counter before it sets need_wake, as the reader here
+ * does, or sleep with a time limit.
  *
  * closefrom: a program may close all its descriptors at any time. What is mapped stays mapped. The
  * connections of leases are the only descriptors that libkmes keeps between calls; it knows each by

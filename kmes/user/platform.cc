@@ -3,6 +3,7 @@
 // The platform of one producer CPU. See platform.h.
 #include "kmes/user/platform.h"
 
+#include "kmes/order.h"
 #include "kmes/user/futex.h"
 
 namespace kmes {
@@ -12,13 +13,15 @@ uint64_t system_clock_ns(void*) {
     return kmes_clock_realtime_ns();
 }
 
-// 5.1.7 step 9: FUTEX_WAKE, and the buffer is let go.
-void wake(BufferMemory* memory) {
-    kmes_futex_wake_all(memory->futex_word());
-    memory->unpin();
-}
-
 }  // namespace
+
+bool clear_need_wake(struct kmes_buffer* buffer) {
+    if (!kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE)) return false;
+    kmes_store_relaxed_u8(buffer->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
+    buffer->futex_counter++;
+    kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter, KMES_ORDER_COUNTER);
+    return true;
+}
 
 CpuPlatform::CpuPlatform(EmitterMode mode, Clock clock)
     : mode_(mode), clock_(clock.now_ns ? clock : Clock{system_clock_ns, nullptr}) {
@@ -51,6 +54,24 @@ bool CpuPlatform::enter(void* context) {
     return false;
 }
 
+// 5.1.7 step 9: FUTEX_WAKE, and the buffer is let go.
+void CpuPlatform::wake(BufferMemory* memory) {
+    const int woken = kmes_futex_wake_all(memory->futex_word());
+
+    if (woken == 0 && !is_attended_.load(std::memory_order_relaxed)) forget_sleepers(memory);
+    memory->unpin();
+}
+
+// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile is
+// nudged with a spurious wake, as it is here.
+void CpuPlatform::forget_sleepers(BufferMemory* memory) {
+    if (mode_ != EmitterMode::kLocked || !lock_.try_lock()) return;
+    const bool was_asked = clear_need_wake(memory->buffer());
+
+    lock_.unlock();
+    if (was_asked) kmes_futex_wake_all(memory->futex_word());
+}
+
 // What a wake is owed to, or NULL; it stays pinned, and is the caller's from now on. `next` takes
 // its place.
 BufferMemory* CpuPlatform::exchange_owed(BufferMemory* next) {
@@ -68,14 +89,14 @@ void CpuPlatform::exit(void* context) {
     if (__atomic_load_n(&self->platform_.owed_wake, __ATOMIC_RELAXED))
         owed = self->exchange_owed(nullptr);
     if (!self->passes_) self->lock_.unlock();
-    if (owed) wake(owed);
+    if (owed) self->wake(owed);
 }
 
 // kSingle alone.
 void CpuPlatform::issue_wakes(void* context) {
-    BufferMemory* owed = static_cast<CpuPlatform*>(context)->exchange_owed(nullptr);
+    auto* self = static_cast<CpuPlatform*>(context);
 
-    if (owed) wake(owed);
+    if (BufferMemory* owed = self->exchange_owed(nullptr)) self->wake(owed);
 }
 
 void CpuPlatform::queue_wake(void* context, struct kmes_buffer* buffer) {
@@ -85,7 +106,8 @@ void CpuPlatform::queue_wake(void* context, struct kmes_buffer* buffer) {
     memory->pin();
     BufferMemory* earlier = self->exchange_owed(memory);
 
-    if (earlier) wake(earlier);  // kSingle: a signal handler came before the exit of its thread
+    if (earlier)
+        self->wake(earlier);  // kSingle: a signal handler came before the exit of its thread
 }
 
 }  // namespace kmes

@@ -5,6 +5,7 @@
 #ifndef KMES_USER_PLATFORM_H
 #define KMES_USER_PLATFORM_H
 
+#include <atomic>
 #include <cstdint>
 
 #include "kmes/platform.h"
@@ -33,6 +34,16 @@ struct Clock {
     uint64_t (*now_ns)(void* context) = nullptr;
     void* context = nullptr;
 };
+
+// Clears need_wake where nobody can be asleep any more (E12), and moves the counter for whoever has
+// set it all the same. From inside the critical section of the buffer's CPU. True: it was set, and
+// kmes_futex_wake_all() is due.
+//
+// CLEAR_WAKE comes before COUNTER. A consumer that nobody knew of, and that took the new counter,
+// sets its flag after it was cleared; one that took the old counter finds another value in its
+// futex_wait, or is woken. So it asks again. (One that takes the counter after it has set the flag
+// is not covered.)
+bool clear_need_wake(struct kmes_buffer* buffer);
 
 // Stays where it is made; the core keeps the address of platform().
 class CpuPlatform {
@@ -66,6 +77,13 @@ class CpuPlatform {
     // Such an emitter is inside now.
     bool is_held_long() const { return mode_ == EmitterMode::kLocked && lock_.is_held_long(); }
 
+    // Whether somebody may be asleep of whose end the producer hears, or of whom it knows nothing.
+    // Where nobody is, a wake that wakes nobody clears need_wake: whoever has set it was killed in
+    // its sleep, without a lease. kLocked alone.
+    void set_attended(bool is_attended) {
+        is_attended_.store(is_attended, std::memory_order_relaxed);
+    }
+
     // From inside with_others_out: nobody gets into the critical section from now on.
     void close() { __atomic_store_n(&platform_.is_closed, 1, __ATOMIC_RELAXED); }
     bool is_closed() const { return __atomic_load_n(&platform_.is_closed, __ATOMIC_RELAXED); }
@@ -85,6 +103,8 @@ class CpuPlatform {
     static void exit(void* context);
     static void issue_wakes(void* context);
     BufferMemory* exchange_owed(BufferMemory* next);
+    void wake(BufferMemory* memory);
+    void forget_sleepers(BufferMemory* memory);
     static void queue_wake(void* context, struct kmes_buffer* buffer);
 
     // is_closed is set inside the section, so an emitter cannot slip by. owed_wake is a
@@ -94,6 +114,7 @@ class CpuPlatform {
     const Clock clock_;
     CounterClock counter_clock_;
     OwnerLock lock_;
+    std::atomic<bool> is_attended_{false};
     bool passes_ = false;  // the holder is in with_others_out
 };
 

@@ -200,6 +200,7 @@ int Producer::swap_all(uint64_t capacity_bytes) {
             cpu.current.swap(fresh[i]);
             cpu.leases = 0;
             cpu.has_unknown_users = false;
+            cpu.note_users();
             cpu.clear_is_due = false;
             // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
             if (capacity_bytes_) retired_.add(cpu.core.cpu_id, fresh[i], now_ms());
@@ -357,6 +358,7 @@ int Producer::attach_some(size_t first, size_t count, User user, Attachment* att
     for (size_t i = first; i < first + count; i++) {
         if (user == User::kLease) cpus_[i]->leases++;
         if (user == User::kUnknown) cpus_[i]->has_unknown_users = true;
+        cpus_[i]->note_users();
     }
     return 0;
 }

@@ -227,8 +227,9 @@ class Producer {
 
     // For consumers of whose end the caller knows (E12): every buffer has a lease until end_lease.
     // When the last lease of a CPU's buffer ends, and nobody has attached to it without one, its
-    // need_wake is cleared: a consumer that was killed in its sleep has left it set. Not where the
-    // emitters take no lock (EmitterMode::kSingle): it stays set there.
+    // need_wake is cleared: a consumer that was killed in its sleep has left it set. From then on a
+    // wake that wakes nobody clears it, too: a consumer that has closed its lease goes on without.
+    // Not where the emitters take no lock (EmitterMode::kSingle): it stays set there.
     int lease(Attachment* attachment) const;
     int lease(unsigned cpu, Attachment* attachment) const;
     // `inode` is that of the buffer. One that was swapped out meanwhile has no leases any more.

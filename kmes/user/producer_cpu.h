@@ -19,6 +19,10 @@ struct Producer::Cpu {
     unsigned leases = 0;
     bool has_unknown_users = false;  // attached without a lease: need_wake is never cleared
     bool clear_is_due = false;       // the last one has gone: need_wake is to be cleared
+
+    bool has_users() const { return leases > 0 || has_unknown_users; }
+    // After each change of the two.
+    void note_users() { platform.set_attended(has_users()); }
 };
 
 }  // namespace kmes

@@ -4,7 +4,6 @@
 // (E12).
 #include <cerrno>
 
-#include "kmes/order.h"
 #include "kmes/user/futex.h"
 #include "kmes/user/producer_cpu.h"
 
@@ -27,7 +26,9 @@ void Producer::end_lease(unsigned cpu, uint64_t inode) {
     std::lock_guard lock(control_);
 
     if (is_retired_ || cpu >= cpus_.size() || cpus_[cpu]->current->inode() != inode) return;
-    if (--cpus_[cpu]->leases > 0 || cpus_[cpu]->has_unknown_users) return;
+    cpus_[cpu]->leases--;
+    cpus_[cpu]->note_users();
+    if (cpus_[cpu]->has_users()) return;
     cpus_[cpu]->clear_is_due = options_.emitters == EmitterMode::kLocked;
 }
 
@@ -38,8 +39,7 @@ bool Producer::clear_due_flags() {
 
     for (const auto& cpu : cpus_) {
         if (!cpu->clear_is_due) continue;
-        cpu->clear_is_due =
-            !is_retired_ && cpu->leases == 0 && !cpu->has_unknown_users && !clear_wake(*cpu);
+        cpu->clear_is_due = !is_retired_ && !cpu->has_users() && !clear_wake(*cpu);
         is_any_due |= cpu->clear_is_due;
     }
     return is_any_due;
@@ -49,22 +49,11 @@ bool Producer::is_held_long(unsigned cpu) const {
     return cpus_[cpu]->platform.is_held_long();
 }
 
-// CLEAR_WAKE comes before COUNTER. A consumer that nobody knew of, and that took the new counter,
-// sets its flag after it was cleared; one that took the old counter finds another value in its
-// futex_wait, or is woken. So it asks again. (One that takes the counter after it has set the flag
-// is not covered.)
 bool Producer::clear_wake(Cpu& cpu) {
-    struct kmes_buffer* buffer = cpu.current->buffer();
     bool was_asked = false;
+    const bool has_run = cpu.platform.try_with_others_out(
+        [&] { was_asked = clear_need_wake(cpu.current->buffer()); });
 
-    const bool has_run = cpu.platform.try_with_others_out([&] {
-        was_asked = kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE) != 0;
-        if (!was_asked) return;
-        kmes_store_relaxed_u8(buffer->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
-        buffer->futex_counter++;
-        kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter,
-                               KMES_ORDER_COUNTER);
-    });
     if (was_asked) kmes_futex_wake_all(cpu.current->futex_word());
     return has_run;
 }
