@@ -84,6 +84,41 @@ TEST(OwnerLockTest, KeepsThreadsOut) {
     EXPECT_EQ(20000u, count);
 }
 
+// The next to hold it is the thread that sleeps, and not the one that is here already.
+TEST(OwnerLockTest, LetsAThreadThatWaitsInFirst) {
+    OwnerLock lock;
+    bool was_first = false;
+
+    ASSERT_TRUE(lock.lock());
+    std::thread waiter([&] {
+        ASSERT_TRUE(lock.lock());
+        was_first = true;
+        lock.unlock();
+    });
+    EXPECT_TRUE(comes_true(other_threads_sleep));
+    lock.unlock();
+    lock.let_others_in(UINT64_MAX / 2);
+    ASSERT_TRUE(lock.lock());
+    EXPECT_TRUE(was_first);
+    lock.unlock();
+    waiter.join();
+    lock.let_others_in(UINT64_MAX / 2);  // nobody waits
+}
+
+TEST(OwnerLockTest, LetsNobodyInForLongerThanTheTimeout) {
+    OwnerLock lock;
+
+    ASSERT_TRUE(lock.lock());
+    std::thread waiter([&] {
+        ASSERT_TRUE(lock.lock());
+        lock.unlock();
+    });
+    EXPECT_TRUE(comes_true(other_threads_sleep));
+    lock.let_others_in(1);  // it is still held, so nobody comes
+    lock.unlock();
+    waiter.join();
+}
+
 TEST(ConcurrencyTest, SeveralEmittersOnOneCpuLoseNothing) {
     ProducerOptions options = test_options();
 

@@ -5,10 +5,13 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "kmes/user/futex.h"
 
 namespace kmes {
 namespace {
@@ -43,7 +46,10 @@ bool OwnerLock::lock() {
 
     if (word_.compare_exchange_strong(seen, self, std::memory_order_acquire)) return true;
     if ((seen & ~kSleepers) == self) return false;
+    waiters_.fetch_add(1, std::memory_order_relaxed);
     lock_slowly(self);
+    waited_.fetch_add(1, std::memory_order_relaxed);
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -92,6 +98,25 @@ void OwnerLock::lock_slowly(uint64_t self) {
 void OwnerLock::unlock() {
     if (word_.exchange(0, std::memory_order_release) & kSleepers)
         private_futex(futex_word(), FUTEX_WAKE, 1);
+}
+
+// One that waits without sleeping comes within a few looks. One that sleeps may need this thread's
+// processor.
+void OwnerLock::let_others_in(uint64_t timeout_ns) {
+    const unsigned waited = waited_.load(std::memory_order_relaxed);
+    uint64_t deadline_ns = 0;
+    int looks = 0;
+
+    while (waiters_.load(std::memory_order_relaxed) > 0 &&
+           waited_.load(std::memory_order_relaxed) == waited) {
+        relax();
+        if (++looks < kLooksBeforeSleep) continue;
+        const uint64_t now_ns = kmes_clock_monotonic_ns();
+
+        if (deadline_ns == 0) deadline_ns = now_ns + timeout_ns;
+        if (now_ns >= deadline_ns) return;
+        sched_yield();
+    }
 }
 
 bool OwnerLock::is_held_here() const {

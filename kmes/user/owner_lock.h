@@ -27,6 +27,10 @@ class OwnerLock {
     // Another thread has held it for longer than a critical section takes, or others did in turn.
     bool is_held_long() const;
     void unlock();
+    // From a thread that has let go, and takes the lock again soon: returns once one of those who
+    // wait for it now has had it, or after `timeout_ns`. Without this it would nearly always be
+    // first again: a thread that waits may be asleep, and takes long to come.
+    void let_others_in(uint64_t timeout_ns);
     // This thread holds it.
     bool is_held_here() const;
 
@@ -37,6 +41,8 @@ class OwnerLock {
 
     // 0: free. Else the thread that holds it; the lowest bit says that others sleep.
     std::atomic<uint64_t> word_{0};
+    std::atomic<unsigned> waiters_{0};
+    std::atomic<unsigned> waited_{0};  // how many have waited and had it, modulo 2^32
 };
 
 }  // namespace kmes

@@ -178,38 +178,75 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
     return -error;
 }
 
-// Under resizing_, so that resizes come one after the other. control_ is taken for the swaps alone:
-// an attach waits for what moves, but not for memory.
+// Under resizing_, so that resizes come one after the other. What is there already is copied
+// without control_: an attach waits neither for memory nor for that.
 int Producer::swap_all(uint64_t capacity_bytes) {
     std::vector<BufferHandle> fresh;
     int error = allocate_all(capacity_bytes, &fresh);
 
-    if (error) return error;
-    {
-        std::lock_guard lock(control_);
-
-        if (is_retired_) return -ESHUTDOWN;
-        retired_.nudge_all();  // E19: at every later swap
-        for (size_t i = 0; i < cpus_.size(); i++) {
-            Cpu& cpu = *cpus_[i];
-
-            // It cannot say -EBUSY: this thread is not inside, and others are waited for.
-            error = kmes_swap_run(&cpu.core, fresh[i]->buffer(), options_.positions,
-                                  options_.position_shift_bytes);
-            assert(error == 0);
-            cpu.current.swap(fresh[i]);
-            cpu.leases = 0;
-            cpu.has_unknown_users = false;
-            cpu.note_users();
-            cpu.clear_is_due = false;
-            // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
-            if (capacity_bytes_) retired_.add(cpu.core.cpu_id, fresh[i], now_ms());
-        }
-        capacity_bytes_ = capacity_bytes;
-        schedule_changed_.notify_all();
+    for (size_t i = 0; i < cpus_.size() && !error; i++) {
+        error = kmes_swap_begin(&cpus_[i]->swap, &cpus_[i]->core, fresh[i]->buffer(),
+                                options_.positions, options_.position_shift_bytes);
+        if (!error) copy_beforehand(cpus_[i].get());
     }
+    // This thread is not inside, and others are waited for: it is the end.
+    if (error == -EBUSY) error = -ESHUTDOWN;
+    if (!error) error = switch_all(capacity_bytes, &fresh);
+    if (error) return error;
     for (const BufferHandle& old : fresh) old->remove_user();
-    return error;
+    return 0;
+}
+
+// All of what survives, but for what is emitted meanwhile.
+void Producer::copy_beforehand(Cpu* cpu) {
+    uint64_t rounds = kmes_swap_rounds(&cpu->swap);
+
+    while (rounds-- > 0 && kmes_swap_copy(&cpu->swap)) cpu->platform.let_emitters_in();
+}
+
+// control_, at a moment at which nobody has a reservation open: what waits for control_ would wait
+// for its end. One that is opened at that very moment is not seen, and where others have come in
+// between again and again the last of them is waited for all the same.
+std::unique_lock<std::mutex> Producer::lock_without_reservations() {
+    constexpr int kPasses = 10;
+
+    for (int pass = 1;; pass++) {
+        for (const auto& cpu : cpus_) copy_beforehand(cpu.get());  // waits for the reservation
+        std::unique_lock lock(control_);
+        const bool is_free = std::none_of(cpus_.begin(), cpus_.end(), [](const auto& cpu) {
+            return cpu->platform.is_held_long();
+        });
+
+        if (is_free || pass == kPasses) return lock;
+    }
+}
+
+// Gives the old buffers for the new ones.
+int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
+    const std::unique_lock lock = lock_without_reservations();
+
+    if (is_retired_) return -ESHUTDOWN;
+    retired_.nudge_all();  // E19: at every later swap
+    for (size_t i = 0; i < cpus_.size(); i++) {
+        Cpu& cpu = *cpus_[i];
+
+        copy_beforehand(&cpu);
+        // It cannot say -EBUSY, as above.
+        const int error = kmes_swap_finish(&cpu.swap);
+
+        assert(error == 0);
+        static_cast<void>(error);
+        cpu.current.swap((*fresh)[i]);
+        cpu.leases = 0;
+        cpu.has_unknown_users = false;
+        cpu.note_users();
+        cpu.clear_is_due = false;
+        // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
+        if (capacity_bytes_) retired_.add(cpu.core.cpu_id, (*fresh)[i], now_ms());
+    }
+    capacity_bytes_ = capacity_bytes;
+    schedule_changed_.notify_all();
+    return 0;
 }
 
 int Producer::phase_error(bool wants_rings) const {

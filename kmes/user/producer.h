@@ -164,7 +164,8 @@ class Producer {
     int emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> entries, size_t* emitted,
                              uint8_t origin = KMES_ORIGIN_KMES);
     // In place, errors as emit_in_kernel. `reservation` is open only after 0. While it is open,
-    // emissions to the CPU wait, resize() waits, and attaches wait for that resize().
+    // emissions to the CPU wait, and so does resize(). Attaches go on, unless it is opened just
+    // when that resize() switches to the new buffers: then they wait for it, too.
     int reserve(unsigned cpu, std::string_view type, uint32_t payload_len, Reservation* reservation,
                 uint8_t origin = KMES_ORIGIN_KMES);
 
@@ -285,6 +286,9 @@ class Producer {
     int make_rings(uint64_t capacity_bytes);
     int allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh);
     int swap_all(uint64_t capacity_bytes);
+    static void copy_beforehand(Cpu* cpu);
+    std::unique_lock<std::mutex> lock_without_reservations();
+    int switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh);
     int phase_error(bool wants_rings) const;
     bool holds_cpu_here() const;
     bool is_inside_here() const;

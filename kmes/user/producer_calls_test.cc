@@ -149,6 +149,45 @@ TEST_F(ProducerCallsTest, OpenReservationHoldsUpNoOtherClient) {
 
 // -- Resize beside attach ----------------------------------------------------------------------
 
+TEST_F(ProducerCallsTest, AttachDoesNotWaitForAReservationWithAResize) {
+    start(2);
+    Reservation reservation;
+
+    ASSERT_EQ(0, producer_->reserve(1, "t", 1, &reservation));
+    std::thread resizer([&] { EXPECT_EQ(0, producer_->resize(2 * k64KiB)); });
+
+    EXPECT_TRUE(comes_true(other_threads_sleep));  // the resize waits for the reservation
+    EXPECT_EQ(0, attach_error(address_));
+    Attachment before, after;
+
+    std::thread other([&] { EXPECT_EQ(0, producer_->attach(&before)); });
+    other.join();
+    EXPECT_EQ(k64KiB, before.capacity_bytes);
+    reservation.commit();
+    resizer.join();
+    EXPECT_EQ(0, producer_->attach(&after));
+    EXPECT_EQ(2 * k64KiB, after.capacity_bytes);
+    EXPECT_EQ(1u, InProcessReader(*producer_, 1).drain().size());
+}
+
+TEST_F(ProducerCallsTest, RetireDoesNotWaitForTheCopyOfAResize) {
+    start(1);
+    for (int i = 0; i < 1000; i++) ASSERT_EQ(0, producer_->emit(0, "t"));
+    std::thread resizer([&] {
+        for (int i = 0; i < 1000; i++) {
+            const int error = producer_->resize(k64KiB << (i & 1));
+
+            if (error == -ESHUTDOWN) return;
+            EXPECT_EQ(0, error);
+        }
+    });
+
+    usleep(1000);  // at any moment
+    producer_->retire();
+    resizer.join();
+    EXPECT_EQ(-ESHUTDOWN, producer_->resize(k64KiB));
+}
+
 TEST_F(ProducerCallsTest, AttachDoesNotWaitForTheMemoryOfAResize) {
     ProducerOptions options = test_options(2);
     std::atomic<bool> is_resize{false};

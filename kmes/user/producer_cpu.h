@@ -13,7 +13,8 @@ struct Producer::Cpu {
 
     CpuPlatform platform;
     struct kmes_cpu core = {};
-    BufferHandle current;  // what core.buffer belongs to; under control_
+    BufferHandle current;        // what core.buffer belongs to; under control_
+    struct kmes_swap swap = {};  // on its way to another one; under resizing_
 
     // Who may be asleep on `current` (E12); under control_.
     unsigned leases = 0;

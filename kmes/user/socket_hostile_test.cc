@@ -13,10 +13,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -77,52 +74,52 @@ class LingeringSocket {
     int peer_ = -1;
 };
 
-// The state in /proc comes after the name, which is in brackets.
-bool other_threads_sleep() {
-    const std::string own = std::to_string(gettid());
+// A clock that stands still for a resize, which asks it in the middle of the switch.
+struct HeldClock {
+    std::atomic<bool> is_held{false};
+    std::atomic<bool> is_waited_for{false};
 
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream file(task.path() / "stat");
-        const std::string text((std::istreambuf_iterator<char>(file)), {});
-        const size_t name_end = text.rfind(") ");
+    static uint64_t now_ns(void* context) {
+        auto* self = static_cast<HeldClock*>(context);
 
-        if (task.path().filename() == own || name_end == std::string::npos) continue;
-        if (text[name_end + 2] != 'S') return false;
+        if (self->is_held) self->is_waited_for = true;
+        self->is_held.wait(true);
+        return 1;
     }
-    return true;
-}
+};
 
-// The server's thread stands still: it waits for a resize, and that for the CPU of a reservation.
+// The server's thread stands still: it waits for a resize, and that for the clock.
 class HeldServer {
   public:
-    HeldServer(Producer* producer, const std::string& address) : client_(address) {
-        EXPECT_EQ(0, producer->reserve(0, "t", 1, &reservation_));
-        resizer_ = std::thread([this, producer] {
-            resizes_ = true;
-            EXPECT_EQ(0, producer->resize(128 << 10));
-        });
-        EXPECT_TRUE(comes_true([this] { return resizes_ && other_threads_sleep(); }));
+    HeldServer(Producer* producer, HeldClock* clock, const std::string& address)
+        : clock_(clock), client_(address) {
+        clock_->is_waited_for = false;
+        clock_->is_held = true;
+        resizer_ = std::thread([producer] { EXPECT_EQ(0, producer->resize(128 << 10)); });
+        EXPECT_TRUE(comes_true([this] { return clock_->is_waited_for.load(); }));
         EXPECT_TRUE(client_.ask(KMES_SOCKET_IDENTIFY, 0));
         EXPECT_TRUE(comes_true([this] { return client_.is_received() && other_threads_sleep(); }));
     }
-    // In the thread that made it.
     void release() {
-        reservation_.abandon();
+        clock_->is_held = false;
+        clock_->is_held.notify_all();
         resizer_.join();
         EXPECT_EQ(0, client_.reply());
     }
 
   private:
-    Reservation reservation_;
+    HeldClock* clock_;
     RawClient client_;
-    std::atomic<bool> resizes_{false};
     std::thread resizer_;
 };
 
 class SocketHostileTest : public testing::Test {
   protected:
     void SetUp() override {
-        producer_ = std::make_unique<Producer>(test_options());
+        ProducerOptions options = test_options();
+
+        options.schedule_clock = {HeldClock::now_ns, &clock_};
+        producer_ = std::make_unique<Producer>(options);
         ASSERT_EQ(0, producer_->start_without_registry());
         producer_->serve(address_);
     }
@@ -130,7 +127,7 @@ class SocketHostileTest : public testing::Test {
     // Runs `attack` while the server receives nothing, so that the reference which is on its way is
     // the last one.
     void attack_unseen(const std::function<void()>& attack) {
-        HeldServer held(producer_.get(), address_);
+        HeldServer held(producer_.get(), &clock_, address_);
 
         attack();
         held.release();
@@ -167,6 +164,7 @@ class SocketHostileTest : public testing::Test {
     }
 
     TemporaryFolder folder_;
+    HeldClock clock_;
     std::string address_ = folder_.path("socket");
     std::unique_ptr<Producer> producer_;
 };
@@ -243,7 +241,7 @@ TEST_F(SocketHostileTest, DescriptorAfterTheEndOfAConnection) {
 
 TEST_F(SocketHostileTest, ConnectionThatIsNotAcceptedBeforeTheEnd) {
     LingeringSocket hostile;
-    HeldServer held(producer_.get(), address_);
+    HeldServer held(producer_.get(), &clock_, address_);
     RawClient client(address_);
 
     ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));

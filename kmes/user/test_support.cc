@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -36,6 +37,21 @@ bool comes_true(const std::function<bool()>& condition) {
     while (!condition()) {
         if (kmes_clock_monotonic_ns() - begin > patience_ns()) return false;
         usleep(1000);
+    }
+    return true;
+}
+
+// The state in /proc comes after the name, which is in brackets.
+bool other_threads_sleep() {
+    const std::string own = std::to_string(gettid());
+
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(task.path() / "stat");
+        const std::string text((std::istreambuf_iterator<char>(file)), {});
+        const size_t name_end = text.rfind(") ");
+
+        if (task.path().filename() == own || name_end == std::string::npos) continue;
+        if (text[name_end + 2] != 'S') return false;
     }
     return true;
 }

@@ -25,6 +25,9 @@ uint64_t patience_ns();
 // Looks again and again; false when the patience is at its end.
 bool comes_true(const std::function<bool()>& condition);
 
+// Every other thread of this process is asleep.
+bool other_threads_sleep();
+
 std::span<const std::byte> bytes_of(std::string_view text);
 
 // A producer for tests: rings of 64 KiB at once, no thread of its own.
