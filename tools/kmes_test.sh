@@ -16,8 +16,8 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance package bench fuzz mutants replay vm test flakes setup check fmt'
-    commands+=' tidy ide help'
+    local commands='conformance package bench fuzz mutants broken replay vm test flakes setup'
+    commands+=' check fmt tidy ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
@@ -259,6 +259,18 @@ test_mutants() {
     kmes 3 mutants
     has "$ERR" "ERROR: words of the compiler"
     lines "$OUT" 0
+}
+
+test_broken() {
+    local status
+    for status in 0 1 2; do
+        FAKE_VERDICT=$status kmes "$status" broken show 'a b'
+    done
+    has "$OUT" 'argument <--root>'
+    has "$OUT" "argument <$CLONE>"
+    has "$OUT" 'argument <a b>'
+    kmes 0 broken
+    has "$OUT" 'argument <--help>'
 }
 
 # The commands are what a compiler of an editor takes: one a file, without what only Bazel needs.
@@ -637,6 +649,7 @@ test_conformance
 test_replay
 test_replay_keep
 test_mutants
+test_broken
 test_ide
 test_tidy
 test_all_pass

@@ -76,13 +76,16 @@ printf 'argument <%s>\n' "$@"
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/props/replay/kmes-replay"
-    mkdir -p "$CLONE/props/mutants"
-    cat >"$CLONE/props/mutants/run_mutants.py" <<'E2'
+    local program
+    for program in props/mutants/run_mutants.py conformance/testees/broken/patches.py; do
+        mkdir -p "$CLONE/${program%/*}"
+        cat >"$CLONE/$program" <<'E2'
 import os, sys
 for argument in sys.argv[1:]:
     print(f"argument <{argument}>")
 sys.exit(int(os.environ.get("FAKE_VERDICT", 0)))
 E2
+    done
     export CALLS CLONE TEST_TMPDIR
 }
 

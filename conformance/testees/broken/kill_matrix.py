@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Runs the suite on every broken consumer: which cases fail which.
 
-  kill_matrix.py check RUNNER TABLE FOLDER    each consumer with the cases that TABLE names for it;
-                                              one that does not fail is a fault
-  kill_matrix.py measure RUNNER TABLE FOLDER  each consumer with every case, twice; the same faults
+  kill_matrix.py check RUNNER FOLDER c|foreign    each consumer with the cases of its header; one
+                                                  that does not fail is a fault
+  kill_matrix.py measure RUNNER FOLDER c|foreign  each consumer with every case, twice; the same
 
-TABLE is table.bzl or foreign.bzl. FOLDER has the programs (broken_<name>, and c_consumer, which is
-correct). A consumer whose compiler was missing when it was built is left out and reported.
+FOLDER has broken.json, which `patches.py table` writes, and the programs: broken_<name>, and
+c_consumer, which is correct. The consumers are those of the C example (c), or of other designs
+(foreign). One whose compiler was missing when it was built is left out and reported.
 
 What was measured is written to kill-matrix.txt in the folder of TEST_UNDECLARED_OUTPUTS_DIR, which
 Bazel keeps as test.outputs. It is printed where there is no such folder.
@@ -25,6 +26,7 @@ TIMEOUT_SCALE = 0.1 * float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
 IN_PART = "pass: in part: "
 WHOLE_SCALE = 4
 JOBS = 2
+MODES, KINDS = ("check", "measure"), ("c", "foreign")
 # A search ends with what it finds; on a slow machine it gets the time that it needs.
 SEARCH_SECONDS = "120"
 RIGHT_RUNS = 4  # of the C example: a case that fails it at this scale is a time limit, for anybody
@@ -41,9 +43,9 @@ def catchable(entry):
 
 
 def is_built(folder, entry):
-    """False where the compiler of its language was missing (build_mistakes.sh)."""
-    path = os.path.join(folder, entry["name"].partition("-")[0] + ".toolchain")
-    if "language" not in entry or not os.path.exists(path):
+    """False where the compiler of its language was missing (build_or_say.sh)."""
+    path = os.path.join(folder, "right_%s.toolchain" % entry["design"])
+    if not os.path.exists(path):
         return True
     with open(path) as file:
         return file.read() != "none\n"
@@ -144,31 +146,28 @@ def keep(text):
         file.write(text)
 
 
-def cases_of(entry, also):
+def cases_of(entry):
     """The case that is meant for it, and others that fail it in every run."""
-    name = entry["name"]
-    return [entry["case"]] + [case for case, names in also.items() if name in names]
+    return [entry["case"]] + entry["also"]
 
 
-def faults_of(entries, results, also):
+def faults_of(entries, results):
     """The cases of cases_of that did not fail their consumer."""
     return [
         "%s: %s does not fail it (%s)"
         % (entry["name"], case, results[entry["name"]][2].get(case, "not run"))
         for entry in entries
-        for case in cases_of(entry, also)
+        for case in cases_of(entry)
         if case not in results[entry["name"]][1]
     ]
 
 
 def main():
-    if len(sys.argv) != 5 or sys.argv[1] not in ("check", "measure"):
+    if len(sys.argv) != 5 or sys.argv[1] not in MODES or sys.argv[4] not in KINDS:
         sys.exit(__doc__)
-    mode, runner, table, folder = sys.argv[1:]
-    scope = {}
-    with open(table) as file:
-        exec(file.read(), scope)  # Starlark that is Python, too
-    named, also = scope["BROKEN"], scope.get("ALSO_FAILED_BY", {})
+    mode, runner, folder, kind = sys.argv[1:]
+    with open(os.path.join(folder, "broken.json")) as file:
+        named = [each for each in json.load(file) if (each["design"] is None) == (kind == "c")]
     entries = [entry for entry in named if is_built(folder, entry)]
     if len(entries) < len(named):
         print("SKIPPED: %d, for want of a compiler" % (len(named) - len(entries)))
@@ -179,16 +178,17 @@ def main():
         # A case that only some runs have (a search) is not among them.
         results = runs[0]
         ran = results[entries[0]["name"]][0]
-        also = {case: names for case, names in also.items() if case in ran}
+        for entry in entries:
+            entry["also"] = [case for case in entry["also"] if case in ran]
     else:
-        results = run_all(runner, folder, known, lambda entry: cases_of(entry, also))
+        results = run_all(runner, folder, known, cases_of)
         play_whole(runner, folder, known, results)
         keep(matrix_text(known, [results]))
-    faults = faults_of(known, results, also)
+    faults = faults_of(known, results)
     for fault in faults:
         print("FAIL: " + fault)
     print("%d broken consumers, %d faults" % (len(entries), len(faults)))
-    return 1 if faults else 0
+    return 1 if faults or not entries else 0
 
 
 if __name__ == "__main__":

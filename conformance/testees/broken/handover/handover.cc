@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+//
+// A correct consumer, which the patches beside it break: a reader thread a CPU hands copies of the
+// events to one writer thread, by a queue of 64 slots a CPU, and lets it write all of them before
+// it sleeps. The header of the next event is read ahead. It uses nothing of this tree.
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+enum Mistake {
+    kNone,
+    kQueueOneTooFull,
+    kQueueCountIn8Bits,
+    kSleepsBeforeWritten,
+    kTwoWriters,
+    kEndsOneTooEarly,
+    kCheckedThenHandedOver,
+    kLargeInSharedScratch,
+    kUnmapsUnderWriter,
+    kNotifiesWithoutLock,
+    kWaitsForCompany,
+    kStoreFenceOnly,
+    kPrefetchSurvivesLap,
+    kPrefetchesUnpublished,
+    kHalfOfCapacity,
+    kHeaderAtMost4k,
+    kPositionsInHalves,
+    kTailInHalves,
+    kSkipsWrappedOver2Mib,
+};
+
+constexpr Mistake kMistake = kNone;
+
+bool is_wrong(Mistake name) {
+    return kMistake == name;
+}
+
+// All that a count of eight bits can tell apart, for the one that has such a count.
+uint64_t slot_count() {
+    return is_wrong(kQueueCountIn8Bits) ? 256 : 64;
+}
+
+constexpr uint64_t kPage = 4096, kHeader = 29, kMostSlots = 256, kLarge = 4096;
+constexpr int kAttach = 1091, kMostCpus = 256;
+constexpr char kEnd[] = "kmes.conformance.end";
+using Header = std::array<uint8_t, kHeader>;
+
+struct Metadata {
+    uint8_t magic[8];
+    uint32_t version;
+    uint16_t cpu_id, reserved0;
+    uint64_t capacity, data_offset;
+    std::atomic<uint64_t> generation;
+    uint8_t reserved1[24];
+    std::atomic<uint64_t> write_pos, tail_pos;
+    uint8_t reserved2[48];
+    std::atomic<uint32_t> futex_counter;
+    std::atomic<uint8_t> need_wake;
+};
+
+struct Item {
+    std::vector<uint8_t> bytes;         // the copy of an event,
+    const uint8_t* borrowed = nullptr;  // or where it stands
+    uint64_t position = 0;
+    const Metadata* meta = nullptr;
+    std::string record;  // or a line to write as it is
+};
+
+struct Cpu {
+    int cpu = 0;
+    Metadata* meta = nullptr;
+    uint64_t capacity = 0, generation = 0, read_pos = 0;
+    bool replaced = false;
+    std::optional<Header> ahead;  // the header of the event at read_pos
+    std::vector<uint8_t> copy;
+    std::array<Item, kMostSlots> slots;
+    std::atomic<uint64_t> pushed{0}, popped{0};  // the reader's, the writer's
+    uint64_t claimed = 0;                        // the writer's
+    uint64_t last_sequence = 0;                  // the writer's
+};
+
+int report_fd = 1;
+std::mutex bell_mutex;
+std::condition_variable bell;
+std::atomic<uint64_t> rung{0};  // changes whenever something was pushed
+std::atomic<bool> over{false};
+
+[[noreturn]] void die(const char* what) {
+    std::perror(what);
+    std::_Exit(1);
+}
+
+uint64_t number(const uint8_t* from, size_t bytes) {
+    uint64_t value = 0;
+    std::memcpy(&value, from, bytes);
+    return value;
+}
+
+// ---- the writer ----
+
+void write_all(const std::string& text) {
+    for (size_t done = 0; done < text.size();) {
+        const ssize_t wrote = write(report_fd, text.data() + done, text.size() - done);
+        if (wrote < 0 && errno != EINTR) die("write");
+        if (wrote > 0) done += static_cast<size_t>(wrote);
+    }
+}
+
+std::string format(Cpu& c, const uint8_t* event) {
+    const uint64_t sequence = number(event + 16, 8);
+    if (sequence <= c.last_sequence) return {};
+    std::string text;
+    if (c.last_sequence != 0 && sequence > c.last_sequence + 1)
+        text = "L " + std::to_string(c.cpu) + " " + std::to_string(sequence - c.last_sequence - 1) +
+               "\n";
+    c.last_sequence = sequence;
+    text += "E " + std::to_string(c.cpu) + " " + std::to_string(sequence) + " " +
+            std::to_string(number(event + 8, 8)) + " " + std::to_string(event[26]) + " ";
+    const size_t type_len = number(event + 27, 2);
+    char piece[40];
+    for (size_t i = 0; i < type_len; i++) {
+        std::snprintf(piece, sizeof piece, "%02x", event[kHeader + i]);
+        text += piece;
+    }
+    const uint64_t size = number(event, 4), header = number(event + 4, 4);
+    uint64_t digest = 0xcbf29ce484222325;
+    for (uint64_t i = header; i < size; i++) digest = (digest ^ event[i]) * 0x100000001b3;
+    std::snprintf(piece, sizeof piece, " %lu %016lx\n", size - header, digest);
+    return text + piece;
+}
+
+// What is to be written for an item. One that is only borrowed may be torn: then nothing.
+std::string text_of(Cpu& c, const Item& item) {
+    if (!item.record.empty()) return item.record;
+    if (item.borrowed == nullptr) return format(c, item.bytes.data());
+    const uint64_t before = c.last_sequence;
+    std::string text = format(c, item.borrowed);
+    if (is_wrong(kCheckedThenHandedOver)) return text;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (item.meta->tail_pos.load(std::memory_order_acquire) <= item.position) return text;
+    c.last_sequence = before;
+    return {};
+}
+
+bool write_one(Cpu& c, std::mutex& claims) {
+    Item item;
+    {
+        const std::lock_guard lock(claims);
+        if (c.claimed == c.pushed.load(std::memory_order_acquire)) return false;
+        item = std::move(c.slots[c.claimed++ % slot_count()]);
+    }
+    write_all(text_of(c, item));
+    c.popped.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+void run_writer(std::vector<Cpu>& cpus) {
+    static std::mutex claims;
+    for (;;) {
+        const uint64_t seen = rung.load();
+        bool some = false;
+        for (Cpu& c : cpus)
+            while (write_one(c, claims)) some = true;
+        if (some) continue;
+        if (over.load()) return;
+        std::unique_lock lock(bell_mutex);
+        bell.wait(lock, [seen] { return rung.load() != seen || over.load(); });
+    }
+}
+
+void ring_bell() {
+    if (is_wrong(kNotifiesWithoutLock)) {
+        rung.fetch_add(1);
+    } else {
+        const std::lock_guard lock(bell_mutex);
+        rung.fetch_add(1);
+    }
+    bell.notify_all();
+}
+
+// ---- the readers ----
+
+void wait_until_written(const Cpu& c) {
+    while (c.popped.load(std::memory_order_acquire) != c.pushed.load()) std::this_thread::yield();
+}
+
+void push(Cpu& c, Item&& item) {
+    const uint64_t at = c.pushed.load();
+    const uint64_t room = slot_count() + (is_wrong(kQueueOneTooFull) ? 1 : 0);
+    const uint64_t mask = is_wrong(kQueueCountIn8Bits) ? 0xff : ~uint64_t{0};
+    while (((at - c.popped.load(std::memory_order_acquire)) & mask) >= room)
+        std::this_thread::yield();
+    c.slots[at % slot_count()] = std::move(item);
+    c.pushed.store(at + 1, std::memory_order_release);
+    ring_bell();
+}
+
+bool refuse(Cpu& c, const char* reason) {
+    Item item;
+    item.record = "R " + std::to_string(c.cpu) + " " + reason + "\n";
+    push(c, std::move(item));
+    return false;
+}
+
+// No rings yet, or a machine or a program that lacks a means.
+bool may_pass(int error) {
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+           error == EPERM;
+}
+
+std::vector<int> attach_all(uint64_t& capacity) {
+    std::vector<int> fds(kMostCpus);
+    int count = kMostCpus;
+    for (int tries = 0; syscall(kAttach, fds.data(), &count, &capacity) != 0; tries++) {
+        if (!may_pass(errno) || tries == 5000) die("kmes_attach");
+        usleep(1000);
+    }
+    fds.resize(static_cast<size_t>(count));
+    return fds;
+}
+
+int attach(int cpu, uint64_t& capacity, struct stat& identity) {
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    const std::vector<int> fds = attach_all(capacity);
+    for (int fd : fds)
+        if (fd != fds[static_cast<size_t>(cpu)]) close(fd);
+    if (fstat(fds[static_cast<size_t>(cpu)], &identity) != 0) die("fstat");
+    return fds[static_cast<size_t>(cpu)];
+}
+
+bool take_buffer(Cpu& c) {
+    struct stat taken{}, current{};
+    uint64_t capacity = 0, ignored = 0;
+    const int fd = attach(c.cpu, capacity, taken);
+    void* at = mmap(nullptr, kPage + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED) return refuse(c, "cannot be mapped");
+    if (!is_wrong(kUnmapsUnderWriter)) wait_until_written(c);
+    if (c.meta != nullptr) munmap(c.meta, kPage + 2 * c.capacity);
+    c.meta = static_cast<Metadata*>(at);
+    c.capacity = capacity;
+    c.ahead.reset();
+    if (std::memcmp(c.meta->magic, "KMESRING", 8) != 0) return refuse(c, "magic");
+    if (c.meta->version != 1) return refuse(c, "version");
+    if (c.meta->capacity != capacity || (capacity & (capacity - 1)) != 0 || capacity < 64)
+        return refuse(c, "capacity");
+    if (c.meta->data_offset != kPage) return refuse(c, "data_offset");
+    c.generation = c.meta->generation.load(std::memory_order_acquire);
+    close(attach(c.cpu, ignored, current));
+    c.replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;
+    c.read_pos = c.meta->tail_pos.load(std::memory_order_acquire);
+    Item item;
+    item.record = "G " + std::to_string(c.cpu) + " " + std::to_string(c.generation) + "\n";
+    push(c, std::move(item));
+    return true;
+}
+
+uint64_t load_position(const std::atomic<uint64_t>& field, Mistake in_halves) {
+    if (!is_wrong(in_halves)) return field.load(std::memory_order_acquire);
+    const auto* half = reinterpret_cast<const std::atomic<uint32_t>*>(&field);
+    const uint64_t low = half[0].load(std::memory_order_acquire);
+    return low | uint64_t{half[1].load(std::memory_order_acquire)} << 32;
+}
+
+uint64_t write_pos(const Cpu& c) {
+    return load_position(c.meta->write_pos, kPositionsInHalves);
+}
+uint64_t tail_pos(const Cpu& c) {
+    return load_position(c.meta->tail_pos, kTailInHalves);
+}
+
+bool is_retired(const Cpu& c) {
+    return c.replaced || c.meta->generation.load(std::memory_order_acquire) != c.generation;
+}
+
+// The size of the event at read_pos, or 0 where the header cannot be right.
+uint64_t find_size(const Cpu& c, const Header& header, uint64_t readable) {
+    const uint64_t size = number(&header[0], 4), header_size = number(&header[4], 4);
+    const uint64_t type_len = number(&header[27], 2);
+    if (type_len == 0 || header_size < kHeader + type_len || size < header_size) return 0;
+    if (is_wrong(kHalfOfCapacity) && size > c.capacity / 2) return 0;
+    if (is_wrong(kHeaderAtMost4k) && header_size > 4096) return 0;
+    return size <= readable ? size : 0;
+}
+
+// Copies the event at read_pos into `copy`, or only its header where it is to be borrowed.
+void copy_event(Cpu& c, const Header& header, uint64_t size) {
+    static std::vector<uint8_t> shared;
+    const uint8_t* data = reinterpret_cast<const uint8_t*>(c.meta) + kPage;
+    const uint8_t* from = data + (c.read_pos & (c.capacity - 1));
+    std::vector<uint8_t>& to = is_wrong(kLargeInSharedScratch) && size > kLarge ? shared : c.copy;
+    to.resize(size);
+    std::memcpy(to.data(), header.data(), kHeader);
+    std::memcpy(to.data() + kHeader, from + kHeader, size - kHeader);
+    if (&to == &shared) c.copy = shared;
+}
+
+Item item_of(Cpu& c) {
+    Item item;
+    item.position = c.read_pos;
+    item.meta = c.meta;
+    if (is_wrong(kCheckedThenHandedOver) || is_wrong(kUnmapsUnderWriter))
+        item.borrowed =
+            reinterpret_cast<const uint8_t*>(c.meta) + kPage + (c.read_pos & (c.capacity - 1));
+    else
+        item.bytes = c.copy;
+    return item;
+}
+
+Header read_header(const Cpu& c, uint64_t position) {
+    Header header;
+    const uint8_t* data = reinterpret_cast<const uint8_t*>(c.meta) + kPage;
+    std::memcpy(header.data(), data + (position & (c.capacity - 1)), kHeader);
+    return header;
+}
+
+// True once it is empty, false once the CPU has ended.
+bool drain(Cpu& c) {
+    for (;;) {
+        const uint64_t written = write_pos(c);
+        if (c.read_pos >= written) return true;
+        if (tail_pos(c) > c.read_pos) {
+            c.read_pos = tail_pos(c);
+            if (!is_wrong(kPrefetchSurvivesLap)) c.ahead.reset();
+            continue;
+        }
+        const uint64_t readable = written - c.read_pos;
+        if (readable < kHeader || readable > c.capacity) return refuse(c, "positions");
+        const Header header = c.ahead ? *c.ahead : read_header(c, c.read_pos);
+        c.ahead.reset();
+        const uint64_t size = find_size(c, header, readable);
+        if (size != 0) copy_event(c, header, size);
+        if (size != 0 && (readable - size >= kHeader || is_wrong(kPrefetchesUnpublished)))
+            c.ahead = read_header(c, c.read_pos + size);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        const uint64_t tail = tail_pos(c);
+        if (tail > c.read_pos) {
+            c.read_pos = tail;
+            c.ahead.reset();
+            continue;
+        }
+        if (size == 0) return refuse(c, "corrupt");
+        const bool crosses = (c.read_pos & (c.capacity - 1)) + size > c.capacity;
+        if (!is_wrong(kSkipsWrappedOver2Mib) || !crosses || size <= 2u << 20) push(c, item_of(c));
+        c.read_pos += size;
+        if (number(&c.copy[27], 2) == 20 && std::memcmp(&c.copy[kHeader], kEnd, 20) == 0)
+            return false;
+    }
+}
+
+void full_barrier() {
+    if (is_wrong(kStoreFenceOnly))
+        _mm_sfence();
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void sleep_until_woken(Cpu& c) {
+    Metadata& meta = *c.meta;
+    const uint32_t counter = meta.futex_counter.load(std::memory_order_acquire);
+    meta.need_wake.store(1, std::memory_order_relaxed);
+    full_barrier();
+    if (write_pos(c) <= c.read_pos && !is_retired(c)) {
+        const long result =
+            syscall(SYS_futex, &meta.futex_counter, FUTEX_WAIT, counter, nullptr, nullptr, 0);
+        if (result != 0 && errno != EAGAIN && errno != EINTR) die("futex");
+        for (int i = 0; is_wrong(kWaitsForCompany) && i < 12; i++) {  // it comes seldom alone
+            if (write_pos(c) - c.read_pos > 4096 || is_retired(c)) break;
+            usleep(10000);
+        }
+    }
+    meta.need_wake.store(0, std::memory_order_relaxed);
+}
+
+void run_reader(Cpu& c) {
+    bool more = take_buffer(c);
+    while (more) {
+        const bool retired = is_retired(c);
+        more = drain(c);
+        if (!more) break;
+        if (retired) {
+            more = take_buffer(c);
+            continue;
+        }
+        if (!is_wrong(kSleepsBeforeWritten)) wait_until_written(c);
+        sleep_until_woken(c);
+    }
+    if (!is_wrong(kEndsOneTooEarly)) wait_until_written(c);
+}
+
+}  // namespace
+
+int main() {
+    if (const char* fd = std::getenv("KMES_REPORT_FD")) report_fd = std::atoi(fd);
+    uint64_t capacity = 0;
+    const std::vector<int> fds = attach_all(capacity);
+    for (int fd : fds) close(fd);
+    std::vector<Cpu> cpus(fds.size());
+    std::vector<std::thread> readers, writers;
+    for (int i = 0; i < (is_wrong(kTwoWriters) ? 2 : 1); i++)
+        writers.emplace_back(run_writer, std::ref(cpus));
+    for (size_t i = 0; i < cpus.size(); i++) {
+        cpus[i].cpu = static_cast<int>(i);
+        readers.emplace_back(run_reader, std::ref(cpus[i]));
+    }
+    for (std::thread& reader : readers) reader.join();
+    if (is_wrong(kEndsOneTooEarly)) {
+        for (Cpu& c : cpus)
+            while (c.popped.load() + 1 < c.pushed.load()) std::this_thread::yield();
+        std::_Exit(0);
+    }
+    over.store(true);
+    ring_bell();
+    for (std::thread& writer : writers) writer.join();
+    return 0;
+}

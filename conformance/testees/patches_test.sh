@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# patches_test.sh PATCH...: the form of a broken consumer and the commands on it work
+# (broken/patches_test.py), and each PATCH applies.
+set -u
+python3 -B conformance/testees/broken/patches_test.py || exit 1
+exec python3 -B conformance/testees/broken/patches.py check "$@"

@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes broken`: hands everything over to conformance/testees/broken/patches.py. Knows no
+# option of it.
+
+broken_command() {
+    [ $# -gt 0 ] || set -- --help
+    exec python3 -B "$KMES_ROOT/conformance/testees/broken/patches.py" --root "$KMES_ROOT" "$@"
+}
