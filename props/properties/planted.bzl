@@ -12,6 +12,7 @@ property that is meant for it, and shrink it to a script of a few steps.
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
+load("//tools/bazel:tags.bzl", "ONE_CONFIGURATION")
 
 _NOT_NEWER = """        if (!is_newer(reader, header.sequence)) {
             pass_not_newer(reader, header.event_size);
@@ -220,11 +221,7 @@ def _planted_bug(plant):
         copts = KMES_CXX_COPTS,
         linkstatic = True,
         # It is the properties that are tested here, and not the core.
-        tags = [
-            "no-asan",
-            "no-tsan",
-            "no-ubsan",
-        ],
+        tags = ONE_CONFIGURATION,
         # The planted file comes first: its functions are then those that count.
         deps = [
             name + "_core",

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""C++ targets of this tree, with what nearly all of them have: the flags of KMES_CXX_COPTS, and for a
+"""C++ targets of this tree, with what nearly all of them have: the flags of KMES_CXX_COPTS, and a
 test its source and GoogleTest."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS")
-
-# The tags of a test that is the same in every configuration: it runs in the default one only.
-ONE_CONFIGURATION = [
-    "no-asan",
-    "no-tsan",
-    "no-ubsan",
-]
 
 def kmes_cc_library(name, copts = KMES_CXX_COPTS, **kwargs):
     cc_library(name = name, copts = copts, **kwargs)
