@@ -66,9 +66,7 @@ TEST_P(FreezeTest, EightThreads200Times) {
 // Ends well, whatever thread was not let go; how many were found again.
 void lose_a_resume(TracerOptions options, uint64_t& found) {
     TestRun run(options);
-    run.start("thread-churn");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.start_guarded("thread-churn", 0, 1));
     run.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
     *run.buffers[0]->word() = 1;
     const Ended ended = run.finish();

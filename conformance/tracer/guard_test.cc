@@ -32,10 +32,7 @@ struct Seen {
 
 TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
     TestRun run(options_for(GetParam()));
-    run.start("accesses");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("accesses", 0, 2));
     std::vector<Seen> all;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -61,10 +58,8 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
 // What orders accesses can be looked at between them, instruction by instruction.
 TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
     TestRun run(options_for(GetParam()));
-    run.start("accesses");
-    const auto mapped = run.next<Mapped>();
+    const auto mapped = run.start_guarded("accesses", 0, 2);
     ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
     std::vector<bool> barriers;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -94,10 +89,7 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
 // A step's own trap flag is not in the flags that the testee keeps, and takes back later.
 TEST_P(GuardTest, AStepIsNotSeenInTheFlags) {
     TestRun run(options_for(GetParam()));
-    run.start("flags");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.start_guarded("flags", 0, 1));
     size_t hits = 0;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -120,10 +112,8 @@ TEST_P(GuardTest, SingleStepsAreNotSeenInTheFlags) {
     TracerOptions options = options_for(GetParam());
     options.stepping = Stepping::kSingleStep;
     TestRun run(options);
-    run.start("flags");
-    const auto mapped = run.next<Mapped>();
+    const auto mapped = run.start_guarded("flags", 0, 1);
     ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
     size_t hits = 0;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         if (std::get_if<GuardHit>(&event) == nullptr || ++hits == 1) return;
@@ -205,10 +195,7 @@ TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
 
 TEST_P(GuardTest, AStoreToGuardedDataIsStillAWriteFault) {
     TestRun run(options_for(GetParam()));
-    run.start("write-data-handled");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    ASSERT_TRUE(run.start_guarded("write-data-handled", 1, 1));
     const auto hit = run.next<GuardHit>();
     ASSERT_TRUE(hit);
     const GuardStep step = run.tracer.step_guarded(hit->tid);
@@ -283,10 +270,7 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
     run.buffers[0]->data()[6] = 'x';
     run.buffers[0]->data()[7] = 'y';
     for (int i = 0; i < 4; ++i) run.buffers[0]->metadata()[i] = 'm';
-    run.start("guarded-calls");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("guarded-calls", 0, 2));
     std::vector<int64_t> ends;
     for (int i = 0; i < 2; ++i) {
         const auto wait = run.next<FutexWait>();
@@ -322,10 +306,7 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
 // of the code that the signal interrupted.
 TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
     TestRun run(options_for(GetParam()));
-    run.start("signal-context");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("signal-context", 0, 2));
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(run.tracer.standard_output(),
@@ -334,10 +315,7 @@ TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
 
 TEST_P(GuardTest, AChildHasTheRegistersOfItsParent) {
     TestRun run(options_for(GetParam()));
-    run.start("child-registers");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("child-registers", 0, 2));
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(run.tracer.standard_output(), "parent kept 1\nchild 21\n");
@@ -367,10 +345,7 @@ TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
 // stay.
 TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
     TestRun run(options_for(GetParam()));
-    run.start("fork-and-look");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.start_guarded("fork-and-look", 0, 1));
     size_t hits = 0;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -386,10 +361,7 @@ TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
 // All that a string instruction does in guarded pages is one access.
 TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     TestRun run(options_for(GetParam()));
-    run.start("rep-movsb");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    ASSERT_TRUE(run.start_guarded("rep-movsb", 1, 1));
     const auto hit = run.next<GuardHit>();
     ASSERT_TRUE(hit);
     EXPECT_EQ(hit->place.offset_bytes, 4101u);

@@ -122,10 +122,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
     constexpr size_t kCopied = 64;
     TestRun run(options_for(GetParam()));
     const auto put = [&](int letter) { memset(run.buffers[0]->data() + 1024, letter, kCopied); };
-    run.start("copies");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 33));
+    ASSERT_TRUE(run.start_guarded("copies", 0, 33));
     uint32_t round = 0;
     bool is_first = false;
     std::vector<std::string> expected;
@@ -161,10 +158,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
 TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
     struct Thrown {};
     TestRun run(options_for(GetParam()), 1);
-    run.start("accesses");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("accesses", 0, 2));
     std::vector<uint64_t> offsets;
     run.tracer.set_guard_handler([&](const GuardHit& hit) {
         offsets.push_back(hit.place.offset_bytes);
@@ -186,10 +180,7 @@ TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
 TEST_P(StepperTest, AHandlersExceptionCanEndTheRun) {
     struct Thrown {};
     TestRun run(options_for(GetParam()), 1);
-    run.start("accesses");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 2));
+    ASSERT_TRUE(run.start_guarded("accesses", 0, 2));
     run.tracer.set_guard_handler([](const GuardHit&) -> GuardAnswer { throw Thrown(); });
     EXPECT_THROW((void)run.tracer.wait(tracer_testing::limit()), Thrown);
     run.tracer.kill_all();
@@ -202,10 +193,7 @@ TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
         CodePlace place;
         {
             TestRun run(options_for(GetParam()));
-            run.start("accesses", program);
-            const auto mapped = run.next<Mapped>();
-            ASSERT_TRUE(mapped);
-            ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+            ASSERT_TRUE(run.start_guarded("accesses", 0, 1, program));
             const auto hit = run.next<GuardHit>();
             ASSERT_TRUE(hit);
             place = hit->code;
@@ -285,9 +273,7 @@ TEST_P(StepperTest, WatchpointsSeeNothingThatTheStepperDidNotSee) {
         TracerOptions options = options_for(GetParam());
         options.stepping = Stepping::kWatchpoints;
         TestRun run(options);
-        run.start(mode);
-        const auto mapped = run.next<Mapped>();
-        ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 33));
+        ASSERT_TRUE(run.start_guarded(mode, 0, 33));
         run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
         const Ended ended = run.finish();
         EXPECT_EQ(ended.exit_status, 0) << mode << ": " << ended.text;
@@ -306,9 +292,7 @@ TEST_P(StepperTest, WatchpointsTellOfWhatTheStepperDidNotSee) {
     options.stepping = Stepping::kWatchpoints;
     options.simulate_blind_stepper = true;
     TestRun run(options);
-    run.start("accesses");
-    const auto mapped = run.next<Mapped>();
-    ASSERT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.start_guarded("accesses", 0, 1));
     run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
     EXPECT_EQ(run.finish().exit_status, 0);
     const WatchCheck check = run.tracer.watch_check();

@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,6 +135,18 @@ class TestRun {
                 return std::nullopt;
             }
         }
+    }
+
+    // Starts, and guards these pages of the first mapping as soon as it is there; nothing where
+    // that failed.
+    std::optional<Mapped> start_guarded(const std::string& mode, uint64_t first_page,
+                                        uint64_t page_count,
+                                        const std::string& program = "testee") {
+        start(mode, program);
+        std::optional<Mapped> mapped = next<Mapped>();
+        if (mapped && !tracer.guard_pages(mapped->mapping.id, first_page, page_count))
+            return std::nullopt;
+        return mapped;
     }
 
     // To the end; `see` is asked about every event before it.
