@@ -25,7 +25,7 @@ go)
     GOPATH=$(mktemp -d)
     export GOPATH GOCACHE="$GOPATH/cache" CGO_ENABLED=0 GOPROXY=off GOTOOLCHAIN=local
     go version >"$toolchain"
-    go build -o "$program" "$source"
+    go build "$@" -o "$program" "$source"
     chmod -R u+w "$GOPATH"
     rm -rf "$GOPATH"
     ;;

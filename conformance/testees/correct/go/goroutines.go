@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A goroutine for each CPU that moves between threads as the runtime likes: each sleep may be on
-// another thread. Sleeps with an absolute limit, and leaves garbage for the collector to run, which
-// also runs thirty times a second beside all that: a thread or two are always at work.
+// A goroutine for each CPU; atomics of the library, so the flag is a 32-bit store and every store a
+// full barrier. Each goroutine is locked to a thread of its own, and sleeps without a limit.
+//
+// Built with -ldflags=-X=main.moving=yes, the goroutines move between threads as the runtime likes:
+// each sleep may be on another thread. They sleep with an absolute limit, and leave garbage for the
+// collector, which also runs thirty times a second: a thread or two are always at work.
 package main
 
 import (
@@ -24,6 +27,8 @@ const (
 	waitBitset = 9
 )
 
+var moving string // set by the linker
+
 var (
 	cpus      int
 	attaching sync.Mutex
@@ -35,6 +40,17 @@ func attach(fds *int32, count *int32, capacity *uint64) syscall.Errno {
 	_, _, failed := syscall.Syscall(attachCall, uintptr(unsafe.Pointer(fds)),
 		uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(capacity)))
 	return failed
+}
+
+// mayPass says whether an attach is tried again after an error.
+func mayPass(failed syscall.Errno) bool {
+	switch failed {
+	case syscall.EAGAIN:
+		return true
+	case syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EPERM:
+		return moving != ""
+	}
+	return false
 }
 
 type ring struct {
@@ -68,12 +84,14 @@ func open(cpu int) (*ring, string) {
 		if failed == 0 {
 			break
 		}
-		switch failed {
-		case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EPERM:
-			time.Sleep(50 * time.Millisecond)
-		default:
+		if !mayPass(failed) {
 			fmt.Fprintln(os.Stderr, "kmes_attach:", failed)
 			os.Exit(1)
+		}
+		if moving != "" {
+			time.Sleep(50 * time.Millisecond)
+		} else {
+			time.Sleep(time.Millisecond)
 		}
 	}
 	for i, fd := range fds {
@@ -166,21 +184,33 @@ func (r *ring) take() (found event, ok bool, whole bool) {
 	}
 }
 
+func (r *ring) wait(seen uint32) {
+	word := uintptr(unsafe.Pointer(r.short(128)))
+	if moving == "" {
+		syscall.Syscall6(syscall.SYS_FUTEX, word, 0, uintptr(seen), 0, 0, 0)
+		return
+	}
+	var until syscall.Timespec
+	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&until)), 0)
+	until.Sec += 3
+	syscall.Syscall6(syscall.SYS_FUTEX, word, waitBitset, uintptr(seen),
+		uintptr(unsafe.Pointer(&until)), 0, 0xffffffff)
+}
+
 func (r *ring) sleep() {
 	seen := atomic.LoadUint32(r.short(128))
 	atomic.StoreUint32(r.short(132), 1)
 	if r.word(64) <= r.position && r.word(32) == r.generation {
-		var until syscall.Timespec
-		syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&until)), 0)
-		until.Sec += 3
-		syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(r.short(128))), waitBitset,
-			uintptr(seen), uintptr(unsafe.Pointer(&until)), 0, 0xffffffff)
+		r.wait(seen)
 	}
 	atomic.StoreUint32(r.short(132), 0)
 }
 
 func consume(cpu int, done *sync.WaitGroup) {
 	defer done.Done()
+	if moving == "" {
+		runtime.LockOSThread()
+	}
 	var records bytes.Buffer
 	flush := func() {
 		if records.Len() > 0 {
@@ -193,7 +223,9 @@ func consume(cpu int, done *sync.WaitGroup) {
 	r, reason := open(cpu)
 	for reason == "" {
 		retired := r.word(32) != r.generation
-		runtime.GC()
+		if moving != "" {
+			runtime.GC()
+		}
 		for {
 			found, ok, whole := r.take()
 			if !whole {
@@ -239,11 +271,13 @@ func main() {
 		fd, _ = strconv.Atoi(text)
 	}
 	out = os.NewFile(uintptr(fd), "report")
-	go func() {
-		for range time.Tick(30 * time.Millisecond) {
-			runtime.GC()
-		}
-	}()
+	if moving != "" {
+		go func() {
+			for range time.Tick(30 * time.Millisecond) {
+				runtime.GC()
+			}
+		}()
+	}
 	for cpus == 0 {
 		count, capacity := int32(0), uint64(0)
 		attach(nil, &count, &capacity)
