@@ -21,10 +21,10 @@ test_usage() {
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
-    local sections='suite required package testees kernel optional'
+    local sections='suite required package browser testees kernel optional'
     like "$ERR" "setup: unknown section 'everything'; one of: $sections$"
     kmes 2 test msan
-    like "$ERR" "unknown part 'msan'; any of: check $by_bazel package vm; a"
+    like "$ERR" "unknown part 'msan'; any of: check $by_bazel package browser vm; a"
     like "$ERR" '; a target begins with //$'
     kmes 2 test vm //kmes/tests:abi_test
     like "$ERR" "part 'vm' takes no targets; those that do: $by_bazel$"

@@ -40,7 +40,7 @@ struct RawOptions {
     std::string seed;
     std::string shuffle;
     std::string timeout_scale;
-    std::string report;
+    std::vector<std::string> reports;
     std::string report_file;
     std::string explore;
     std::string stepper;
@@ -114,19 +114,22 @@ class Checker {
         options_.soak_seconds = *number;
     }
 
-    void report(const std::string& value) {
-        constexpr std::pair<std::string_view, ReportFormat> kFormats[] = {
-            {"console", ReportFormat::console},
-            {"json", ReportFormat::json},
-            {"junit", ReportFormat::junit},
-            {"tap", ReportFormat::tap}};
-        for (const auto& [name, format] : kFormats) {
-            if (value == name) {
-                options_.report = format;
-                return;
+    void reports(const std::vector<std::string>& values) {
+        bool has_one = false;
+        for (const std::string& value : values) {
+            const auto target = parse_report(value);
+            if (!target) return fail("--report", value, kRightReport);
+            if (target->file) {
+                options_.more_reports.push_back(*target);
+                continue;
             }
+            if (has_one)
+                return fail(
+                    "--report", value,
+                    fmt::format("a file as well ({}:FILE), as another report has none", value));
+            has_one = true;
+            options_.report = target->format;
         }
-        fail("--report", value, "console, json, junit or tap");
     }
 
     void patterns(std::string_view option, const std::vector<std::string>& values,
@@ -217,8 +220,12 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--timeout-scale", raw.timeout_scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
-    app.add_option("--report", raw.report, "form of the report (default console)")
-        ->type_name("console|json|junit|tap");
+    app.add_option("--report", raw.reports,
+                   "form of the report (default console); FORM:FILE writes one more to FILE, and "
+                   "is repeatable")
+        ->type_name("console|json|html|junit|tap")
+        ->take_all()
+        ->allow_extra_args(false);
     app.add_option("--report-file", raw.report_file,
                    "write the report to FILE, and print the console report, too")
         ->type_name("FILE");
@@ -270,7 +277,7 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
         !options.report_file) {
         return fmt::format(
             "--debug uses standard output; with --report {} it also needs --report-file",
-            raw.report);
+            report_format_name(options.report));
     }
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
     if (options.testee.empty() && !runs_nothing) {
@@ -297,7 +304,7 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--timeout-scale") > 0) {
         checker.timeout_scale("--timeout-scale", raw.timeout_scale);
     }
-    if (app.count("--report") > 0) checker.report(raw.report);
+    if (app.count("--report") > 0) checker.reports(raw.reports);
     if (app.count("--report-file") > 0) parsed.options.report_file = raw.report_file;
     if (app.count("--explore") > 0) checker.explore(raw.explore);
     if (app.count("--stepper") > 0) checker.stepper(raw.stepper);

@@ -10,12 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/main/report_files.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/verdict.h"
 
 namespace kmes::conformance {
-
-enum class ReportFormat { console, json, junit, tap };
 
 struct Options {
     bool version = false;
@@ -31,6 +30,7 @@ struct Options {
     double timeout_scale = 1.0;
     ReportFormat report = ReportFormat::console;
     std::optional<std::string> report_file;
+    std::vector<ReportTarget> more_reports;  // --report FORM:FILE
     bool fail_fast = false;
     bool verbose = false;
     ExploreSettings explore;                 // --explore

@@ -185,7 +185,10 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--level", "MUST", "--", "p"}),
                 HasSubstr("must, should, erratum or robust"));
     EXPECT_THAT(wrong({"--report", "xml", "--", "p"}),
-                HasSubstr("expected console, json, junit or tap"));
+                HasSubstr("expected console, json, html, junit or tap, or one"));
+    EXPECT_THAT(wrong({"--report", "json:", "--", "p"}), HasSubstr("--report is \"json:\""));
+    EXPECT_THAT(wrong({"--report", "json", "--report", "tap", "--", "p"}),
+                HasSubstr("--report is \"tap\"; expected a file as well (tap:FILE)"));
     EXPECT_THAT(wrong({"--filter", "", "--", "p"}), HasSubstr("a pattern for case ids"));
     EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
 }
@@ -221,6 +224,17 @@ TEST(Options, TakeTheScaleOfTheEnvironment) {
     EXPECT_EQ(right({"--timeout-scale", "2", "--", "p"}, "4").timeout_scale, 2.0);
     EXPECT_EQ(right({"--timeout-scale", "2", "--", "p"}, "rubbish").timeout_scale, 2.0);
     EXPECT_THAT(wrong({"--", "p"}, "rubbish"), HasSubstr("KMES_TIMEOUT_SCALE is \"rubbish\""));
+}
+
+TEST(Options, TakeSeveralReports) {
+    const Options options =
+        parse_options({"--report", "json:a:b", "--report=html:c", "--report", "tap", "--", "p"})
+            .options;
+    EXPECT_EQ(options.report, ReportFormat::tap);
+    ASSERT_EQ(options.more_reports.size(), 2u);
+    EXPECT_EQ(options.more_reports[0].format, ReportFormat::json);
+    EXPECT_EQ(options.more_reports[0].file, "a:b");
+    EXPECT_EQ(options.more_reports[1].format, ReportFormat::html);
 }
 
 TEST(Options, PrintHelp) {

@@ -21,6 +21,7 @@
 #include "conformance/main/pictures.h"
 #include "conformance/main/selection.h"
 #include "conformance/report/console.h"
+#include "conformance/report/html.h"
 #include "conformance/report/json.h"
 #include "conformance/report/junit.h"
 #include "conformance/report/output_file.h"
@@ -169,6 +170,8 @@ class Run {
                            file_.error());
             }
         }
+        if (const int status = more_files_.open(options_.more_reports, &around_.stop); status != 0)
+            return say(around_, status, more_files_.error());
         if (options_.save_folder) {
             const std::string error = save_folder_.open(*options_.save_folder);
             if (!error.empty()) return say(around_, kExitUsage, error);
@@ -192,6 +195,14 @@ class Run {
   private:
     bool prints_console() const {
         return options_.report == ReportFormat::console || options_.report_file;
+    }
+
+    // JSON has the trace of the first run of a case, as it is asked for thousands of runs.
+    bool draws_traces() const {
+        return prints_console() || options_.report == ReportFormat::html ||
+               std::ranges::any_of(options_.more_reports, [](const ReportTarget& target) {
+                   return target.format != ReportFormat::json;
+               });
     }
 
     // --expect-unsupported. A difference is a failure; one that outranks it stays.
@@ -218,7 +229,7 @@ class Run {
         for (std::size_t i = report_.results.size(); i < cases_.size(); ++i) {
             report_.not_run.emplace_back(cases_[i]->id);
         }
-        if (prints_console()) draw_traces(progress);
+        if (draws_traces()) draw_traces(progress);
         report_.interrupted = !report_.not_run.empty() && around_.stop;
         report_.seconds = seconds_since(begin);
         if (prints_console()) guarded([&] { console.end(report_); });
@@ -226,7 +237,8 @@ class Run {
 
     // Whether somebody still reads what comes: the reader of a pipe may have gone.
     bool is_wanted() const {
-        return around_.out.good() || options_.report_file || options_.save_folder;
+        return around_.out.good() || options_.report_file || options_.save_folder ||
+               !options_.more_reports.empty();
     }
 
     // As far as the run comes: the results are those of the first cases.
@@ -279,7 +291,7 @@ class Run {
         if (options_.save_folder && outcome.verdict == Verdict::fail)
             guarded([&] { save(the_case, outcome, result); });
         if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
-        if (prints_console()) {
+        if (draws_traces()) {
             guarded([&] {
                 pictures_.add(the_case, settings_, outcome, result, report_.results.size() - 1);
             });
@@ -382,10 +394,12 @@ class Run {
                         report_.not_run.size(), cases_.size(), report_.not_run.front()));
     }
 
-    std::string report_text() const {
-        switch (options_.report) {
+    std::string report_text(ReportFormat format) const {
+        switch (format) {
             case ReportFormat::json:
                 return to_json(report_);
+            case ReportFormat::html:
+                return to_html(report_);
             case ReportFormat::junit:
                 return to_junit(report_);
             case ReportFormat::tap:
@@ -397,10 +411,14 @@ class Run {
     }
 
     bool write_reports() {
-        const std::string text = report_text();
+        const std::string text = report_text(options_.report);
         if (!prints_console()) around_.out << text << std::flush;
         if (options_.report_file && !file_.commit(text)) {
             say(around_, kExitSuite, file_.error());
+            return false;
+        }
+        if (!more_files_.commit([this](ReportFormat format) { return report_text(format); })) {
+            say(around_, kExitSuite, more_files_.error());
             return false;
         }
         if (around_.out.good()) return true;
@@ -415,6 +433,7 @@ class Run {
     StageSettings settings_;
     RunReport report_;
     OutputFile file_;
+    ReportFiles more_files_;
     FailureFolder save_folder_;
     bool save_failed_ = false;
     bool has_trouble_ = false;

@@ -25,6 +25,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 CaseOutcome never_run(Stage&) {
@@ -557,8 +558,28 @@ TEST(Program, WritesTheReportFileAndPrintsTheConsoleReport) {
     EXPECT_EQ(read_file(folder.file("r.txt")), shell.out.str());
 }
 
+TEST(Program, WritesSeveralReportsOfOneRun) {
+    const Folder folder;
+    Shell shell;
+    shell.fail_case("5.1.5/maps");
+    EXPECT_EQ(shell.test({"--report", "json:" + folder.file("r.json"), "--report",
+                          "html:" + folder.file("r.html"), "--report",
+                          "junit:" + folder.file("r.xml"), "--report", "tap"}),
+              1);
+    EXPECT_EQ(shell.ran.size(), 3u);
+    EXPECT_THAT(shell.out.str(), StartsWith("TAP version 14\n"));
+    EXPECT_EQ(nlohmann::json::parse(read_file(folder.file("r.json")))["cases"].size(), 3u);
+    EXPECT_THAT(read_file(folder.file("r.html")), HasSubstr("1 of 3 cases failed"));
+    EXPECT_THAT(read_file(folder.file("r.xml")), HasSubstr("failures=\"1\""));
+    // A console report is printed where no report has standard output.
+    EXPECT_EQ(shell.test({"--report", "json:" + folder.file("r.json")}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail"));
+}
+
 TEST(Program, LooksAtTheReportFileBeforeTheRun) {
     Shell shell;
+    EXPECT_EQ(shell.test({"--report", "html:/no/such/folder/r.html"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("of the html report is not there"));
     EXPECT_EQ(shell.test({"--report-file", "/no/such/folder/r.json"}), 2);
     EXPECT_EQ(shell.test({"--report-file", "/proc/r.json"}), 3);
     EXPECT_THAT(shell.error.str(), HasSubstr("cannot write the report file"));

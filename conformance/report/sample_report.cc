@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "conformance/report/html.h"
 #include "conformance/report/json.h"
 #include "conformance/report/run_report.h"
 
@@ -137,6 +138,7 @@ RunReport sample(bool hostile) {
 
 std::string text_in(std::string_view form, const RunReport& report) {
     if (form == "json") return to_json(report);
+    if (form == "html") return to_html(report);
     return "";
 }
 

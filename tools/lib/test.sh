@@ -5,10 +5,11 @@
 # the count; or, with targets, those tests only. Reads Bazel's summary; knows no test.
 
 # fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; release: the
-# instructions of the code that is given away; package: the static executable; vm: the module.
-readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release package vm)
+# instructions of the code that is given away; package: the static executable;
+# browser: the HTML report in Chromium; vm: the module.
+readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release package browser vm)
 # asan has all that ubsan looks for.
-readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release package vm)
+readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release package browser vm)
 # The parts that Bazel runs, and that therefore take targets.
 readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile release'
 readonly LOG_LINES=1000
@@ -73,6 +74,7 @@ run_parts() {
         case "$part" in
             check) run_check_part ;;
             package) run_package_part ;;
+            browser) run_browser_part ;;
             vm) run_vm_part ;;
             *) run_bazel_part "$part" ;;
         esac
@@ -121,6 +123,20 @@ run_package_part() {
         return
     fi
     report_test "$verdict" package static "$((SECONDS - start))s"
+    [ "$verdict" = PASS ] || show_log "$log"
+}
+
+# The HTML report in Chromium. The part `default` runs the same test without one.
+run_browser_part() {
+    local log=$KMES_SCRATCH/browser.log start=$SECONDS verdict=PASS
+    printf '# browser: the HTML report in Chromium\n'
+    if ! setup_section browser >"$log" 2>&1; then
+        printf '# browser: left out: %s\n' "$(tail -n 1 -- "$log")"
+        return
+    fi
+    run_bazel test --nocache_test_results --test_output=errors --test_env=KMES_NEEDS_BROWSER=1 \
+        //conformance/report:html_test >"$log" 2>&1 || verdict=FAIL
+    report_test "$verdict" browser html "$((SECONDS - start))s"
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
