@@ -26,7 +26,7 @@ for row in rows:
     tables[row["group"], row["table"], row["value"]].append(row)
 # How many tables, and rows of each.
 GROUPS = {
-    "producer": (2, 4), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
+    "producer": (2, 5), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
     "mixed": (2, 4), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
 }
 for group, (count, _) in GROUPS.items():

@@ -63,12 +63,15 @@ class Core {
 // The whole producer, with all checks of the emit call.
 class Whole {
   public:
-    Whole(EmitterMode mode, std::uint64_t payload_bytes, Clock clock) : payload_(payload_bytes) {
+    Whole(EmitterMode mode, std::uint64_t payload_bytes, Clock clock,
+          Barrier barrier = Barrier::kFull)
+        : payload_(payload_bytes) {
         ProducerOptions options;
 
         options.capacity_bytes = kCapacityBytes;
         options.emitters = mode;
         options.clock = clock;
+        options.barrier = barrier;
         producer_ = std::make_unique<Producer>(options);
         must_succeed(producer_->start_without_registry(), "start");
         entries_.assign(kBatchEvents, {kType, payload_});
@@ -109,6 +112,8 @@ std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& ef
     auto core = std::make_shared<Core>(payload_bytes, effort.clock);
     auto single = std::make_shared<Whole>(EmitterMode::kSingle, payload_bytes, effort.clock);
     auto locked = std::make_shared<Whole>(EmitterMode::kLocked, payload_bytes, effort.clock);
+    auto asymmetric = std::make_shared<Whole>(EmitterMode::kSingle, payload_bytes, effort.clock,
+                                              Barrier::kAsymmetric);
     auto add = [&](const std::string& name, std::function<void(std::uint64_t)> run) {
         return variant(name, payload_bytes, effort, std::move(run));
     };
@@ -118,12 +123,15 @@ std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& ef
          {add("floor", [=](std::uint64_t n) { floor->emit(n); }),
           add("kmes_cpu_emit", [=](std::uint64_t n) { core->emit(n); }),
           add("Producer::emit, single", [=](std::uint64_t n) { single->emit(n); }),
-          add("Producer::emit, locked", [=](std::uint64_t n) { locked->emit(n); })}},
+          add("Producer::emit, locked", [=](std::uint64_t n) { locked->emit(n); }),
+          add("Producer::emit, asymmetric", [=](std::uint64_t n) { asymmetric->emit(n); })}},
         {"batch of 64",
          {add("floor", [=](std::uint64_t n) { floor->emit_batches(n); }),
           add("kmes_batch_emit", [=](std::uint64_t n) { core->emit_batches(n); }),
           add("Producer::emit_batch, single", [=](std::uint64_t n) { single->emit_batches(n); }),
-          add("Producer::emit_batch, locked", [=](std::uint64_t n) { locked->emit_batches(n); })}},
+          add("Producer::emit_batch, locked", [=](std::uint64_t n) { locked->emit_batches(n); }),
+          add("Producer::emit_batch, asym.",
+              [=](std::uint64_t n) { asymmetric->emit_batches(n); })}},
     };
 }
 

@@ -34,6 +34,11 @@
  *                                        stored, need_wake loaded" against "need_wake stored,
  *                                        write_pos loaded" one side sees the other (E1)
  *
+ *   WAKE_FENCE_LIGHT   fence light       in the place of WAKE_FENCE, where every consumer promises
+ *     SLEEP_BARRIER    fence light,      SLEEP_BARRIER: after ASK_WAKE, before SLEEP_FENCE, the
+ *                      platform barrier  kernel executes a full fence on every processor that runs
+ *                                        the producer, so the same pair holds (E1)
+ *
  *   COUNTER            store release     who took the counter before its re-check finds another
  *     SLEEP_COUNTER    load acquire      value in its futex_wait if an event came after it (E2)
  *
@@ -62,6 +67,7 @@
     X(WALK_SIZE, copy_out, data)                        \
     X(PUBLISH, store_release, write_pos)                \
     X(WAKE_FENCE, fence_full, none)                     \
+    X(WAKE_FENCE_LIGHT, fence_light, none)              \
     X(NEED_WAKE, load_relaxed, need_wake)               \
     X(COUNTER, store_release, futex_counter)            \
     /* a buffer that nobody maps yet (kmes/buffer.c) */ \
@@ -84,6 +90,7 @@
     X(FROZEN_WRITE_POS, load_acquire, write_pos)        \
     X(SLEEP_COUNTER, load_acquire, futex_counter)       \
     X(ASK_WAKE, store_release, need_wake)               \
+    X(SLEEP_BARRIER, fence_light, none)                 \
     X(SLEEP_FENCE, fence_full, none)                    \
     X(SLEEP_WRITE_POS, load_acquire, write_pos)         \
     X(SLEEP_GENERATION, load_acquire, generation)       \
@@ -103,6 +110,7 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *   void kmes_fence_release(label)    stores before it are visible before stores after it
  *   void kmes_fence_acquire(label)    loads before it are done before loads after it
  *   void kmes_fence_full(label)       stores and loads before it are done before those after it
+ *   void kmes_fence_light(label)      the same for the compiler; the processor may reorder them
  *
  *   void kmes_copy_in(data, capacity_bytes, pos, from, bytes, label)
  *   void kmes_copy_out(to, data, capacity_bytes, pos, bytes, label)

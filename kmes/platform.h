@@ -26,6 +26,10 @@
  *        FUTEX_WAIT, shared (E17): sleeps while *word is `expected`, for at most timeout_ns
  *        (KMES_NO_TIMEOUT: for ever). 0 when woken or when the word differs, -ETIMEDOUT, -EINTR.
  *        Readers only; a platform without readers in it need not have it.
+ *
+ *   int kmes_platform_barrier(struct kmes_platform *platform)
+ *        SLEEP_BARRIER of order.h: on every processor that runs the producer, a full fence between
+ *        this call and its return. 0, or a negative error number: there was none. Readers only.
  */
 #ifndef KMES_PLATFORM_H
 #define KMES_PLATFORM_H

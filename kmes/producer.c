@@ -10,7 +10,7 @@
  *   TAIL_FENCE      ... before
  *   DATA            the bytes of the event stand in the ring
  *   PUBLISH         write_pos moves past it
- *   WAKE_FENCE      ... before
+ *   WAKE_FENCE      ... before                                        (or WAKE_FENCE_LIGHT)
  *   NEED_WAKE       somebody wants to be woken?
  *   COUNTER         then the counter moves, and the wake is queued
  */
@@ -45,12 +45,16 @@ void kmes_publish(struct kmes_buffer* buffer) {
  * 5.1.7 step 9. WAKE_FENCE pairs with SLEEP_FENCE (E1): write_pos is stored before need_wake is
  * loaded here, need_wake stored before write_pos is loaded there; without either fence both sides
  * can read the old value, and the consumer sleeps on a published event, on x86-64 too.
+ * WAKE_FENCE_LIGHT pairs with SLEEP_BARRIER instead.
  */
 static void wake_if_asked(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
     cpu->wake_owed = false;
-    kmes_fence_full(KMES_ORDER_WAKE_FENCE);
+    if (KMES_UNLIKELY(cpu->has_light_fence))
+        kmes_fence_light(KMES_ORDER_WAKE_FENCE_LIGHT);
+    else
+        kmes_fence_full(KMES_ORDER_WAKE_FENCE);
     if (KMES_LIKELY(!kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE))) return;
     buffer->futex_counter++;
     /* COUNTER pairs with SLEEP_COUNTER: who read the counter before this store finds another value

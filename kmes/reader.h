@@ -31,10 +31,12 @@ struct kmes_mapping {
     __u64 mapped_bytes; /* 4096 + 2 x capacity */
     __u64 device;       /* st_dev and st_ino of the fd: say which buffer it is (E19) */
     __u64 inode;
-    __u64 session; /* which producer: sequence numbers of two sessions have nothing in common
-                      (E25); always 0 where there is only one, as in a kernel. Any other value
-                      says that the producer is a process, which may be killed */
-    void* owner;   /* for the attach functions alone */
+    __u64 session;      /* which producer: sequence numbers of two sessions have nothing in common
+                           (E25); always 0 where there is only one, as in a kernel. Any other value
+                           says that the producer is a process, which may be killed */
+    bool needs_barrier; /* the producer has no full fence of its own: the reader executes the
+                           platform's barrier before each sleep (SLEEP_BARRIER in order.h) */
+    void* owner;        /* for the attach functions alone */
 };
 
 /*

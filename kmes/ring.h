@@ -71,7 +71,11 @@ struct kmes_cpu {
     __u64 sequence; /* the number given last; 0 is never given */
     struct kmes_statistics statistics;
     __u16 cpu_id;
-    bool wake_owed;         /* published under E8 without a look at need_wake */
+    bool wake_owed; /* published under E8 without a look at need_wake */
+    /* Every consumer of this CPU executes the platform's barrier before it sleeps (SLEEP_BARRIER in
+     * order.h), so an emission leaves out its full fence. kmes_cpu_init clears it. Set it before
+     * the first emission, and only where no other consumer can attach: it would miss wakes. */
+    bool has_light_fence;
     unsigned inside;        /* in the critical section: see E16 */
     unsigned nested_missed; /* emissions that came while inside; numbers owed to them */
 };

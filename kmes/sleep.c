@@ -14,6 +14,12 @@
 #define KMES_SLEEP_MIN_NS 1000ull      /* what the system call of a sleep without time takes */
 #define KMES_INTERRUPTED_NS 1000000ull /* nobody knows when a sleep was interrupted */
 
+/* The longest sleep of a reader that executes the platform's barrier: a bound for what a barrier
+ * that does not reach the producer's processor costs. And after one that failed: by then the
+ * producer's stores are visible. */
+#define KMES_BARRIER_LIMIT_NS 100000000ull
+#define KMES_NO_BARRIER_LIMIT_NS 1000000ull
+
 /* 5.1.8.2 step 4: looks a few times before asking to be woken. */
 static bool spin_finds_something(const struct kmes_reader* reader) {
     __u32 i;
@@ -50,6 +56,9 @@ static bool is_of_a_process(const struct kmes_reader* reader) {
 static __u64 sleep_limit_ns(const struct kmes_reader* reader, __u64 timeout_ns) {
     __u64 limit_ns = reader->config.shared_limit_ns;
 
+    if (reader->mapping.needs_barrier && timeout_ns > KMES_BARRIER_LIMIT_NS)
+        timeout_ns = KMES_BARRIER_LIMIT_NS;
+
     if (reader->config.sharing == KMES_EXCLUSIVE)
         limit_ns = is_of_a_process(reader) ? KMES_PROCESS_LIMIT_NS : timeout_ns;
     else if (!limit_ns)
@@ -84,14 +93,25 @@ static void ask_after_sleep(struct kmes_reader* reader, __u64 slept_ns) {
     reader->is_replaced = answer == 0;
 }
 
-/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. */
-static int sleep_once(struct kmes_reader* reader, __u64 limit_ns) {
+/* SLEEP_BARRIER pairs with WAKE_FENCE_LIGHT (E1): the fence that the producer leaves out. How long
+ * the reader may sleep then. */
+static __u64 limit_after_barrier_ns(const struct kmes_reader* reader, __u64 limit_ns) {
+    if (KMES_LIKELY(!reader->mapping.needs_barrier)) return limit_ns;
+    kmes_fence_light(KMES_ORDER_SLEEP_BARRIER);
+    if (kmes_platform_barrier(reader->config.platform) == 0) return limit_ns;
+    return limit_ns < KMES_NO_BARRIER_LIMIT_NS ? limit_ns : KMES_NO_BARRIER_LIMIT_NS;
+}
+
+/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. *limit_ns: how long it may
+ * sleep at most, and then, how long it would have slept. */
+static int sleep_once(struct kmes_reader* reader, __u64* limit_ns) {
     /* SLEEP_COUNTER pairs with COUNTER (E2): taken before the re-check, so that an event which
      * comes after the re-check has moved the word by the time of the futex_wait. */
     __u32 counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
     int error;
 
     kmes_store_release_u8(reader->shared.need_wake, 1, KMES_ORDER_ASK_WAKE);
+    *limit_ns = limit_after_barrier_ns(reader, *limit_ns);
     kmes_fence_full(KMES_ORDER_SLEEP_FENCE); /* E1: pairs with WAKE_FENCE */
     if (there_is_something(reader)) {
         clear_wake(reader);
@@ -99,7 +119,7 @@ static int sleep_once(struct kmes_reader* reader, __u64 limit_ns) {
     }
     reader->statistics.sleeps++;
     error = kmes_platform_sleep(reader->config.platform, reader->shared.futex_counter, counter,
-                                limit_ns);
+                                *limit_ns);
     clear_wake(reader);
     return error ? error : 1;
 }
@@ -111,7 +131,7 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
     if (spin_finds_something(reader)) return 1;
     for (;;) {
         __u64 limit_ns = sleep_limit_ns(reader, left_ns);
-        int result = sleep_once(reader, limit_ns);
+        int result = sleep_once(reader, &limit_ns);
 
         if (result == -ETIMEDOUT || result == -EINTR)
             ask_after_sleep(reader, result == -EINTR ? KMES_INTERRUPTED_NS : limit_ns);

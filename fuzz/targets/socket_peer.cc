@@ -44,7 +44,12 @@ bool is_well_formed(const SentPacket& packet) {
 }
 
 bool is_attach(std::uint32_t operation) {
-    return operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_LEASE;
+    return operation == KMES_SOCKET_ATTACH || operation == KMES_SOCKET_LEASE ||
+           operation == KMES_SOCKET_LEASE_WITH_MEMBARRIER;
+}
+
+bool is_lease(std::uint32_t operation) {
+    return is_attach(operation) && operation != KMES_SOCKET_ATTACH;
 }
 
 }  // namespace
@@ -214,6 +219,7 @@ int SocketPeer::expected_error(const SentPacket& packet) const {
     switch (request.operation) {
         case KMES_SOCKET_ATTACH:
         case KMES_SOCKET_LEASE:
+        case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
             if (facts_->serves == Serves::kEmit) return -EPERM;
             return is_there || request.cpu == KMES_SOCKET_ALL_CPUS ? 0 : -EINVAL;
         case KMES_SOCKET_IDENTIFY:
@@ -250,7 +256,7 @@ void SocketPeer::check(const SentPacket& packet, const kmes_socket_reply& reply)
     if (!reply.error && operation == KMES_SOCKET_IDENTIFY) check_identify(packet, reply);
     if (!is_attach(operation) || reply.error)
         expect_equal(received_.size(), 0u, "descriptors of a reply that has none");
-    if (operation != KMES_SOCKET_EMIT_BATCH && operation != KMES_SOCKET_LEASE)
+    if (operation != KMES_SOCKET_EMIT_BATCH && !is_lease(operation))
         expect_equal(reply.emitted, 0u, "emitted");
     if (expected != kSeveral) return;
     if (operation == KMES_SOCKET_EMIT) check_emit(packet, reply);
@@ -264,7 +270,7 @@ void SocketPeer::check_attach(const SentPacket& packet, const kmes_socket_reply&
     expect_equal(reply.first, is_all ? 0 : request.cpu, "the first CPU of a reply");
     expect_equal(reply.count, is_all ? facts_->producer->cpus() : 1, "the CPUs in a reply");
     expect_equal(received_.size(), 2 * reply.count, "the descriptors of a reply");
-    is_lease_ = request.operation == KMES_SOCKET_LEASE;
+    is_lease_ = is_lease(request.operation);
     expect_equal(reply.emitted, is_lease_ ? 1u : 0u, "emitted, of a lease");
     for (std::uint32_t i = 0; i < reply.count; ++i) {
         struct stat status = {};

@@ -34,6 +34,8 @@ constexpr int kMaxResizes = 2;
 constexpr std::uint64_t kMillisecondNs = 1000000;
 constexpr std::uint64_t kSteps[] = {1, 400, 5001, 10001};  // ms
 constexpr int kSettleSteps = 16;
+constexpr std::uint32_t kAttaches[] = {KMES_SOCKET_ATTACH, KMES_SOCKET_LEASE,
+                                       KMES_SOCKET_LEASE_WITH_MEMBARRIER};
 // Steps until an honest peer is served, and more: a step accepts one connection, and each operation
 // can leave one.
 constexpr int kPatience = kMaxOperations + kSettleSteps;
@@ -365,8 +367,7 @@ class Play {
         const auto cpu = static_cast<std::uint32_t>(bytes_.below(kCpus));
         SocketPeer reading(&facts_, address());
         SocketPeer emitting(&facts_, address());
-        const int error =
-            ask(&reading, bytes_.below(2) ? KMES_SOCKET_LEASE : KMES_SOCKET_ATTACH, cpu, "", "");
+        const int error = ask(&reading, kAttaches[bytes_.below(3)], cpu, "", "");
         std::unique_ptr<RingEvents> ring;
         RingEvent event, found;
 

@@ -139,8 +139,12 @@ TEST_F(Labels, StandAtTheirFieldAndAreAsStrongAsTheIndexSays) {
     while (reader.next() == KMES_READ_EVENT) continue;
     reader.reader.config.spin_looks = 1;
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EINTR);
+    reader.reader.mapping.needs_barrier = true;
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EINTR);
+    world.cpu.has_light_fence = true;
     *world.current().buffer.shared.need_wake = 1;
     ASSERT_EQ(world.emit_sized(40), 0);
+    world.cpu.has_light_fence = false;
     TestBuffer& old_buffer = world.current();
     for (const std::uint64_t capacity : {256u, 512u}) ASSERT_EQ(world.swap(capacity), 0);
     ASSERT_EQ(kmes_buffer_nudge(&world.cpu, &old_buffer.buffer), 0);

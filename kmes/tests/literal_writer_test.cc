@@ -176,6 +176,8 @@ TEST(LiteralWriter, GivesATornEventWhereTheDataIsVisibleBeforeTheTailAsE5Says) {
     EXPECT_FALSE(is_self_describing(Delivered::from(reader.view)));
 }
 
+using Labels = std::vector<enum kmes_order_label>;
+
 TEST(CoreWriter, StoresAndFencesTheTailBeforeTheFirstByteOfData) {
     World world({});
     for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
@@ -191,6 +193,30 @@ TEST(CoreWriter, StoresAndFencesTheTailBeforeTheFirstByteOfData) {
                           KMES_ORDER_TAIL, KMES_ORDER_TAIL_FENCE, KMES_ORDER_DATA,
                           KMES_ORDER_PUBLISH, KMES_ORDER_WAKE_FENCE, KMES_ORDER_NEED_WAKE}))
         << "E5, 5.1.7 steps 6 to 9, E1";
+}
+
+// E1 for consumers that promise the barrier: the fence is left out of an emission and of a batch,
+// and everything else is done as before.
+TEST(CoreWriter, LeavesOutTheFullFenceWhereTheConsumersHaveIt) {
+    World world({});
+    Labels labels;
+    ScopedHook hook([&](const kmes_order_access& access) {
+        if (labels.empty() || labels.back() != access.label) labels.push_back(access.label);
+    });
+
+    world.cpu.has_light_fence = true;
+    *world.first().buffer.shared.need_wake = 1;
+    ASSERT_EQ(world.emit_sized(60), 0);
+    const Labels light = {KMES_ORDER_DATA, KMES_ORDER_PUBLISH, KMES_ORDER_WAKE_FENCE_LIGHT,
+                          KMES_ORDER_NEED_WAKE, KMES_ORDER_COUNTER};
+    EXPECT_EQ(labels, light);
+    EXPECT_EQ(world.wakes_of(world.first()), 1u);
+    labels.clear();
+    kmes_batch batch;
+    kmes_batch_begin(&world.cpu, &batch);
+    world.batch_emit_sized(batch, 60);
+    kmes_batch_end(&world.cpu, &batch);
+    EXPECT_EQ(labels, light);
 }
 
 /* A sleeps; B comes, finds something or nothing, and goes; then an event comes. Wakes for A. */

@@ -34,6 +34,79 @@ TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenLooksAgain) {
                 KMES_ORDER_SLEEP_WRITE_POS, KMES_ORDER_SLEEP_GENERATION, KMES_ORDER_CLEAR_WAKE}));
 }
 
+// E1 for a producer without a full fence: its fence, by the platform, between the store and the
+// loads.
+TEST(ReaderWait, ExecutesTheBarrierWhereTheMappingNeedsIt) {
+    World world({});
+    Reader reader(world);
+    static Labels labels;
+
+    world.platform.barrier = [](void*) {
+        labels.push_back(KMES_ORDER_LABEL_COUNT);
+        return 0;
+    };
+    ASSERT_EQ(reader.open(), 0);
+    labels.clear();
+    kmes_reader_wait(&reader.reader, 5);
+    EXPECT_EQ(labels, Labels()) << "nobody needs it";
+    reader.reader.mapping.needs_barrier = true;
+    {
+        ScopedHook hook([](const kmes_order_access& access) { labels.push_back(access.label); });
+        kmes_reader_wait(&reader.reader, 5);
+    }
+    EXPECT_EQ(labels,
+              Labels({KMES_ORDER_SLEEP_COUNTER, KMES_ORDER_ASK_WAKE, KMES_ORDER_SLEEP_BARRIER,
+                      KMES_ORDER_LABEL_COUNT, KMES_ORDER_SLEEP_FENCE, KMES_ORDER_SLEEP_WRITE_POS,
+                      KMES_ORDER_SLEEP_GENERATION, KMES_ORDER_CLEAR_WAKE}));
+}
+
+// The longest sleep of a reader, by whether the barrier works.
+std::uint64_t longest_sleep_ns(int (*barrier)(void*), std::uint64_t timeout_ns) {
+    World world({});
+    Reader reader(world);
+    std::uint64_t longest_ns = 0;
+
+    world.platform.barrier = barrier;
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t limit_ns) {
+        longest_ns = std::max(longest_ns, limit_ns);
+        return 0;
+    };
+    EXPECT_EQ(reader.open(), 0);
+    reader.reader.mapping.needs_barrier = true;
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, timeout_ns), 1);
+    return longest_ns;
+}
+
+// A barrier that reached nobody costs a bounded time.
+TEST(ReaderWait, SleepsWithALimitWhereItReliesOnTheBarrier) {
+    const auto works = [](void*) { return 0; };
+    const auto fails = [](void*) { return -ENOMEM; };
+
+    EXPECT_EQ(longest_sleep_ns(works, KMES_NO_TIMEOUT), 100000000u);
+    EXPECT_EQ(longest_sleep_ns(works, 100000001), 100000000u);
+    EXPECT_EQ(longest_sleep_ns(works, 7), 7u);
+    EXPECT_EQ(longest_sleep_ns(fails, KMES_NO_TIMEOUT), 1000000u);
+    EXPECT_EQ(longest_sleep_ns(nullptr, KMES_NO_TIMEOUT), 1000000u) << "no barrier at all";
+    EXPECT_EQ(longest_sleep_ns(fails, 999999), 999999u);
+    EXPECT_EQ(longest_sleep_ns(fails, 7), 7u);
+}
+
+// The caller's timeout is kept, however many sleeps with a limit it takes.
+TEST(ReaderWait, TimesOutAfterShortSleepsWithoutTheBarrier) {
+    World world({});
+    Reader reader(world);
+    int sleeps = 0;
+
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {
+        sleeps++;
+        return -ETIMEDOUT;
+    };
+    ASSERT_EQ(reader.open(), 0);
+    reader.reader.mapping.needs_barrier = true;
+    EXPECT_EQ(kmes_reader_wait(&reader.reader, 2500000), -ETIMEDOUT);
+    EXPECT_EQ(sleeps, 3);
+}
+
 // E12: a sharer never clears the flag.
 TEST(ReaderWait, NeverClearsTheFlagInSharedMode) {
     World world({});

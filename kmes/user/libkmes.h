@@ -57,7 +57,8 @@ KMES_EXTERN_C_BEGIN
  * kmes_attach (docs/event-model.md): *count slots in `fds` on entry, CPUs on return; index i is CPU
  * i. ERANGE: too few slots, *count says how many; no fd was made. EAGAIN: the boot phase; EFAULT,
  * EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS; by the socket also ESHUTDOWN (the producer has ended),
- * ETIMEDOUT (it does not answer) and EPROTO (see above).
+ * ETIMEDOUT (it does not answer), EPROTO (see above) and EOPNOTSUPP (the producer needs consumers
+ * that call membarrier: kmes_reader_promise_membarrier in libkmes_reader.h).
  *
  * The fds are close-on-exec and the caller's: close() them, the mapping stays. By the socket each
  * one stands for the metadata; its data is kept mapped in here, without access, until the fd is

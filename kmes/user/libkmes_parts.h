@@ -31,6 +31,7 @@ struct kmes_socket_attachment {
     __u32 count;  /* pairs */
     __u64 capacity;
     __u64 session;
+    bool needs_barrier; /* to a promise of membarrier: it is to be kept */
 };
 
 /* Which buffer a CPU writes to now. */
@@ -51,6 +52,9 @@ struct kmes_socket_identity {
  * `cpu` may be KMES_SOCKET_ALL_CPUS for attach. identify waits for limit_ms at most.
  */
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
+/* The same, with the promise of socket_protocol.h; without it, -EOPNOTSUPP says that it is needed.
+ */
+int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 /* *emitted is written in any case. */

@@ -22,6 +22,7 @@
 #include "kmes/user/double_map.h"
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
+#include "kmes/user/membarrier.h"
 #include "kmes/user/ways.h"
 
 #define ATTACH_ROOM 64 /* slots of the first try: one call where there are no more CPUs */
@@ -99,6 +100,7 @@ static int map_fd(int fd, __u64 capacity, struct kmes_mapping* mapping) {
     error = identify_fd(fd, mapping);
     if (!error) error = kmes_check_file_length(fd, mapping->mapped_bytes);
     if (error) return error;
+    mapping->needs_barrier = false; /* a kernel has its own fence */
     mapping->base = mmap(NULL, mapping->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return mapping->base == MAP_FAILED ? -errno : 0;
 }
@@ -127,9 +129,16 @@ static int attach_one_of_all(attach_function attach, __u16 cpu_id, bool maps,
     return error;
 }
 
-static int map_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
+/* promises: membarrier (socket_protocol.h). */
+static int attach_by_socket(__u16 cpu_id, bool promises,
+                            struct kmes_socket_attachment* attachment) {
+    return promises ? kmes_socket_attach_with_membarrier(cpu_id, attachment)
+                    : kmes_socket_attach(cpu_id, attachment);
+}
+
+static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
     struct kmes_socket_attachment attachment;
-    int error = kmes_socket_attach(cpu_id, &attachment);
+    int error = attach_by_socket(cpu_id, promises, &attachment);
 
     if (error) return error == -EINVAL ? -ENODEV : error;
     error = identify_fd(attachment.metadata_fds[0], mapping);
@@ -138,6 +147,7 @@ static int map_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
                                 attachment.capacity, false, &mapping->base);
     mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, attachment.capacity);
     mapping->session = attachment.session;
+    mapping->needs_barrier = attachment.needs_barrier;
     if (!error) {
         mapping->owner = kmes_lease_make(attachment.lease_fd);
         attachment.lease_fd = -1;
@@ -161,6 +171,7 @@ static int identify_from_socket(__u16 cpu_id, unsigned limit_ms, struct kmes_map
 struct question {
     struct kmes_mapping* mapping;
     __u16 cpu_id;
+    bool promises; /* attach by the socket: membarrier */
 };
 
 static int attach_cpu_by_system_call(void* call) {
@@ -187,7 +198,7 @@ static int attach_cpu_by_device(void* call) {
 static int attach_cpu_by_socket(void* call) {
     const struct question* question = (const struct question*)call;
 
-    return map_from_socket(question->cpu_id, question->mapping);
+    return map_from_socket(question->cpu_id, question->promises, question->mapping);
 }
 
 static int identify_cpu_by_system_call(void* call) {
@@ -216,19 +227,29 @@ static int identify_cpu_by_socket(void* call) {
     return identify_from_socket(question->cpu_id, KMES_SOCKET_ANSWER_MS, question->mapping);
 }
 
-static int libkmes_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+static int attach_cpu(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
     static const struct kmes_ways ways = {attach_cpu_by_system_call, attach_cpu_by_device,
                                           attach_cpu_by_socket};
-    struct question question = {mapping, cpu_id};
+    struct question question = {mapping, cpu_id, promises};
 
-    (void)context;
     return kmes_call_by(&ways, &question);
+}
+
+static int libkmes_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    (void)context;
+    return attach_cpu(cpu_id, false, mapping);
+}
+
+static int libkmes_attach_with_membarrier(void* context, __u16 cpu_id,
+                                          struct kmes_mapping* mapping) {
+    (void)context;
+    return attach_cpu(cpu_id, true, mapping);
 }
 
 static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
     static const struct kmes_ways ways = {identify_cpu_by_system_call, identify_cpu_by_device,
                                           identify_cpu_by_socket};
-    struct question question = {mapping, cpu_id};
+    struct question question = {mapping, cpu_id, false};
 
     (void)context;
     return kmes_call_by(&ways, &question);
@@ -240,7 +261,7 @@ static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
     struct kmes_socket_attachment attachment;
     struct stat now;
 
-    if (kmes_socket_attach(cpu_id, &attachment)) return;
+    if (attach_by_socket(cpu_id, mapping->needs_barrier, &attachment)) return;
     if (fstat(attachment.metadata_fds[0], &now) == 0 && now.st_dev == mapping->device &&
         now.st_ino == mapping->inode && attachment.lease_fd >= 0) {
         kmes_lease_drop((struct kmes_lease*)mapping->owner);
@@ -299,6 +320,14 @@ void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id) {
     config->cpu_id = cpu_id;
 }
 
+int kmes_reader_promise_membarrier(struct kmes_reader_config* config) {
+    int error = kmes_membarrier();
+
+    if (error) return error;
+    config->attach_functions.attach = libkmes_attach_with_membarrier;
+    return 0;
+}
+
 void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id) {
     kmes_reader_by_libkmes(config, cpu_id);
     config->attach_functions.attach = system_call_attach;
@@ -353,10 +382,16 @@ static int platform_sleep(void* context, __u32* word, __u32 expected, __u64 time
     return kmes_futex_wait(word, expected, timeout_ns);
 }
 
+static int platform_barrier(void* context) {
+    (void)context;
+    return kmes_membarrier();
+}
+
 struct kmes_platform* kmes_user_platform(void) {
     static struct kmes_platform platform = {
         .clock_ns = platform_clock_ns,
         .sleep = platform_sleep,
+        .barrier = platform_barrier,
     };
 
     return &platform;

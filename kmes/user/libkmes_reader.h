@@ -32,6 +32,18 @@ KMES_EXTERN_C_BEGIN
  */
 void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id);
 
+/*
+ * After kmes_reader_by_libkmes: the reader may also attach to a producer that leaves its full fence
+ * to its consumers (Barrier::kAsymmetric in producer.h). Where the producer asks for it, the reader
+ * calls membarrier(2) before each sleep: some microseconds while the producer runs. 0; -ENOSYS,
+ * -EPERM: this process has no such call, and nothing has changed. Without this promise such a
+ * producer refuses the reader with -EOPNOTSUPP.
+ *
+ * Do not call it in a process whose system calls another kernel emulates (gVisor, qemu-user): its
+ * membarrier does not reach the producer.
+ */
+int kmes_reader_promise_membarrier(struct kmes_reader_config* config);
+
 /* The same with the system call 1091 and one mmap of each fd, and nothing else: no environment, no
  * socket. */
 void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id);

@@ -17,6 +17,7 @@ enum kmes_order_kind {
     KMES_ORDER_KIND_fence_release,
     KMES_ORDER_KIND_fence_acquire,
     KMES_ORDER_KIND_fence_full,
+    KMES_ORDER_KIND_fence_light,
     KMES_ORDER_KIND_copy_in,
     KMES_ORDER_KIND_copy_out,
     KMES_ORDER_KIND_validated,

@@ -71,6 +71,11 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+static inline void kmes_fence_light(enum kmes_order_label label) {
+    kmes_order_tell(label, KMES_ORDER_KIND_fence_light, NULL, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* The first word ends at the next multiple of eight of the address in the ring, as on hardware. */
 static inline void kmes_order_copy_words(__u8* to, const __u8* from, __u64 bytes,
                                          const __u8* shared, enum kmes_order_label label,

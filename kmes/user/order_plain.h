@@ -54,6 +54,11 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+static inline void kmes_fence_light(enum kmes_order_label label) {
+    (void)label;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* memcpy, in line up to 64 bytes: most types and many payloads are that short, and a call takes
  * longer than their copy. The first and the last piece may overlap: both have the same bytes. */
 static inline void kmes_order_copy(__u8* to, const __u8* from, __u64 bytes) {

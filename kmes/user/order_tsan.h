@@ -184,6 +184,11 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
     kmes_tsan_fence();
 }
 
+static inline void kmes_fence_light(enum kmes_order_label label) {
+    (void)label;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, const void* from,
                                 __u64 bytes, enum kmes_order_label label) {
     const __u8* source = (const __u8*)from;

@@ -23,6 +23,7 @@ struct kmes_platform {
     void (*issue_wakes)(void* context); /* without `exit`, where owed_wake at the end */
     unsigned is_closed;                 /* atomic: nobody enters any more */
     void* owed_wake;                    /* atomic; of whoever fills the table; NULL: none is owed */
+    int (*barrier)(void* context);      /* NULL: there is none */
 };
 
 static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
@@ -49,6 +50,10 @@ static inline void kmes_platform_queue_wake(struct kmes_platform* platform,
 static inline int kmes_platform_sleep(struct kmes_platform* platform, __u32* word, __u32 expected,
                                       __u64 timeout_ns) {
     return platform->sleep(platform->context, word, expected, timeout_ns);
+}
+
+static inline int kmes_platform_barrier(struct kmes_platform* platform) {
+    return platform->barrier ? platform->barrier(platform->context) : -ENOSYS;
 }
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "kmes/order.h"
 #include "kmes/user/futex.h"
+#include "kmes/user/membarrier.h"
 #include "kmes/user/producer_cpu.h"
 #include "kmes/user/signals_blocked.h"
 #include "kmes/user/socket_server.h"
@@ -84,6 +85,7 @@ Producer::Producer(ProducerOptions options)
       max_event_bytes_(options_.max_event_bytes),
       retired_(options_.nudges) {
     make_cpus();
+    if (options_.barrier == Barrier::kAsymmetric) leave_fence_to_consumers();
     if (options_.nudges.in_background) {
         SignalsBlocked blocked;  // the program's handlers run on its own threads
 
@@ -112,6 +114,18 @@ void Producer::make_cpus() {
                       cpu->platform.platform(), before.last_sequence);
         cpus_.push_back(std::move(cpu));
     }
+}
+
+// Before any buffer can be attached to, and before the first event, but for the one below.
+void Producer::leave_fence_to_consumers() {
+    const int error = kmes_membarrier_register();
+
+    if (error)
+        return say(kConfigRefusedType,
+                   "Barrier asymmetric: membarrier: " + std::generic_category().message(-error) +
+                       "; full stays");
+    barrier_ = Barrier::kAsymmetric;
+    for (const auto& cpu : cpus_) cpu->core.has_light_fence = true;
 }
 
 uint64_t Producer::now_ms() const {
@@ -381,12 +395,18 @@ ResumeState Producer::retire() {
     return final_state_;
 }
 
-int Producer::attach_some(size_t first, size_t count, User user, Attachment* attachment) const {
+int Producer::attach_some(size_t first, size_t count, User user, Promise promise,
+                          Attachment* attachment) const {
     if (holds_cpu_here()) return -EBUSY;
     std::lock_guard lock(control_);
 
     if (is_retired_) return -ESHUTDOWN;
     if (!capacity_bytes_) return -EAGAIN;  // 5.1.2: boot buffers cannot be mapped
+    // A consumer without the barrier would miss wakes.
+    const bool needs_barrier = barrier_ == Barrier::kAsymmetric;
+
+    if (needs_barrier && user != User::kNone && promise != Promise::kMembarrier) return -EOPNOTSUPP;
+    attachment->needs_barrier = needs_barrier;
     attachment->capacity_bytes = capacity_bytes_;
     attachment->session = session_;
     attachment->buffers.clear();
@@ -400,12 +420,13 @@ int Producer::attach_some(size_t first, size_t count, User user, Attachment* att
     return 0;
 }
 
-int Producer::attach(Attachment* attachment) const {
-    return attach_some(0, cpus_.size(), User::kUnknown, attachment);
+int Producer::attach(Attachment* attachment, Promise promise) const {
+    return attach_some(0, cpus_.size(), User::kUnknown, promise, attachment);
 }
 
-int Producer::attach(unsigned cpu, Attachment* attachment) const {
-    return cpu < cpus_.size() ? attach_some(cpu, 1, User::kUnknown, attachment) : -EINVAL;
+int Producer::attach(unsigned cpu, Attachment* attachment, Promise promise) const {
+    if (cpu >= cpus_.size()) return -EINVAL;
+    return attach_some(cpu, 1, User::kUnknown, promise, attachment);
 }
 
 void Producer::serve(const std::string& address, unsigned mode, Serves serves) {

@@ -50,6 +50,21 @@ inline constexpr unsigned kMaxCpus = 1024;
 inline constexpr std::string_view kConfigRefusedType = "kmes.config.refused";
 inline constexpr std::string_view kResizeFailedType = "kmes.resize.failed";
 
+// How an emission makes sure that it and a consumer that falls asleep see each other (E1).
+enum class Barrier {
+    kFull,  // a full fence in each emission: for every consumer
+    // No full fence: each consumer calls membarrier(2) before it sleeps, which executes one in the
+    // threads of this process (docs/decisions/0014-asymmetric-barrier.md). Consumers that do not
+    // promise that cannot attach. Where the kernel has no such call, it is kFull.
+    kAsymmetric,
+};
+
+// What a consumer promises when it attaches.
+enum class Promise {
+    kNone,
+    kMembarrier,  // to call kmes_membarrier() as SLEEP_BARRIER, where Attachment::needs_barrier
+};
+
 struct ProducerOptions {
     unsigned cpus = 1;                                  // 1..1024; index i is CPU i
     uint64_t boot_capacity_bytes = kBootCapacityBytes;  // a power of two, at least 4096
@@ -65,6 +80,7 @@ struct ProducerOptions {
     ResumeState resume;                                   // E25; empty: a new session
     // Makes the memory of boot buffers and rings; throws as it does.
     std::function<BufferHandle(const BufferOptions&)> allocate = BufferMemory::create;
+    Barrier barrier = Barrier::kFull;
 };
 
 // event-model.md: what the issue calls events, bytes, dropped, overwritten, wakes, and more.
@@ -100,6 +116,7 @@ struct Attachment {
     uint64_t capacity_bytes = 0;
     uint64_t session = 0;  // E25
     std::vector<BufferHandle> buffers;
+    bool needs_barrier = false;  // the consumers of these buffers keep Promise::kMembarrier
 };
 
 // The memory of a caller in another address space: fetch as struct kmes_call has it (kmes/call.h).
@@ -219,10 +236,11 @@ class Producer {
     //
     // Waits for the swaps of a resize that is on its way, and the other way round (E14). -EAGAIN in
     // the boot phase, -ESHUTDOWN after retire, -EINVAL for a CPU that is not there, -EBUSY inside
-    // an emission of this thread.
+    // an emission of this thread; -EOPNOTSUPP for a consumer that does not promise the barrier that
+    // this producer needs.
 
-    int attach(Attachment* attachment) const;
-    int attach(unsigned cpu, Attachment* attachment) const;
+    int attach(Attachment* attachment, Promise promise = Promise::kNone) const;
+    int attach(unsigned cpu, Attachment* attachment, Promise promise = Promise::kNone) const;
     // For somebody who only asks which buffer it is.
     int look(unsigned cpu, Attachment* attachment) const;
 
@@ -231,8 +249,8 @@ class Producer {
     // need_wake is cleared: a consumer that was killed in its sleep has left it set. From then on a
     // wake that wakes nobody clears it, too: a consumer that has closed its lease goes on without.
     // Not where the emitters take no lock (EmitterMode::kSingle): it stays set there.
-    int lease(Attachment* attachment) const;
-    int lease(unsigned cpu, Attachment* attachment) const;
+    int lease(Attachment* attachment, Promise promise = Promise::kNone) const;
+    int lease(unsigned cpu, Attachment* attachment, Promise promise = Promise::kNone) const;
     // `inode` is that of the buffer. One that was swapped out meanwhile has no leases any more.
     // need_wake is cleared by the next clear_due_flags().
     void end_lease(unsigned cpu, uint64_t inode);
@@ -271,6 +289,8 @@ class Producer {
     Statistics statistics() const;
     unsigned cpus() const { return static_cast<unsigned>(cpus_.size()); }
     EmitterMode emitters() const { return options_.emitters; }
+    // kFull where kAsymmetric was asked for, and could not be had; an event says why.
+    Barrier barrier() const { return barrier_; }
     uint64_t session() const { return session_; }
 
   private:
@@ -295,17 +315,20 @@ class Producer {
     void say(std::string_view type, const std::string& text);
     int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
     void make_cpus();
+    void leave_fence_to_consumers();
     void retire_cpu(Cpu& cpu, ResumeState::Cpu* state);
     bool clear_wake(Cpu& cpu);  // false: not now
     uint64_t now_ms() const;
     void nudge_in_background();
     enum class User { kUnknown, kLease, kNone };
-    int attach_some(size_t first, size_t count, User user, Attachment* attachment) const;
+    int attach_some(size_t first, size_t count, User user, Promise promise,
+                    Attachment* attachment) const;
 
     const ProducerOptions options_;
     const uint64_t session_;
     std::atomic<uint64_t> max_event_bytes_;
     std::vector<std::unique_ptr<Cpu>> cpus_;
+    Barrier barrier_ = Barrier::kFull;  // written by the constructor alone
 
     // Calls that make rings come one after the other. Taken before control_.
     std::mutex resizing_;

@@ -10,15 +10,17 @@
 namespace kmes {
 
 int Producer::look(unsigned cpu, Attachment* attachment) const {
-    return cpu < cpus_.size() ? attach_some(cpu, 1, User::kNone, attachment) : -EINVAL;
+    if (cpu >= cpus_.size()) return -EINVAL;
+    return attach_some(cpu, 1, User::kNone, Promise::kNone, attachment);
 }
 
-int Producer::lease(Attachment* attachment) const {
-    return attach_some(0, cpus_.size(), User::kLease, attachment);
+int Producer::lease(Attachment* attachment, Promise promise) const {
+    return attach_some(0, cpus_.size(), User::kLease, promise, attachment);
 }
 
-int Producer::lease(unsigned cpu, Attachment* attachment) const {
-    return cpu < cpus_.size() ? attach_some(cpu, 1, User::kLease, attachment) : -EINVAL;
+int Producer::lease(unsigned cpu, Attachment* attachment, Promise promise) const {
+    if (cpu >= cpus_.size()) return -EINVAL;
+    return attach_some(cpu, 1, User::kLease, promise, attachment);
 }
 
 // An attach takes control_, so a consumer that has the buffer has its lease by now.

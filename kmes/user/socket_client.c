@@ -210,8 +210,9 @@ static int add_packet(struct kmes_socket_attachment* attachment,
     return 0;
 }
 
+/* *granted: the flags of the reply to a lease. */
 static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* attachment,
-                              bool* is_lease) {
+                              __u32* granted) {
     __u32 wanted = 0;
     __u32 first = cpu == KMES_SOCKET_ALL_CPUS ? 0 : cpu;
 
@@ -226,7 +227,7 @@ static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* 
             error = make_attachment(attachment, wanted);
         }
         if (!error) error = add_packet(attachment, &reply, &descriptors, first, wanted);
-        *is_lease = reply.emitted == 1;
+        *granted = reply.emitted;
         if (error) {
             close_all(descriptors.fds, descriptors.count);
             return error;
@@ -249,14 +250,16 @@ static int check_files(const struct kmes_socket_attachment* attachment) {
 static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
                      struct kmes_socket_attachment* attachment) {
     int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
-    bool is_lease = false;
+    __u32 granted = 0;
     int error;
 
     memset(attachment, 0, sizeof(*attachment));
     attachment->lease_fd = -1;
     if (fd < 0) return fd;
-    error = receive_attachment(fd, cpu, attachment, &is_lease);
-    if (!error && is_lease && operation == KMES_SOCKET_LEASE)
+    error = receive_attachment(fd, cpu, attachment, &granted);
+    if (operation == KMES_SOCKET_LEASE_WITH_MEMBARRIER)
+        attachment->needs_barrier = granted & KMES_SOCKET_NEEDS_BARRIER;
+    if (!error && granted & KMES_SOCKET_IS_LEASE && operation != KMES_SOCKET_ATTACH)
         attachment->lease_fd = fd;
     else
         close(fd);
@@ -270,6 +273,13 @@ int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
 
     /* A server that is older knows no leases. */
     return error == -EPROTO ? attach_by(KMES_SOCKET_ATTACH, cpu, attachment) : error;
+}
+
+int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment) {
+    int error = attach_by(KMES_SOCKET_LEASE_WITH_MEMBARRIER, cpu, attachment);
+
+    /* A server that is older has a full fence in each emission. */
+    return error == -EPROTO ? kmes_socket_attach(cpu, attachment) : error;
 }
 
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {

@@ -283,6 +283,7 @@ bool SocketConnection::has_privilege(uint32_t operation) const {
     switch (operation) {
         case KMES_SOCKET_ATTACH:
         case KMES_SOCKET_LEASE:
+        case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
         case KMES_SOCKET_IDENTIFY:
             return serves_ != Serves::kEmit;
         case KMES_SOCKET_EMIT:
@@ -299,9 +300,11 @@ void SocketConnection::serve(const struct kmes_socket_request& request,
     if (!has_privilege(request.operation)) return reply(-EPERM);
     switch (request.operation) {
         case KMES_SOCKET_ATTACH:
-            return serve_attach(request.cpu);
+            return serve_attach(request.cpu, Promise::kNone);
         case KMES_SOCKET_LEASE:
-            return serve_lease(request.cpu);
+            return serve_lease(request.cpu, Promise::kNone);
+        case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
+            return serve_lease(request.cpu, Promise::kMembarrier);
         case KMES_SOCKET_IDENTIFY:
             return serve_identify(request.cpu);
         case KMES_SOCKET_EMIT:
@@ -332,24 +335,28 @@ void SocketConnection::reply_and_close(int error) {
     closes_ = true;
 }
 
-void SocketConnection::serve_attach(uint32_t cpu) {
+void SocketConnection::serve_attach(uint32_t cpu, Promise promise) {
     const Producer* producer = gate_->producer();
     bool is_all = cpu == KMES_SOCKET_ALL_CPUS;
 
     first_cpu_ = is_all ? 0 : cpu;
-    reply(is_all ? producer->attach(&attachment_) : producer->attach(cpu, &attachment_));
+    reply(is_all ? producer->attach(&attachment_, promise)
+                 : producer->attach(cpu, &attachment_, promise));
+    reply_.emitted = attachment_.needs_barrier ? KMES_SOCKET_NEEDS_BARRIER : 0;
 }
 
-void SocketConnection::serve_lease(uint32_t cpu) {
+void SocketConnection::serve_lease(uint32_t cpu, Promise promise) {
     const Producer* producer = gate_->producer();
     bool is_all = cpu == KMES_SOCKET_ALL_CPUS;
 
-    if (!may_lease_) return serve_attach(cpu);
+    if (!may_lease_) return serve_attach(cpu, promise);
     leases_.reserve(is_all ? producer->cpus() : 1);
     first_cpu_ = is_all ? 0 : cpu;
-    reply(is_all ? producer->lease(&attachment_) : producer->lease(cpu, &attachment_));
+    reply(is_all ? producer->lease(&attachment_, promise)
+                 : producer->lease(cpu, &attachment_, promise));
     for (const BufferHandle& buffer : attachment_.buffers) leases_.push_back(buffer->inode());
-    reply_.emitted = is_lease();
+    reply_.emitted = (is_lease() ? KMES_SOCKET_IS_LEASE : 0) |
+                     (attachment_.needs_barrier ? KMES_SOCKET_NEEDS_BARRIER : 0);
 }
 
 void SocketConnection::end_leases() {

@@ -82,8 +82,8 @@ class SocketConnection {
     void handle(const Received& received, std::span<const std::byte> packet);
     void serve(const struct kmes_socket_request& request, std::span<const std::byte> body,
                int body_fd);
-    void serve_attach(uint32_t cpu);
-    void serve_lease(uint32_t cpu);
+    void serve_attach(uint32_t cpu, Promise promise);
+    void serve_lease(uint32_t cpu, Promise promise);
     void serve_identify(uint32_t cpu);
     void serve_emit(const struct kmes_socket_request& request, std::span<const std::byte> body,
                     int body_fd);

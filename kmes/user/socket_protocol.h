@@ -10,6 +10,9 @@
  *   lease       cpu, or all      as attach. The connection is a lease from then on: while it lasts,
  *                                somebody may be asleep on the buffers (E12). A connection can be
  *                                one lease, and serves nothing else
+ *   lease with membarrier        as lease, from a consumer that keeps Promise::kMembarrier where
+ *                                the reply says so (producer.h). A producer that needs that promise
+ *                                answers attach and lease with EOPNOTSUPP
  *   identify    cpu              which buffer the CPU writes to now, without descriptors (E19)
  *   emit        cpu, type_len    the type and the payload follow in the packet, or lie in a memory
  *                                file that is passed with it
@@ -41,7 +44,12 @@ enum kmes_socket_operation {
     KMES_SOCKET_EMIT = 3,
     KMES_SOCKET_EMIT_BATCH = 4,
     KMES_SOCKET_LEASE = 5,
+    KMES_SOCKET_LEASE_WITH_MEMBARRIER = 6,
 };
+
+/* What the reply to a lease grants and asks for. */
+#define KMES_SOCKET_IS_LEASE 1u      /* not so where there are too many, and this is an attach */
+#define KMES_SOCKET_NEEDS_BARRIER 2u /* lease with membarrier alone: the promise is to be kept */
 
 struct kmes_socket_request {
     __u32 magic;
@@ -58,8 +66,8 @@ struct kmes_socket_reply {
     __u32 cpus;     /* CPUs of the producer */
     __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
     __u32 count;    /* attach: CPUs in this packet */
-    __u32 emitted;  /* emit batch: entries before the bad one, or all. lease: 1 where it was given,
-                       0 where there are too many, and this is an attach. Else 0 */
+    __u32 emitted;  /* emit batch: entries before the bad one, or all. lease: KMES_SOCKET_IS_LEASE
+                       and KMES_SOCKET_NEEDS_BARRIER. Else 0 */
     __u64 capacity; /* bytes, of each buffer */
     __u64 session;  /* E25 */
     __u64 device;   /* identify: of the metadata file */

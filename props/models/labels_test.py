@@ -21,11 +21,13 @@ import labels
 # By path: the label with which each round of the core begins. The others have no rounds.
 FIRST = {
     "batch": "DATA",
+    "batch-with-light-fence": "DATA",
     "emit": "DATA",
     "next": "LOOK_WRITE_POS",
     "open": "attach.c/LOOK_GENERATION",
     "overfull-batch": "DATA",
     "run": "LOOK_WRITE_POS",
+    "run-with-barrier": "LOOK_WRITE_POS",
 }
 FAR = 10**6
 

@@ -20,6 +20,8 @@ PLANTED = [
     ("models", "sleep.pml", "fence(1 + me); /*", "skip; /*", SHORT,
      "found: an_event_is_slept_through"),
     ("models", "sleep.pml", "fence(1 + me); /*", "fence(1 + me /*", SHORT, "found: does not build"),
+    ("models", "store_buffers.pml", "    fence(processor);\n    fence(CPU)", "    fence(processor)",
+     ["e1-light"], "found: an_event_is_slept_through"),
     ("models", "models.py", "DEPTH = 100000 ", "DEPTH = 20 ", SHORT, "found: cut off"),
     ("models", "futex.pml", "end_asleep:", "asleep:", SHORT, "found: invalid end state"),
     ("models", "variants.txt", "passes 1000                 | EVENTS=2 SWAPS=0 |",
@@ -45,6 +47,8 @@ PLANTED = [
     # What the core is said to do: the same, without a fence or in another order.
     ("labels", "recorded", "SLEEP_FENCE ", "", [],
      "the core does not do SLEEP_FENCE at that place"),
+    ("labels", "recorded", "SLEEP_BARRIER ", "", [],
+     "the core does not do SLEEP_BARRIER at that place"),
     ("labels", "recorded", "PUBLISH WAKE_FENCE NEED_WAKE", "WAKE_FENCE NEED_WAKE PUBLISH", [],
      "another order"),
     ("labels", "recorded", "GENERATION RETIRE_COUNTER", "RETIRE_COUNTER GENERATION", [],

@@ -3,6 +3,7 @@
  * The writer's side of the sleep: 5.1.7 steps 8 and 9 (kmes/producer.c). Positions count events.
  * What an event's bytes and the tail do is in jump.pml; here nothing is overwritten.
  *
+ *   HAS_LIGHT_FENCE=1    no full fence here, but one of each consumer: sleep.pml, membarrier.
  *   WITHOUT_WAKE_FENCE   need_wake is loaded while the store of write_pos may still wait (E1).
  *   PRODUCER_CLEARS      the producer clears need_wake when it has seen it (against E12).
  *   FLAG_IS_CLEARED      somebody clears need_wake, once, inside the CPU, since no consumer is known
@@ -28,7 +29,10 @@ inline publish() {
 inline wake_if_asked(asked) {
     atomic {
 #ifndef WITHOUT_WAKE_FENCE
-        fence(CPU); /* @WAKE_FENCE producer.c */
+        if
+        :: HAS_LIGHT_FENCE -> skip /* @WAKE_FENCE_LIGHT producer.c */
+        :: else -> fence(CPU) /* @WAKE_FENCE producer.c */
+        fi;
 #endif
         load(CPU, NEED_WAKE(current_buffer), asked); /* @NEED_WAKE producer.c */
         if

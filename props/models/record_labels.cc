@@ -105,6 +105,12 @@ void record_emit() {
     *world.current().buffer.shared.need_wake = 0;
     record("emit", "no-room", [&] { must(world.emit_sized(60) == 0, "emitted"); });
 
+    World light({});
+    light.cpu.has_light_fence = true;
+    *light.current().buffer.shared.need_wake = 1;
+    record("emit-with-light-fence", "somebody-sleeps",
+           [&] { must(light.emit_sized(40) == 0, "emitted"); });
+
     World large({.capacity_bytes = 8192}); /* blocks of 512 bytes: tiny events are walked over */
     fill(large, 30);
     record("emit", "no-room-walk", [&] { must(large.emit_sized(200) == 0, "emitted"); });
@@ -121,6 +127,10 @@ void record_batch() {
 
     record("batch", "two-events", [&] { emit_batch(world, 2); });
     record("overfull-batch", "more-than-the-room", [&] { emit_batch(world, 9); });
+
+    World light({});
+    light.cpu.has_light_fence = true;
+    record("batch-with-light-fence", "two-events", [&] { emit_batch(light, 2); });
 
     World asked({});
     *asked.current().buffer.shared.need_wake = 1;
@@ -191,6 +201,9 @@ void record_wait() {
     record("wait", "sleeps", wait(alone));
     record("wait", "sleeps-shared", wait(sharer));
     must(alone.reader.statistics.sleeps + sharer.reader.statistics.sleeps == 2, "slept");
+    sharer.reader.mapping.needs_barrier = true;
+    record("wait-with-barrier", "sleeps", wait(sharer));
+    must(sharer.reader.statistics.sleeps == 2, "slept");
     record("wait", "finds-an-event", wait(alone), {KMES_ORDER_SLEEP_FENCE, emit});
     must(alone.next() == KMES_READ_EVENT, "next");
     record("wait", "finds-a-swap", wait(alone), {KMES_ORDER_SLEEP_FENCE, swap});
@@ -238,6 +251,19 @@ void record_run() {
                                                              must(world.swap(256) == 0, "swapped");
                                                          }});
     must(delivered == 6 && reader.reader.statistics.switches == 1, "drained before it switches");
+
+    world.on_attach = [&](kmes_mapping* mapping) {
+        world.describe_current(mapping);
+        mapping->needs_barrier = true;
+        return 0;
+    };
+    must(world.emit_sized(40) == 0, "emitted");
+    world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {
+        aside([&] { must(world.emit_sized(40) == 0, "emitted"); });
+        return 0;
+    };
+    record("run-with-barrier", "event-sleep-event", run);
+    must(delivered == 8, "slept between two events");
 }
 
 }  // namespace

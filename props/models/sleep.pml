@@ -2,6 +2,8 @@
 /*
  * The reader's sleep (kmes/sleep.c): 5.1.8.2 with E1, E2, E3, E12.
  *
+ *   BARRIERS=n                  with HAS_LIGHT_FENCE=1 only the first n consumers execute the
+ *                               barrier; by default all of them.
  *   WITHOUT_SLEEP_FENCE         looks again while its need_wake may still wait (E1).
  *   COUNTER_AFTER_RECHECK       the counter is read after the second look at write_pos (E2).
  *   COUNTER_AFTER_FENCE         ... after the fence, before that look: as good as the reference's
@@ -9,13 +11,17 @@
  *   WITHOUT_GENERATION_RECHECK  no second look at generation (E3).
  */
 
-/* path: wait */
+/* path: wait, wait-with-barrier */
 inline wait(me, clears, counter, seen) {
     atomic {
 #if !defined(COUNTER_AFTER_RECHECK) && !defined(COUNTER_AFTER_FENCE)
         load(1 + me, COUNTER(mapped[me]), counter); /* @SLEEP_COUNTER sleep.c */
 #endif
-        store(1 + me, NEED_WAKE(mapped[me]), 1) /* @ASK_WAKE sleep.c */
+        store(1 + me, NEED_WAKE(mapped[me]), 1); /* @ASK_WAKE sleep.c */
+        if
+        :: HAS_LIGHT_FENCE && me < BARRIERS -> membarrier(1 + me) /* @SLEEP_BARRIER sleep.c */
+        :: else
+        fi
     };
 #ifdef COUNTER_AFTER_FENCE
     atomic { fence(1 + me); load(1 + me, COUNTER(mapped[me]), counter) };

@@ -9,6 +9,7 @@
  *           a while; BEGIN_ATTACHED: consumers do not attach first.
  * Sharing:  CLEARS_0, CLEARS_1: whether consumer 0, 1 clears need_wake (1: exclusive; 0: shared);
  *           LIMITED_1: consumer 1 sleeps with a time limit (E12).
+ * Barrier:  HAS_LIGHT_FENCE, BARRIERS: the asymmetric barrier (producer.pml, sleep.pml).
  * Backstop: NUDGE: retired buffers are nudged once at any time, and again whenever nothing else
  *           moves, for as long as one is mapped (E19). Left out by default: it hides other faults.
  */
@@ -28,6 +29,12 @@
 #endif
 #ifndef CLEARS_1
 #define CLEARS_1 1
+#endif
+#ifndef HAS_LIGHT_FENCE
+#define HAS_LIGHT_FENCE 0
+#endif
+#ifndef BARRIERS
+#define BARRIERS CONSUMERS
 #endif
 #define BUFFERS (SWAPS + 1)
 
@@ -73,13 +80,13 @@ bool a_dead_buffer_is_slept_on;
 #define A_LIMIT_IS_DUE false
 #endif
 
-/* path: emit */
+/* path: emit, emit-with-light-fence */
 inline emit(events, asked) {
     atomic { events < EVENTS -> events++; append(); publish() };
     wake_if_asked(asked)
 }
 
-/* path: batch */
+/* path: batch, batch-with-light-fence */
 inline end_batch(asked) {
     atomic { frontier != published -> publish() };
     wake_if_asked(asked)
@@ -133,7 +140,7 @@ end:
 }
 #endif
 
-/* path: run, open */
+/* path: run, open, run-with-barrier */
 proctype consumer(byte me; bool clears) { /* endless */
     byte generation, found_buffer, found_generation, changed, counter, seen;
 

@@ -45,6 +45,16 @@ inline load(processor, word, into) {
 /* A full fence: goes on when all stores before it are visible. */
 inline fence(processor) { empty(store_buffer[processor]) }
 
+/*
+ * membarrier of a consumer: its own full fence, and then one at some moment on the processor that
+ * produces. (What is waiting there becomes visible at that moment; here the consumer waits for
+ * that, which leaves nothing out: each of these stores may arrive at any time.)
+ */
+inline membarrier(processor) {
+    fence(processor);
+    fence(CPU)
+}
+
 /* The oldest waiting store of a processor becomes visible; a relaxed one may go first. */
 inline arrive(processor) {
     store_buffer[processor]?arriving_word, arriving_value, _;

@@ -484,7 +484,7 @@ class Operators:
         elif rest == "full":
             self.replace_token("weaken", node.first, "kmes_fence_release")
             self.replace_token("weaken", node.first, "kmes_fence_acquire")
-        else:
+        elif rest != "light":  # drop-fence takes it out; there is no weaker one
             other = {"release": "acquire", "acquire": "release"}[rest]
             self.replace_token("wrong-fence", node.first, f"kmes_fence_{other}")
 

@@ -5,8 +5,11 @@
 // emission and one kmes_reader_wait meet again and again, on the core's own code, whose fences can
 // be left out one by one (droppable_fence.h).
 //
+// The same with the asymmetric barrier: no fence in the emission, membarrier in the wait, which can
+// be left out.
+//
 //   wake_race_test              with all fences; and without each, until one wake-up is lost
-//   wake_race_test --races=N    N races of each of the four, for the rates (wake_race_long_test)
+//   wake_race_test --races=N    N races of each, for the rates (wake_race_long_test)
 //
 // A race is lost if the consumer went to sleep, and the counter has still the value that it sleeps
 // on when the emission is over: nobody will wake it. No time is measured.
@@ -25,6 +28,7 @@
 #include "kmes/reader.h"
 #include "kmes/ring.h"
 #include "kmes/tests/ring_memory.h"
+#include "kmes/user/membarrier.h"
 #include "props/threads/droppable_fence.h"
 
 extern "C" {
@@ -37,6 +41,13 @@ namespace {
 constexpr std::uint64_t kCapacityBytes = 4096;
 constexpr std::uint64_t kWakeFence = 1ull << KMES_ORDER_WAKE_FENCE;
 constexpr std::uint64_t kSleepFence = 1ull << KMES_ORDER_SLEEP_FENCE;
+
+// What stands in the place of the two full fences.
+enum class Fences {
+    kBoth,
+    kMembarrier,         // nothing in the emission, membarrier in the wait
+    kMembarrierLeftOut,  // and not even that
+};
 
 std::uint64_t long_races;  // 0: the short test
 
@@ -90,7 +101,7 @@ bool is_too_late(std::chrono::steady_clock::time_point begin) {
 
 class WakeRace {
   public:
-    WakeRace();
+    explicit WakeRace(Fences fences);
     ~WakeRace() { kmes_reader_close(&reader_); }
 
     // Until `races` are over, `enough` are lost, or the patience is at its end. How many were lost.
@@ -116,7 +127,7 @@ class WakeRace {
     bool has_slept_ = false;
 };
 
-WakeRace::WakeRace() {
+WakeRace::WakeRace(Fences fences) {
     kmes_buffer_setup setup = {};
     kmes_reader_config config = {};
 
@@ -131,9 +142,15 @@ WakeRace::WakeRace() {
     kmes_cpu_init(&cpu_, 0, &buffer_, &producer_platform_, 0);
     reader_platform_.context = this;
     reader_platform_.sleep = sleep;
+    reader_platform_.barrier = [](void*) { return kmes_membarrier(); };
+    if (fences == Fences::kMembarrierLeftOut) reader_platform_.barrier = [](void*) { return 0; };
     config.attach_functions = {attach, attach, [](void*, kmes_mapping*) {}, this};
     config.platform = &reader_platform_;
     EXPECT_EQ(0, kmes_reader_open(&reader_, &config));
+    if (fences == Fences::kBoth) return;
+    EXPECT_EQ(0, kmes_membarrier_register());
+    cpu_.has_light_fence = true;
+    reader_.mapping.needs_barrier = true;
 }
 
 int WakeRace::attach(void* context, __u16, kmes_mapping* mapping) {
@@ -210,7 +227,7 @@ struct Lost {
 };
 
 Lost race_without(std::uint64_t fences, std::uint64_t races, std::uint64_t enough) {
-    WakeRace race;
+    WakeRace race(Fences::kBoth);
 
     kmes_dropped_fences = fences;
     const std::uint64_t lost = race.run(races, enough);
@@ -221,6 +238,17 @@ Lost race_without(std::uint64_t fences, std::uint64_t races, std::uint64_t enoug
            : fences == kWakeFence  ? "WAKE_FENCE"
            : fences == kSleepFence ? "SLEEP_FENCE"
                                    : "WAKE_FENCE and SLEEP_FENCE",
+           static_cast<unsigned long long>(race.races()), static_cast<unsigned long long>(lost));
+    fflush(stdout);
+    return {race.races(), lost};
+}
+
+Lost race_with(Fences fences, std::uint64_t races, std::uint64_t enough) {
+    WakeRace race(fences);
+    const std::uint64_t lost = race.run(races, enough);
+
+    printf("%-36s %9llu races, %6llu wake-ups lost\n",
+           fences == Fences::kMembarrier ? "membarrier" : "left out: WAKE_FENCE and membarrier",
            static_cast<unsigned long long>(race.races()), static_cast<unsigned long long>(lost));
     fflush(stdout);
     return {race.races(), lost};
@@ -255,6 +283,20 @@ TEST(WakeRaceTest, WithoutTheConsumersFenceAWakeUpIsLost) {
 
 TEST(WakeRaceTest, WithoutAnyFenceAWakeUpIsLost) {
     expect_lost_without(kWakeFence | kSleepFence);
+}
+
+TEST(WakeRaceTest, WithMembarrierInTheWaitNoWakeUpIsLost) {
+    if (kmes_membarrier() != 0) GTEST_SKIP() << "no membarrier";
+    EXPECT_EQ(0u, race_with(Fences::kMembarrier, long_races ? long_races : 50000, UINT64_MAX).lost);
+}
+
+TEST(WakeRaceTest, WithoutMembarrierInTheWaitAWakeUpIsLost) {
+    if (has_one_processor()) GTEST_SKIP() << "one processor";
+    if (kmes_membarrier() != 0) GTEST_SKIP() << "no membarrier";
+    const Lost result = long_races ? race_with(Fences::kMembarrierLeftOut, long_races, UINT64_MAX)
+                                   : race_with(Fences::kMembarrierLeftOut, UINT64_MAX, 1);
+
+    EXPECT_GT(result.lost, 0u) << "in " << result.races << " races";
 }
 
 }  // namespace
