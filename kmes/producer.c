@@ -141,10 +141,13 @@ static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct
     return cursor;
 }
 
+/* The path of one event is in line down to its copies: a cursor whose address is handed out goes
+ * through memory, at each step. */
+
 /* 5.1.7 step 6: passes the events that `event_bytes` at the frontier would overwrite, no more and
  * no fewer. */
-static inline void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
-                             struct cursor* cursor, __u64 event_bytes) {
+static KMES_ALWAYS_INLINE void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
+                                         struct cursor* cursor, __u64 event_bytes) {
     struct kmes_boundary tail = cursor->tail;
 
     if (KMES_LIKELY(cursor->frontier.pos + event_bytes - tail.pos <= buffer->capacity)) return;
@@ -174,9 +177,9 @@ static void copy_in_zeros(struct kmes_buffer* buffer, __u64 pos, __u64 bytes) {
 }
 
 /* 5.1.7 steps 3 and 7 but for the payload: the header at the frontier. Where the payload begins. */
-static inline __u64 write_header(const struct kmes_cpu* cpu, struct kmes_buffer* buffer, __u64 pos,
-                                 const struct kmes_event_input* input, __u64 timestamp_ns,
-                                 __u64 sequence) {
+static KMES_ALWAYS_INLINE __u64 write_header(const struct kmes_cpu* cpu, struct kmes_buffer* buffer,
+                                             __u64 pos, const struct kmes_event_input* input,
+                                             __u64 timestamp_ns, __u64 sequence) {
     struct kmes_event_words words;
 
     kmes_event_words_build(&words, input, timestamp_ns, sequence, cpu->cpu_id);
@@ -229,9 +232,10 @@ static inline int enter(struct kmes_cpu* cpu, const struct kmes_event_input* inp
 }
 
 /* Inside: 5.1.7 steps 2 to 7. Nothing is published. */
-static inline int write_event(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
-                              struct cursor* cursor, const struct kmes_event_input* input,
-                              __u64 timestamp_ns, enum too_large too_large) {
+static KMES_ALWAYS_INLINE int write_event(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
+                                          struct cursor* cursor,
+                                          const struct kmes_event_input* input, __u64 timestamp_ns,
+                                          enum too_large too_large) {
     __u64 event_bytes = kmes_event_bytes(input);
     __u64 payload_pos;
     int error = admit(cpu, buffer, cursor, event_bytes, too_large);
@@ -248,8 +252,8 @@ static inline int write_event(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
 }
 
 /* Inside: write_event, with the state of the CPU's memory. */
-static inline int write_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                            __u64 timestamp_ns, enum too_large too_large) {
+static KMES_ALWAYS_INLINE int write_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                                        __u64 timestamp_ns, enum too_large too_large) {
     struct cursor cursor;
     int error;
 
@@ -261,8 +265,8 @@ static inline int write_one(struct kmes_cpu* cpu, const struct kmes_event_input*
 
 /* 5.1.7, one event, all of it inside one critical section: E16, from the timestamp to the queueing
  * of the wake. */
-static inline int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
-                           enum too_large too_large) {
+static KMES_ALWAYS_INLINE int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
+                                       enum too_large too_large) {
     int error = enter(cpu, input, too_large);
 
     if (error) return error;
