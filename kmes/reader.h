@@ -204,6 +204,26 @@ __u32 kmes_bulk_take(struct kmes_reader* reader, struct kmes_bulk* bulk,
  */
 int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns);
 
+/*
+ * A wait in two halves, for a thread that waits for several readers at a time (5.1.8.2). `begin`
+ * asks to be woken. 0: the caller sleeps by a shared futex (E17) while *word is `expected`, for
+ * limit_ns at most, and then calls `end`. 1: look again, there is nothing to end. Errors as
+ * kmes_reader_wait.
+ */
+struct kmes_wait {
+    __u32* word;
+    __u32 expected;
+    __u64 limit_ns;
+};
+int kmes_reader_wait_begin(struct kmes_reader* reader, struct kmes_wait* wait);
+
+/* After the sleep. `slept_ns`: how long it found nothing (about 1 ms where that is not known); 0
+ * where it was woken. True: another producer has taken the CPU, look again (E25). */
+bool kmes_reader_wait_end(struct kmes_reader* reader, __u64 slept_ns);
+
+/* Bytes that are published and not read: any value, where the content is corrupt. */
+__u64 kmes_reader_unread_bytes(const struct kmes_reader* reader);
+
 /* Called for every event by kmes_reader_run; `view` is good until it returns. Not 0: stop. */
 typedef int (*kmes_event_function)(void* context, const struct kmes_event_view* view);
 

@@ -102,22 +102,29 @@ static __u64 limit_after_barrier_ns(const struct kmes_reader* reader, __u64 limi
     return limit_ns < KMES_NO_BARRIER_LIMIT_NS ? limit_ns : KMES_NO_BARRIER_LIMIT_NS;
 }
 
-/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. *limit_ns: how long it may
- * sleep at most, and then, how long it would have slept. */
-static int sleep_once(struct kmes_reader* reader, __u64* limit_ns) {
+/* 5.1.8.2 steps 1 to 3. True: it may sleep while the counter has the value that was read.
+ * *limit_ns: how long it may sleep at most; it may become less. */
+static bool ask_for_wake(struct kmes_reader* reader, __u32* counter, __u64* limit_ns) {
     /* SLEEP_COUNTER pairs with COUNTER (E2): taken before the re-check, so that an event which
      * comes after the re-check has moved the word by the time of the futex_wait. */
-    __u32 counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
-    int error;
-
+    *counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
     kmes_store_release_u8(reader->shared.need_wake, 1, KMES_ORDER_ASK_WAKE);
     *limit_ns = limit_after_barrier_ns(reader, *limit_ns);
     kmes_fence_full(KMES_ORDER_SLEEP_FENCE); /* E1: pairs with WAKE_FENCE */
     if (there_is_something(reader)) {
         clear_wake(reader);
-        return 1;
+        return false;
     }
     reader->statistics.sleeps++;
+    return true;
+}
+
+/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. *limit_ns as above. */
+static int sleep_once(struct kmes_reader* reader, __u64* limit_ns) {
+    __u32 counter;
+    int error;
+
+    if (!ask_for_wake(reader, &counter, limit_ns)) return 1;
     error = kmes_platform_sleep(reader->config.platform, reader->shared.futex_counter, counter,
                                 *limit_ns);
     clear_wake(reader);
@@ -141,6 +148,28 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
         if (reader->config.sharing == KMES_SHARED) return 1;
         left_ns -= limit_ns; /* KMES_NO_TIMEOUT is 584 years */
     }
+}
+
+int kmes_reader_wait_begin(struct kmes_reader* reader, struct kmes_wait* wait) {
+    if (reader->stopped) return kmes_reader_stop_error(reader);
+    wait->limit_ns = sleep_limit_ns(reader, KMES_NO_TIMEOUT);
+    if (reader->is_replaced || !ask_for_wake(reader, &wait->expected, &wait->limit_ns)) return 1;
+    wait->word = reader->shared.futex_counter;
+    return 0;
+}
+
+bool kmes_reader_wait_end(struct kmes_reader* reader, __u64 slept_ns) {
+    clear_wake(reader);
+    if (slept_ns) ask_after_sleep(reader, slept_ns);
+    return reader->is_replaced;
+}
+
+__u64 kmes_reader_unread_bytes(const struct kmes_reader* reader) {
+    __u64 write_pos;
+
+    if (reader->stopped) return 0;
+    write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+    return write_pos > reader->read_pos ? write_pos - reader->read_pos : 0;
 }
 
 int kmes_reader_run(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,

@@ -189,6 +189,92 @@ TEST(ReaderWait, SleepsOnTheCounterWithTheValueReadBeforeTheRecheck) {
     EXPECT_EQ(expected, 41u);
 }
 
+// For a caller who sleeps for several readers at a time: the same accesses, in two halves.
+TEST(ReaderWaitInHalves, AsksThenSaysWhatToSleepOnThenClearsTheFlag) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    *world.first().buffer.shared.futex_counter = 41;
+    kmes_wait wait{};
+    Labels labels;
+    {
+        ScopedHook hook([&](const kmes_order_access& access) {
+            labels.push_back(access.label);
+            if (access.label == KMES_ORDER_SLEEP_FENCE)
+                *world.first().buffer.shared.futex_counter = 42;
+        });
+        EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 0);
+    }
+    EXPECT_EQ(labels, Labels({KMES_ORDER_SLEEP_COUNTER, KMES_ORDER_ASK_WAKE, KMES_ORDER_SLEEP_FENCE,
+                              KMES_ORDER_SLEEP_WRITE_POS, KMES_ORDER_SLEEP_GENERATION}));
+    EXPECT_EQ(wait.word, world.first().buffer.shared.futex_counter);
+    EXPECT_EQ(wait.expected, 41u);
+    EXPECT_EQ(wait.limit_ns, KMES_NO_TIMEOUT);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
+    EXPECT_EQ(reader.reader.statistics.sleeps, 1u);
+    EXPECT_FALSE(kmes_reader_wait_end(&reader.reader, 0));
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+}
+
+TEST(ReaderWaitInHalves, HasNothingToEndWhereThereIsAnEvent) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    kmes_wait wait{};
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 30u);
+    EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+    EXPECT_EQ(reader.reader.statistics.sleeps, 0u);
+    EXPECT_EQ(reader.next(), KMES_READ_EVENT);
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
+    *world.first().buffer.shared.write_pos = 7;  // behind the read position
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
+}
+
+TEST(ReaderWaitInHalves, SharedOneHasALimitAndKeepsTheFlag) {
+    World world({});
+    Reader reader(world);
+    reader.config.sharing = KMES_SHARED;
+    reader.config.shared_limit_ns = 50;
+    ASSERT_EQ(reader.open(), 0);
+    kmes_wait wait{};
+    EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 0);
+    EXPECT_EQ(wait.limit_ns, 50u);
+    EXPECT_FALSE(kmes_reader_wait_end(&reader.reader, 50));
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
+}
+
+TEST(ReaderWaitInHalves, SaysThatTheReaderHasStopped) {
+    World world({});
+    Reader reader(world);
+    ASSERT_EQ(reader.open(), 0);
+    ASSERT_EQ(world.emit_sized(30), 0);
+    kmes_reader_close(&reader.reader);
+    kmes_wait wait{};
+    EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), -EBADF);
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
+}
+
+// E25: a sleep that was woken is not asked about; one that found nothing is, after 50 ms.
+TEST(ReaderWaitInHalves, AsksForAProducerThatMayBeKilled) {
+    World world({});
+    Reader reader(world);
+    reader.config.is_current = [](void*, __u16, kmes_mapping*) { return 0; };
+    ASSERT_EQ(reader.open(), 0);
+    reader.reader.mapping.session = 5;
+    kmes_wait wait{};
+    EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 0);
+    EXPECT_EQ(wait.limit_ns, 1000000000u);
+    EXPECT_FALSE(kmes_reader_wait_end(&reader.reader, 0));
+    EXPECT_EQ(reader.reader.unasked_ns, 0u);
+    EXPECT_FALSE(kmes_reader_wait_end(&reader.reader, 49999999));
+    EXPECT_TRUE(kmes_reader_wait_end(&reader.reader, 1));
+    EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 1);
+    EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
+}
+
 TEST(ReaderWait, SaysWhyItEnded) {
     World world({});
     Reader reader(world);
