@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,34 @@ int kmes_futex_wait(const __u32* word, __u32 expected, __u64 timeout_ns) {
     timeout.tv_nsec = (long)(timeout_ns % NS_PER_SECOND);
     result = futex(word, FUTEX_WAIT, expected, timeout_ns == KMES_NO_TIMEOUT ? NULL : &timeout);
     return result == -EAGAIN || result > 0 ? 0 : result;
+}
+
+int kmes_futex_wait_any(const struct kmes_futex_wait* waits, unsigned count, __u64 timeout_ns) {
+    struct futex_waitv vector[KMES_FUTEX_WAIT_ANY_MAX];
+    struct timespec deadline;
+    int saved = errno;
+    unsigned i;
+    int error = 0;
+
+    if (count == 0 || count > KMES_FUTEX_WAIT_ANY_MAX) return -EINVAL;
+    for (i = 0; i < count; i++) {
+        vector[i].val = waits[i].expected;
+        vector[i].uaddr = (__u64)(uintptr_t)waits[i].word;
+        vector[i].flags = FUTEX_32; /* and shared */
+        vector[i].__reserved = 0;
+    }
+    if (timeout_ns != KMES_NO_TIMEOUT) {
+        __u64 now_ns = kmes_clock_monotonic_ns();
+        __u64 end_ns = timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
+
+        deadline.tv_sec = (time_t)(end_ns / NS_PER_SECOND);
+        deadline.tv_nsec = (long)(end_ns % NS_PER_SECOND);
+    }
+    if (syscall(SYS_futex_waitv, vector, count, 0, timeout_ns == KMES_NO_TIMEOUT ? NULL : &deadline,
+                CLOCK_MONOTONIC) < 0)
+        error = errno == EAGAIN ? 0 : -errno;
+    errno = saved;
+    return error;
 }
 
 int kmes_futex_wake_all(__u32* word) {

@@ -18,6 +18,20 @@ KMES_EXTERN_C_BEGIN
  */
 int kmes_futex_wait(const __u32* word, __u32 expected, __u64 timeout_ns);
 
+/* One of the words that kmes_futex_wait_any sleeps on. */
+struct kmes_futex_wait {
+    const __u32* word;
+    __u32 expected;
+};
+#define KMES_FUTEX_WAIT_ANY_MAX 128u
+
+/*
+ * As kmes_futex_wait, until any of `count` words (1 to KMES_FUTEX_WAIT_ANY_MAX, else -EINVAL) is
+ * woken or differs. -ENOSYS, -EPERM: the kernel, or a filter of system calls, does not have it
+ * (futex_waitv, Linux 5.16).
+ */
+int kmes_futex_wait_any(const struct kmes_futex_wait* waits, unsigned count, __u64 timeout_ns);
+
 /* Wakes all, in any process, who sleep on `word`, and says how many there were. The value is the
  * caller's to change before. */
 int kmes_futex_wake_all(__u32* word);

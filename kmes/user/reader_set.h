@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A reader of all CPUs: one thread delivers the events of every CPU, and sleeps for all of them at
+ * a time. C, no exceptions.
+ *
+ *   struct kmes_reader_set* set;
+ *   int error = kmes_reader_set_open(&set, NULL);
+ *   while (!error) {
+ *       int count = kmes_reader_set_poll(set, KMES_NO_TIMEOUT, on_event, context);
+ *       if (count < 0) error = count;
+ *   }
+ *   kmes_reader_set_close(set);
+ *
+ * The events of one CPU come in their order. CPUs take turns, so that one whose ring is never empty
+ * does not keep the others waiting. A CPU that cannot be read now has an error of its own, and is
+ * tried again at intervals of up to 1 s, while the others go on.
+ *
+ * One thread at a time uses a set. No function may be called from a signal handler.
+ */
+#ifndef KMES_USER_READER_SET_H
+#define KMES_USER_READER_SET_H
+
+#include "kmes/reader.h"
+
+KMES_EXTERN_C_BEGIN
+
+struct kmes_reader_set;
+
+/* Zero, or NULL in place of the whole, is the default of each field. */
+struct kmes_reader_set_options {
+    /* Nobody else sleeps on these rings: the caller promises it (E12). The default is safe with any
+     * number of consumers; each event then costs the producer a wake once somebody has slept. */
+    bool is_exclusive;
+    /* kmes_reader_set_wait and _poll return when so many bytes are unread in all, or so many ns
+     * after they have seen the first of them, or when a ring is a quarter full. Both or neither is
+     * set, else -EINVAL. The producer wakes nobody meanwhile. */
+    __u64 watermark_bytes;
+    __u64 watermark_ns;
+    /* Fills the configuration of each reader: kmes_reader_by_libkmes is the default. `cpus`: how
+     * many there are, or a negative error number. Both or neither. */
+    void (*configure)(void* context, struct kmes_reader_config* config, __u16 cpu_id);
+    int (*cpus)(void* context);
+    void* context;
+    /* One for each CPU, `places` of them: where a set of an earlier time has left off
+     * (kmes_reader_set_get_place). CPUs beyond that start at the oldest event. */
+    const struct kmes_reader_place* place;
+    unsigned places;
+};
+
+/*
+ * Attaches to all CPUs. 0, also where some of them cannot be read now; what kmes_cpus_by_libkmes
+ * says; -ENOMEM; the error of CPU 0 where none can be read. *set is NULL after an error. The number
+ * of CPUs stays what it is now.
+ */
+int kmes_reader_set_open(struct kmes_reader_set** set,
+                         const struct kmes_reader_set_options* options);
+
+/* Detaches and frees. NULL is nothing. */
+void kmes_reader_set_close(struct kmes_reader_set* set);
+
+unsigned kmes_reader_set_cpus(const struct kmes_reader_set* set);
+
+/* Why a CPU is not read now, a negative error number; else 0. -EINVAL: there is no such CPU. */
+int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu);
+
+/* Up to which event of a CPU the set has delivered; zero for a CPU that is not there. */
+struct kmes_reader_place kmes_reader_set_get_place(const struct kmes_reader_set* set, unsigned cpu);
+
+/* The statistics of one CPU, over all its buffers; zeros for a CPU that is not there. */
+struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reader_set* set,
+                                                         unsigned cpu);
+
+/*
+ * The next event of any CPU; `view` points to a copy that is good until the next call for this set.
+ * KMES_READ_EVENT; KMES_READ_EMPTY: no CPU has one now; -ENOMEM: no room for an event of its size,
+ * nothing is consumed.
+ */
+int kmes_reader_set_next(struct kmes_reader_set* set, struct kmes_event_view* view);
+
+/* The next event where it lies. As kmes_reader_peek and the functions after it: what `view` shows
+ * is to be believed only after kmes_reader_set_release has said true (E6). */
+int kmes_reader_set_peek(struct kmes_reader_set* set, struct kmes_event_view* view);
+bool kmes_reader_set_peek_is_whole(struct kmes_reader_set* set);
+bool kmes_reader_set_release(struct kmes_reader_set* set);
+
+/*
+ * Delivers what is there to `function`, at most `most` events (0: until no CPU has any). How many
+ * were delivered, or a negative error number: what `function` has returned, or -ENOMEM. Where
+ * `function` returns something other than 0 no more events come; the one that it was given is
+ * consumed, and the next call goes on after it.
+ */
+int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
+                            kmes_event_function function, void* context);
+
+/*
+ * Sleeps until a CPU may have something new, for at most timeout_ns (KMES_NO_TIMEOUT: for ever).
+ * 1: look again; -ETIMEDOUT; -EINTR; the error of CPU 0 where every CPU has one when the time is
+ * over. Where the kernel cannot wait for several words at a time, and with more than 128 CPUs, it
+ * looks every 10 ms.
+ */
+int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns);
+
+/* kmes_reader_set_wait, and kmes_reader_set_consume without a limit. How many were delivered: 0
+ * where the time is over; or the error of either. */
+int kmes_reader_set_poll(struct kmes_reader_set* set, __u64 timeout_ns,
+                         kmes_event_function function, void* context);
+
+KMES_EXTERN_C_END
+
+#endif

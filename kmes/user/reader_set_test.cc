@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// A reader of all CPUs: nothing lost, nothing twice, nobody starved, no event slept through.
+#include "kmes/user/reader_set.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/producer.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+constexpr uint64_t k64KiB = 64 << 10;
+constexpr uint64_t kLongNs = 3600'000'000'000;
+
+// Attach functions that fail for one CPU as often as is wanted.
+struct Refusing {
+    kmes_attach_functions real = {};
+    std::atomic<int> refusals{0};
+    unsigned first = 0;  // CPUs below it never refuse
+
+    static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
+        auto* self = static_cast<Refusing*>(context);
+
+        if (cpu >= self->first && self->refusals.fetch_sub(1) > 0) return -EMFILE;
+        return self->real.attach(self->real.context, cpu, mapping);
+    }
+    static int identify(void* context, __u16 cpu, kmes_mapping* mapping) {
+        auto* self = static_cast<Refusing*>(context);
+
+        return self->real.identify(self->real.context, cpu, mapping);
+    }
+    static void detach(void* context, kmes_mapping* mapping) {
+        auto* self = static_cast<Refusing*>(context);
+
+        self->real.detach(self->real.context, mapping);
+    }
+    static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
+        kmes_reader_by_libkmes(config, cpu);
+        static_cast<Refusing*>(context)->real = config->attach_functions;
+        config->attach_functions = {attach, identify, detach, context};
+        config->is_current = nullptr;
+    }
+    static int cpus(void*) { return kmes_cpus_by_libkmes(); }
+
+    kmes_reader_set_options options() {
+        kmes_reader_set_options result = {};
+
+        result.configure = configure;
+        result.cpus = cpus;
+        result.context = this;
+        return result;
+    }
+};
+
+class ReaderSetTest : public testing::Test {
+  protected:
+    void SetUp() override { setenv("KMES_SOCKET", address_.c_str(), 1); }
+    void TearDown() override {
+        kmes_reader_set_close(set_);
+        unsetenv("KMES_SOCKET");
+    }
+
+    void start(unsigned cpus) {
+        producer_.reset();
+        producer_ = std::make_unique<Producer>(test_options(cpus));
+        ASSERT_EQ(0, producer_->start_without_registry());
+        producer_->serve(address_);
+    }
+
+    void emit(unsigned cpu, int count = 1) {
+        for (int i = 0; i < count; i++) ASSERT_EQ(0, producer_->emit(cpu, "t"));
+    }
+
+    // Whether the set asks every CPU for a wake, as it does before it sleeps.
+    bool is_set_asleep() const { return asking_cpus() == kmes_reader_set_cpus(set_); }
+    unsigned asking_cpus() const {
+        unsigned asking = 0;
+
+        for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set_); cpu++) {
+            Attachment attachment;
+
+            if (producer_->look(cpu, &attachment) != 0) return 0;
+            asking += __atomic_load_n(attachment.buffers[0]->buffer()->shared.need_wake,
+                                      __ATOMIC_SEQ_CST) != 0;
+        }
+        return asking;
+    }
+
+    // Each CPU's events come in their order; how many there are of each.
+    static int on_event(void* context, const kmes_event_view* view) {
+        auto* self = static_cast<ReaderSetTest*>(context);
+
+        EXPECT_EQ(self->last_[view->cpu_id] + 1, view->sequence);
+        self->last_[view->cpu_id] = view->sequence;
+        self->total_++;
+        return self->then_ ? self->then_(*view) : 0;
+    }
+    int consume(unsigned most = 0) { return kmes_reader_set_consume(set_, most, on_event, this); }
+    int poll(uint64_t timeout_ns) { return kmes_reader_set_poll(set_, timeout_ns, on_event, this); }
+
+    TemporaryFolder folder_;
+    std::string address_ = folder_.path("socket");
+    std::unique_ptr<Producer> producer_;
+    Refusing refusing_;
+    kmes_reader_set* set_ = nullptr;
+    std::map<unsigned, uint64_t> last_;
+    int total_ = 0;
+    std::function<int(const kmes_event_view&)> then_;
+};
+
+TEST_F(ReaderSetTest, DeliversTheEventsOfEveryCpu) {
+    start(3);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    EXPECT_EQ(3u, kmes_reader_set_cpus(set_));
+    EXPECT_EQ(0, consume());
+    for (unsigned cpu = 0; cpu < 3; cpu++) emit(cpu, 600);
+    EXPECT_EQ(1800, consume());
+    EXPECT_EQ(0, consume());
+    for (unsigned cpu = 0; cpu < 3; cpu++) {
+        EXPECT_EQ(600u, last_[cpu]);
+        EXPECT_EQ(600u, kmes_reader_set_statistics(set_, cpu).delivered);
+        EXPECT_EQ(0, kmes_reader_set_error(set_, cpu));
+    }
+    EXPECT_EQ(-EINVAL, kmes_reader_set_error(set_, 3));
+    EXPECT_EQ(0u, kmes_reader_set_statistics(set_, 3).delivered);
+}
+
+TEST_F(ReaderSetTest, SleepsForAllCpusAtATime) {
+    for (const bool is_exclusive : {false, true}) {
+        start(4);
+        kmes_reader_set_options options = {};
+
+        options.is_exclusive = is_exclusive;
+        last_.clear();
+        ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+        for (unsigned cpu = 0; cpu < 4; cpu++) {
+            std::thread emitter([this, cpu] {
+                EXPECT_TRUE(comes_true([this] { return is_set_asleep(); }));
+                emit(cpu);
+            });
+
+            EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+            emitter.join();
+        }
+        kmes_reader_set_close(set_);
+        set_ = nullptr;
+    }
+}
+
+// More than the kernel takes at a time.
+TEST_F(ReaderSetTest, WaitsForMoreCpusThanOneSleepCovers) {
+    start(140);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    std::thread emitter([this] {
+        EXPECT_TRUE(comes_true([this] { return is_set_asleep(); }));
+        emit(139);
+    });
+
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    EXPECT_EQ(1u, last_[139]);
+    emitter.join();
+}
+
+TEST_F(ReaderSetTest, TimeIsOverWhereNothingComes) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    EXPECT_EQ(0, poll(0));
+    EXPECT_EQ(0, poll(1000));
+    EXPECT_EQ(-ETIMEDOUT, kmes_reader_set_wait(set_, 0));
+    emit(1);
+    EXPECT_EQ(1, kmes_reader_set_wait(set_, 0));
+    EXPECT_EQ(1, poll(0));
+}
+
+TEST_F(ReaderSetTest, FunctionThatStopsLosesNothing) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    emit(0, 100);
+    emit(1, 100);
+    then_ = [this](const kmes_event_view&) { return total_ % 7 == 0 ? -ECANCELED : 0; };
+    for (int stops = 0; stops < 28; stops++) EXPECT_EQ(-ECANCELED, consume());
+    EXPECT_EQ(196, total_);
+    then_ = [](const kmes_event_view&) { return 1; };
+    EXPECT_EQ(1, consume());
+    EXPECT_EQ(1, poll(0));
+    then_ = nullptr;
+    EXPECT_EQ(1, consume(1));
+    EXPECT_EQ(1, consume());
+    EXPECT_EQ(100u, last_[0]);
+    EXPECT_EQ(100u, last_[1]);
+}
+
+// Each event of CPU 0 brings another one.
+TEST_F(ReaderSetTest, RingThatIsNeverEmptyStarvesNobody) {
+    start(3);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    emit(0);
+    emit(1, 300);
+    emit(2);
+    then_ = [this](const kmes_event_view& view) {
+        if (view.cpu_id == 0) emit(0);
+        return 0;
+    };
+    EXPECT_EQ(3000, consume(3000));
+    EXPECT_EQ(300u, last_[1]);
+    EXPECT_EQ(1u, last_[2]);
+}
+
+TEST_F(ReaderSetTest, FollowsEveryBuffer) {
+    start(3);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    for (int i = 0; i < 6; i++) {
+        for (unsigned cpu = 0; cpu < 3; cpu++) emit(cpu, 40);
+        if (i % 2) {
+            EXPECT_LT(0, consume(50));
+        }
+        ASSERT_EQ(0, producer_->resize(k64KiB << (i & 1)));
+    }
+    std::thread resizer([this] {
+        EXPECT_TRUE(comes_true([this] { return is_set_asleep(); }));
+        EXPECT_EQ(0, producer_->resize(k64KiB));
+        emit(2);
+    });
+
+    while (last_[2] < 241) ASSERT_LE(0, poll(KMES_NO_TIMEOUT));
+    resizer.join();
+    EXPECT_EQ(240u, last_[0]);
+    EXPECT_EQ(240u, last_[1]);
+}
+
+TEST_F(ReaderSetTest, TakesAnEventOfAnySize) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    const std::string large(k64KiB / 2 - 100, 'x');
+    kmes_event_view view;
+
+    ASSERT_EQ(0, producer_->emit(1, "t", bytes_of(large)));
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_next(set_, &view));
+    EXPECT_EQ(large, std::string(reinterpret_cast<const char*>(view.payload), view.payload_len));
+    EXPECT_EQ(KMES_READ_EMPTY, kmes_reader_set_next(set_, &view));
+}
+
+TEST_F(ReaderSetTest, ShowsEventsInPlace) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    kmes_event_view view;
+
+    EXPECT_EQ(KMES_READ_EMPTY, kmes_reader_set_peek(set_, &view));
+    EXPECT_FALSE(kmes_reader_set_peek_is_whole(set_));
+    EXPECT_FALSE(kmes_reader_set_release(set_));
+    emit(1, 2);
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_peek(set_, &view));
+    EXPECT_EQ(1u, view.sequence);
+    EXPECT_TRUE(kmes_reader_set_peek_is_whole(set_));
+    EXPECT_TRUE(kmes_reader_set_release(set_));
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_peek(set_, &view));
+    EXPECT_EQ(2u, view.sequence);
+    emit(1, 3000);  // it is overwritten
+    EXPECT_FALSE(kmes_reader_set_release(set_));
+    EXPECT_EQ(KMES_READ_EVENT, kmes_reader_set_next(set_, &view));
+    EXPECT_LT(2u, view.sequence);
+}
+
+// One wake for many events, and not before there are as many as the watermark says.
+TEST_F(ReaderSetTest, WaitsForTheWatermark) {
+    start(2);
+    kmes_reader_set_options options = {};
+
+    options.is_exclusive = true;
+    options.watermark_bytes = 8192;
+    options.watermark_ns = kLongNs;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    std::thread emitter([this] {
+        EXPECT_TRUE(comes_true([this] { return is_set_asleep(); }));
+        emit(0);
+        EXPECT_TRUE(comes_true([this] { return asking_cpus() == 0; }));
+        emit(0, 200);
+        emit(1, 200);
+    });
+
+    EXPECT_LE(8192 / 30, poll(KMES_NO_TIMEOUT));
+    emitter.join();
+    EXPECT_EQ(1u, producer_->statistics().wakes);
+}
+
+TEST_F(ReaderSetTest, WatermarkEndsWithItsTimeAndWithTheTimeout) {
+    start(2);
+    kmes_reader_set_options options = {};
+
+    options.watermark_bytes = 8192;
+    options.watermark_ns = 1'000'000;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    emit(1);
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    kmes_reader_set_close(set_);
+    options.watermark_ns = kLongNs;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    last_.clear();
+    EXPECT_EQ(1, poll(1'000'000));
+    options.watermark_bytes = UINT64_MAX;  // a ring that is a quarter full is enough
+    kmes_reader_set_close(set_);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    last_.clear();
+    emit(0, 1000);
+    EXPECT_EQ(1001, poll(KMES_NO_TIMEOUT));
+}
+
+// -- CPUs that refuse, end and come again ------------------------------------------------------
+
+TEST_F(ReaderSetTest, CpuThatRefusesIsTriedAgain) {
+    start(3);
+    kmes_reader_set_options options = refusing_.options();
+
+    refusing_.first = 2;
+    refusing_.refusals = 2;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(-EMFILE, kmes_reader_set_error(set_, 2));
+    emit(0);
+    emit(2);
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    EXPECT_EQ(1u, last_[0]);
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    EXPECT_EQ(1u, last_[2]);
+    EXPECT_EQ(0, kmes_reader_set_error(set_, 2));
+}
+
+TEST_F(ReaderSetTest, ChangeThatIsRefusedIsTriedAgain) {
+    start(2);
+    kmes_reader_set_options options = refusing_.options();
+
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    emit(1);
+    EXPECT_EQ(1, consume());
+    ASSERT_EQ(0, producer_->resize(2 * k64KiB));
+    emit(1);
+    refusing_.refusals = 3;
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    EXPECT_EQ(2u, last_[1]);
+    EXPECT_EQ(0, kmes_reader_set_error(set_, 1));
+}
+
+TEST_F(ReaderSetTest, OpenSaysWhyNoCpuCanBeRead) {
+    start(2);
+    kmes_reader_set_options options = refusing_.options();
+
+    refusing_.refusals = 2;
+    EXPECT_EQ(-EMFILE, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(nullptr, set_);
+    producer_.reset();
+    EXPECT_EQ(-ENOSYS, kmes_reader_set_open(&set_, nullptr));
+    EXPECT_EQ(nullptr, set_);
+}
+
+TEST_F(ReaderSetTest, GoesOnWithTheNextProducer) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    emit(0, 3);
+    emit(1, 3);
+    EXPECT_EQ(6, consume());
+    producer_->retire();
+    producer_->stop_serving();
+    EXPECT_EQ(-ENOSYS, poll(1'000'000));
+    EXPECT_EQ(-ENOSYS, kmes_reader_set_error(set_, 0));
+    start(2);
+    last_.clear();
+    emit(1);
+    EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+    EXPECT_EQ(1u, last_[1]);
+}
+
+TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    emit(0, 10);
+    emit(1, 10);
+    EXPECT_EQ(15, consume(15));
+    std::vector<kmes_reader_place> places;
+
+    for (unsigned cpu = 0; cpu < 3; cpu++) places.push_back(kmes_reader_set_get_place(set_, cpu));
+    EXPECT_FALSE(places[2].is_known);
+    kmes_reader_set_close(set_);
+    emit(1);
+    kmes_reader_set_options options = {};
+
+    options.place = places.data();
+    options.places = 2;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(6, consume());
+    EXPECT_EQ(10u, last_[0]);
+    EXPECT_EQ(11u, last_[1]);
+}
+
+TEST_F(ReaderSetTest, OptionsThatContradictAreRefused) {
+    start(1);
+    kmes_reader_set_options bytes_alone = {}, time_alone = {}, no_count = {};
+
+    bytes_alone.watermark_bytes = 1;
+    time_alone.watermark_ns = 1;
+    no_count.configure = Refusing::configure;
+    for (const auto* options : {&bytes_alone, &time_alone, &no_count})
+        EXPECT_EQ(-EINVAL, kmes_reader_set_open(&set_, options));
+    kmes_reader_set_close(nullptr);
+}
+
+}  // namespace
+}  // namespace kmes
