@@ -46,10 +46,7 @@ bool OwnerLock::lock() {
 
     if (word_.compare_exchange_strong(seen, self, std::memory_order_acquire)) return true;
     if ((seen & ~kSleepers) == self) return false;
-    waiters_.fetch_add(1, std::memory_order_relaxed);
-    lock_slowly(self);
-    waited_.fetch_add(1, std::memory_order_relaxed);
-    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    wait_in_turn(self);
     return true;
 }
 
@@ -75,6 +72,14 @@ bool OwnerLock::lock_soon(uint64_t self) {
         relax();
     }
     return false;
+}
+
+// Not inline: an emission that need not wait has no use for it.
+[[gnu::noinline]] void OwnerLock::wait_in_turn(uint64_t self) {
+    waiters_.fetch_add(1, std::memory_order_relaxed);
+    lock_slowly(self);
+    waited_.fetch_add(1, std::memory_order_relaxed);
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void OwnerLock::lock_slowly(uint64_t self) {

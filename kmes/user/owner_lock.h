@@ -35,6 +35,7 @@ class OwnerLock {
     bool is_held_here() const;
 
   private:
+    void wait_in_turn(uint64_t self);
     bool lock_soon(uint64_t self);
     void lock_slowly(uint64_t self);
     uint32_t* futex_word();
