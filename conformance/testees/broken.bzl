@@ -12,7 +12,7 @@ _TOOL_FILES = [
     _TOOL,
 ]
 
-def _testee(name, source, copts, visibility):
+def _testee(name, source, copts, headers, visibility):
     """The program `name` of a source in any language; manual, so built only if something needs it.
 
     Where the compiler of Rust or Go is missing, the file `name`.toolchain has the line "none" and
@@ -22,7 +22,7 @@ def _testee(name, source, copts, visibility):
     if ending in copts:
         cc_testee(
             name = name,
-            srcs = [source],
+            srcs = [source] + headers.get(ending, []),
             copts = copts[ending],
             linkopts = ["-pthread"],
             tags = ["manual"],
@@ -52,7 +52,7 @@ def _testee(name, source, copts, visibility):
             visibility = visibility,
         )
 
-def _broken_testee(patch, base, copts, visibility):
+def _broken_testee(patch, base, copts, headers, visibility):
     name = "broken_" + _name(patch)
     source = name + "." + base.rpartition(".")[2]
     native.genrule(
@@ -70,7 +70,7 @@ def _broken_testee(patch, base, copts, visibility):
         tags = ["manual"],
         tools = _TOOL_FILES,
     )
-    _testee(name, source, copts, visibility)
+    _testee(name, source, copts, headers, visibility)
 
 def _name(patch):
     return patch.rpartition("/")[2][:-len(".patch")]
@@ -78,7 +78,7 @@ def _name(patch):
 def _folder(patch):
     return patch.split("/")[1]
 
-def broken_testees(patches, bases, copts, visibility):
+def broken_testees(patches, bases, copts, headers, visibility):
     """The program broken_NAME for each patch, right_DESIGN for each design, and the table of all.
 
     `broken` is all broken consumers of the example `c`, `broken_foreign` all that break a design;
@@ -88,16 +88,17 @@ def broken_testees(patches, bases, copts, visibility):
       patches: files broken/FOLDER/NAME.patch
       bases: {FOLDER: the source that its patches change}
       copts: {ending: options} of what the C and C++ compilers build
+      headers: {ending: headers} that those sources include
       visibility: of the programs and the table
     """
     for folder, base in bases.items():
         if base.startswith("broken/"):
-            _testee("right_" + folder, base, copts, visibility)
+            _testee("right_" + folder, base, copts, headers, visibility)
     for patch in patches:
         if _folder(patch) not in bases:
             fail("conformance/testees/%s: BASES in BUILD.bazel has no folder '%s'; it has %s" %
                  (patch, _folder(patch), ", ".join(bases.keys())))
-        _broken_testee(patch, bases[_folder(patch)], copts, visibility)
+        _broken_testee(patch, bases[_folder(patch)], copts, headers, visibility)
     for name, is_example in [("broken", True), ("broken_foreign", False)]:
         native.filegroup(
             name = name,

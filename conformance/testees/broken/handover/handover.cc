@@ -2,8 +2,7 @@
 //
 // A correct consumer, which the patches beside it break: a reader thread a CPU hands copies of the
 // events to one writer thread, by a queue of 64 slots a CPU, and lets it write all of them before
-// it sleeps. The header of the next event is read ahead. It uses nothing of this tree.
-#include <immintrin.h>
+// it sleeps. The header of the next event is read ahead. It uses only metadata.h of this tree.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,65 +26,18 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/testees/broken/metadata.h"
+
 namespace {
 
-enum Mistake {
-    kNone,
-    kQueueOneTooFull,
-    kQueueCountIn8Bits,
-    kSleepsBeforeWritten,
-    kTwoWriters,
-    kEndsOneTooEarly,
-    kCheckedThenHandedOver,
-    kLargeInSharedScratch,
-    kUnmapsUnderWriter,
-    kNotifiesWithoutLock,
-    kWaitsForCompany,
-    kStoreFenceOnly,
-    kPrefetchSurvivesLap,
-    kPrefetchesUnpublished,
-    kHalfOfCapacity,
-    kHeaderAtMost4k,
-    kPositionsInHalves,
-    kTailInHalves,
-    kSkipsWrappedOver2Mib,
-};
-
-constexpr Mistake kMistake = kNone;
-
-bool is_wrong(Mistake name) {
-    return kMistake == name;
-}
-
-// All that a count of eight bits can tell apart, for the one that has such a count.
-uint64_t slot_count() {
-    return is_wrong(kQueueCountIn8Bits) ? 256 : 64;
-}
-
-constexpr uint64_t kPage = 4096, kHeader = 29, kMostSlots = 256, kLarge = 4096;
+constexpr uint64_t kPage = 4096, kHeader = 29, kSlots = 64;
 constexpr int kAttach = 1091, kMostCpus = 256;
 constexpr char kEnd[] = "kmes.conformance.end";
 using Header = std::array<uint8_t, kHeader>;
 
-struct Metadata {
-    uint8_t magic[8];
-    uint32_t version;
-    uint16_t cpu_id, reserved0;
-    uint64_t capacity, data_offset;
-    std::atomic<uint64_t> generation;
-    uint8_t reserved1[24];
-    std::atomic<uint64_t> write_pos, tail_pos;
-    uint8_t reserved2[48];
-    std::atomic<uint32_t> futex_counter;
-    std::atomic<uint8_t> need_wake;
-};
-
 struct Item {
-    std::vector<uint8_t> bytes;         // the copy of an event,
-    const uint8_t* borrowed = nullptr;  // or where it stands
-    uint64_t position = 0;
-    const Metadata* meta = nullptr;
-    std::string record;  // or a line to write as it is
+    std::vector<uint8_t> bytes;  // the copy of an event,
+    std::string record;          // or a line to write as it is
 };
 
 struct Cpu {
@@ -95,7 +47,7 @@ struct Cpu {
     bool replaced = false;
     std::optional<Header> ahead;  // the header of the event at read_pos
     std::vector<uint8_t> copy;
-    std::array<Item, kMostSlots> slots;
+    std::array<Item, kSlots> slots;
     std::atomic<uint64_t> pushed{0}, popped{0};  // the reader's, the writer's
     uint64_t claimed = 0;                        // the writer's
     uint64_t last_sequence = 0;                  // the writer's
@@ -151,17 +103,10 @@ std::string format(Cpu& c, const uint8_t* event) {
     return text + piece;
 }
 
-// What is to be written for an item. One that is only borrowed may be torn: then nothing.
+// What is to be written for an item.
 std::string text_of(Cpu& c, const Item& item) {
     if (!item.record.empty()) return item.record;
-    if (item.borrowed == nullptr) return format(c, item.bytes.data());
-    const uint64_t before = c.last_sequence;
-    std::string text = format(c, item.borrowed);
-    if (is_wrong(kCheckedThenHandedOver)) return text;
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (item.meta->tail_pos.load(std::memory_order_acquire) <= item.position) return text;
-    c.last_sequence = before;
-    return {};
+    return format(c, item.bytes.data());
 }
 
 bool write_one(Cpu& c, std::mutex& claims) {
@@ -169,7 +114,7 @@ bool write_one(Cpu& c, std::mutex& claims) {
     {
         const std::lock_guard lock(claims);
         if (c.claimed == c.pushed.load(std::memory_order_acquire)) return false;
-        item = std::move(c.slots[c.claimed++ % slot_count()]);
+        item = std::move(c.slots[c.claimed++ % kSlots]);
     }
     write_all(text_of(c, item));
     c.popped.fetch_add(1, std::memory_order_release);
@@ -191,9 +136,7 @@ void run_writer(std::vector<Cpu>& cpus) {
 }
 
 void ring_bell() {
-    if (is_wrong(kNotifiesWithoutLock)) {
-        rung.fetch_add(1);
-    } else {
+    {
         const std::lock_guard lock(bell_mutex);
         rung.fetch_add(1);
     }
@@ -208,11 +151,8 @@ void wait_until_written(const Cpu& c) {
 
 void push(Cpu& c, Item&& item) {
     const uint64_t at = c.pushed.load();
-    const uint64_t room = slot_count() + (is_wrong(kQueueOneTooFull) ? 1 : 0);
-    const uint64_t mask = is_wrong(kQueueCountIn8Bits) ? 0xff : ~uint64_t{0};
-    while (((at - c.popped.load(std::memory_order_acquire)) & mask) >= room)
-        std::this_thread::yield();
-    c.slots[at % slot_count()] = std::move(item);
+    while (at - c.popped.load(std::memory_order_acquire) >= kSlots) std::this_thread::yield();
+    c.slots[at % kSlots] = std::move(item);
     c.pushed.store(at + 1, std::memory_order_release);
     ring_bell();
 }
@@ -258,7 +198,7 @@ bool take_buffer(Cpu& c) {
     void* at = mmap(nullptr, kPage + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED) return refuse(c, "cannot be mapped");
-    if (!is_wrong(kUnmapsUnderWriter)) wait_until_written(c);
+    wait_until_written(c);
     if (c.meta != nullptr) munmap(c.meta, kPage + 2 * c.capacity);
     c.meta = static_cast<Metadata*>(at);
     c.capacity = capacity;
@@ -278,18 +218,11 @@ bool take_buffer(Cpu& c) {
     return true;
 }
 
-uint64_t load_position(const std::atomic<uint64_t>& field, Mistake in_halves) {
-    if (!is_wrong(in_halves)) return field.load(std::memory_order_acquire);
-    const auto* half = reinterpret_cast<const std::atomic<uint32_t>*>(&field);
-    const uint64_t low = half[0].load(std::memory_order_acquire);
-    return low | uint64_t{half[1].load(std::memory_order_acquire)} << 32;
-}
-
 uint64_t write_pos(const Cpu& c) {
-    return load_position(c.meta->write_pos, kPositionsInHalves);
+    return c.meta->write_pos.load(std::memory_order_acquire);
 }
 uint64_t tail_pos(const Cpu& c) {
-    return load_position(c.meta->tail_pos, kTailInHalves);
+    return c.meta->tail_pos.load(std::memory_order_acquire);
 }
 
 bool is_retired(const Cpu& c) {
@@ -297,36 +230,25 @@ bool is_retired(const Cpu& c) {
 }
 
 // The size of the event at read_pos, or 0 where the header cannot be right.
-uint64_t find_size(const Cpu& c, const Header& header, uint64_t readable) {
+uint64_t find_size(const Header& header, uint64_t readable) {
     const uint64_t size = number(&header[0], 4), header_size = number(&header[4], 4);
     const uint64_t type_len = number(&header[27], 2);
     if (type_len == 0 || header_size < kHeader + type_len || size < header_size) return 0;
-    if (is_wrong(kHalfOfCapacity) && size > c.capacity / 2) return 0;
-    if (is_wrong(kHeaderAtMost4k) && header_size > 4096) return 0;
     return size <= readable ? size : 0;
 }
 
-// Copies the event at read_pos into `copy`, or only its header where it is to be borrowed.
+// Copies the event at read_pos into `copy`.
 void copy_event(Cpu& c, const Header& header, uint64_t size) {
-    static std::vector<uint8_t> shared;
     const uint8_t* data = reinterpret_cast<const uint8_t*>(c.meta) + kPage;
     const uint8_t* from = data + (c.read_pos & (c.capacity - 1));
-    std::vector<uint8_t>& to = is_wrong(kLargeInSharedScratch) && size > kLarge ? shared : c.copy;
-    to.resize(size);
-    std::memcpy(to.data(), header.data(), kHeader);
-    std::memcpy(to.data() + kHeader, from + kHeader, size - kHeader);
-    if (&to == &shared) c.copy = shared;
+    c.copy.resize(size);
+    std::memcpy(c.copy.data(), header.data(), kHeader);
+    std::memcpy(c.copy.data() + kHeader, from + kHeader, size - kHeader);
 }
 
 Item item_of(Cpu& c) {
     Item item;
-    item.position = c.read_pos;
-    item.meta = c.meta;
-    if (is_wrong(kCheckedThenHandedOver) || is_wrong(kUnmapsUnderWriter))
-        item.borrowed =
-            reinterpret_cast<const uint8_t*>(c.meta) + kPage + (c.read_pos & (c.capacity - 1));
-    else
-        item.bytes = c.copy;
+    item.bytes = c.copy;
     return item;
 }
 
@@ -344,17 +266,16 @@ bool drain(Cpu& c) {
         if (c.read_pos >= written) return true;
         if (tail_pos(c) > c.read_pos) {
             c.read_pos = tail_pos(c);
-            if (!is_wrong(kPrefetchSurvivesLap)) c.ahead.reset();
+            c.ahead.reset();
             continue;
         }
         const uint64_t readable = written - c.read_pos;
         if (readable < kHeader || readable > c.capacity) return refuse(c, "positions");
         const Header header = c.ahead ? *c.ahead : read_header(c, c.read_pos);
         c.ahead.reset();
-        const uint64_t size = find_size(c, header, readable);
+        const uint64_t size = find_size(header, readable);
         if (size != 0) copy_event(c, header, size);
-        if (size != 0 && (readable - size >= kHeader || is_wrong(kPrefetchesUnpublished)))
-            c.ahead = read_header(c, c.read_pos + size);
+        if (size != 0 && readable - size >= kHeader) c.ahead = read_header(c, c.read_pos + size);
         std::atomic_thread_fence(std::memory_order_acquire);
         const uint64_t tail = tail_pos(c);
         if (tail > c.read_pos) {
@@ -363,34 +284,22 @@ bool drain(Cpu& c) {
             continue;
         }
         if (size == 0) return refuse(c, "corrupt");
-        const bool crosses = (c.read_pos & (c.capacity - 1)) + size > c.capacity;
-        if (!is_wrong(kSkipsWrappedOver2Mib) || !crosses || size <= 2u << 20) push(c, item_of(c));
+        push(c, item_of(c));
         c.read_pos += size;
         if (number(&c.copy[27], 2) == 20 && std::memcmp(&c.copy[kHeader], kEnd, 20) == 0)
             return false;
     }
 }
 
-void full_barrier() {
-    if (is_wrong(kStoreFenceOnly))
-        _mm_sfence();
-    else
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-}
-
 void sleep_until_woken(Cpu& c) {
     Metadata& meta = *c.meta;
     const uint32_t counter = meta.futex_counter.load(std::memory_order_acquire);
     meta.need_wake.store(1, std::memory_order_relaxed);
-    full_barrier();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (write_pos(c) <= c.read_pos && !is_retired(c)) {
         const long result =
             syscall(SYS_futex, &meta.futex_counter, FUTEX_WAIT, counter, nullptr, nullptr, 0);
         if (result != 0 && errno != EAGAIN && errno != EINTR) die("futex");
-        for (int i = 0; is_wrong(kWaitsForCompany) && i < 12; i++) {  // it comes seldom alone
-            if (write_pos(c) - c.read_pos > 4096 || is_retired(c)) break;
-            usleep(10000);
-        }
     }
     meta.need_wake.store(0, std::memory_order_relaxed);
 }
@@ -405,10 +314,10 @@ void run_reader(Cpu& c) {
             more = take_buffer(c);
             continue;
         }
-        if (!is_wrong(kSleepsBeforeWritten)) wait_until_written(c);
+        wait_until_written(c);
         sleep_until_woken(c);
     }
-    if (!is_wrong(kEndsOneTooEarly)) wait_until_written(c);
+    wait_until_written(c);
 }
 
 }  // namespace
@@ -419,21 +328,15 @@ int main() {
     const std::vector<int> fds = attach_all(capacity);
     for (int fd : fds) close(fd);
     std::vector<Cpu> cpus(fds.size());
-    std::vector<std::thread> readers, writers;
-    for (int i = 0; i < (is_wrong(kTwoWriters) ? 2 : 1); i++)
-        writers.emplace_back(run_writer, std::ref(cpus));
+    std::vector<std::thread> readers;
+    std::thread writer(run_writer, std::ref(cpus));
     for (size_t i = 0; i < cpus.size(); i++) {
         cpus[i].cpu = static_cast<int>(i);
         readers.emplace_back(run_reader, std::ref(cpus[i]));
     }
     for (std::thread& reader : readers) reader.join();
-    if (is_wrong(kEndsOneTooEarly)) {
-        for (Cpu& c : cpus)
-            while (c.popped.load() + 1 < c.pushed.load()) std::this_thread::yield();
-        std::_Exit(0);
-    }
     over.store(true);
     ring_bell();
-    for (std::thread& writer : writers) writer.join();
+    writer.join();
     return 0;
 }

@@ -5,8 +5,8 @@
 // with FUTEX_WAIT_BITSET until a deadline. Edition 2021, only std.
 use std::io::{Error, Write};
 use std::os::unix::{fs::MetadataExt, io::FromRawFd, io::IntoRawFd};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{compiler_fence, fence, AtomicU32, AtomicU64, AtomicU8};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{fence, AtomicU32, AtomicU64, AtomicU8};
 use std::{env, fs::File, process, ptr, sync::Mutex, thread, time::Duration};
 
 extern "C" {
@@ -21,20 +21,11 @@ const CLOCK_GETTIME: i64 = 228;
 const WAIT_BITSET: i64 = 9; // shared
 const PAGE: u64 = 4096;
 const HEADER: u64 = 29;
-const NEED_WAKE_AT: usize = 132;
 const EINTR: i32 = 4;
 const EAGAIN: i32 = 11;
 const ERANGE: i32 = 34;
 const ETIMEDOUT: i32 = 110;
 const END: &[u8] = b"kmes.conformance.end";
-
-const MISTAKE: &str = "";
-
-macro_rules! wrong {
-    ($name:literal) => {
-        MISTAKE == $name
-    };
-}
 
 #[repr(C)]
 struct Metadata {
@@ -68,24 +59,11 @@ fn attach_all() -> (Vec<i32>, u64) {
         match errno() {
             ERANGE => fds = vec![-1; count as usize],
             EAGAIN if tries < 5000 => thread::sleep(Duration::from_millis(1)),
-            _ if wrong!("ends-with-0-without-means") => process::exit(0),
             _ => die("kmes_attach"),
         }
         tries += 1;
     }
     (fds, capacity)
-}
-
-/// One attempt, of which nothing is kept.
-fn can_attach() -> bool {
-    let (mut fds, mut count, mut capacity) = ([-1i32; 64], 64i32, 0u64);
-    if unsafe { syscall(ATTACH, fds.as_mut_ptr(), &mut count, &mut capacity) } != 0 {
-        return false;
-    }
-    fds.iter().take(count as usize).for_each(|fd| unsafe {
-        close(*fd);
-    });
-    true
 }
 
 /// The CPU's buffer of now: its file, and the capacity.
@@ -123,11 +101,6 @@ struct Consumer {
     read_pos: u64,
     last_sequence: u64,
     report: String,
-    fresh: bool, // the buffer has just been taken
-    woken: bool, // the last thing that happened was a wake
-    saved_tail: u64,
-    highest: u64, // generation of any buffer
-    delivered: u64,
 }
 
 type Refused = &'static str;
@@ -159,16 +132,6 @@ impl Consumer {
     }
 
     fn take_buffer(&mut self) -> Result<(), Refused> {
-        let (old_tail, old_write, old_generation) = match self.meta.is_null() {
-            true => (0, 0, 0),
-            false => (self.tail_pos(), self.read_pos, self.meta().generation.load(Acquire)),
-        };
-        let has_old = !self.meta.is_null();
-        if wrong!("sleeps-after-a-failed-attach") && has_old && !can_attach() {
-            self.generation = old_generation;
-            self.replaced = false;
-            return Ok(());
-        }
         let (file, capacity) = attach(self.cpu);
         let before = file.metadata().map(|status| (status.dev(), status.ino())).ok();
         let fd = file.into_raw_fd();
@@ -178,10 +141,7 @@ impl Consumer {
             return Err("cannot be mapped");
         }
         // The old one goes once the new one is known to be good.
-        let leak = wrong!("leaks-mapping-of-same-size") && capacity == self.capacity;
-        if !leak {
-            self.unmap();
-        }
+        self.unmap();
         self.meta = at as *mut Metadata;
         self.capacity = capacity;
         match self.meta() {
@@ -194,21 +154,8 @@ impl Consumer {
         }
         let after = attach(self.cpu).0.metadata().map(|status| (status.dev(), status.ino())).ok();
         self.replaced = before != after;
-        self.highest = self.highest.max(old_generation);
-        if wrong!("generation-must-grow") && self.generation < self.highest {
-            thread::sleep(Duration::from_millis(1));
-            return self.take_buffer(); // "an old one: the new one is not there yet"
-        }
         self.report += &format!("G {} {}\n", self.cpu, self.generation);
-        if wrong!("takes-the-old-generation") && old_generation != 0 {
-            self.generation = old_generation;
-        }
-        let (tail, written) = (self.tail_pos(), self.meta().write_pos.load(Acquire));
-        let keep = wrong!("position-kept-where-it-fits") && old_write != 0;
-        if !(keep && tail <= self.read_pos && self.read_pos <= written && old_tail <= tail) {
-            self.read_pos = tail;
-        }
-        self.fresh = true;
+        self.read_pos = self.tail_pos();
         Ok(())
     }
 
@@ -224,10 +171,7 @@ impl Consumer {
         if readable < HEADER {
             return None;
         }
-        let (size, mut header, type_len) = (field(0, 4), field(4, 4), field(27, 2));
-        if wrong!("header-size-in-16-bits") {
-            header = header as u16 as u64;
-        }
+        let (size, header, type_len) = (field(0, 4), field(4, 4), field(27, 2));
         if type_len == 0 || header < HEADER + type_len || size < header || size > readable {
             return None;
         }
@@ -253,23 +197,14 @@ impl Consumer {
     /// True if it is delivered, false if an earlier buffer held it too.
     fn deliver(&mut self, event: &Event) -> bool {
         let next = self.last_sequence.wrapping_add(1);
-        let mut known = event.sequence <= self.last_sequence;
-        if wrong!("sequence-in-32-bits") {
-            known = event.sequence as u32 <= self.last_sequence as u32;
-        }
-        if wrong!("looks-for-the-next-sequence") && self.fresh && self.last_sequence != 0 {
-            known = event.sequence != next; // where the new buffer goes on
-        }
-        if known {
+        if event.sequence <= self.last_sequence {
             return false;
         }
-        self.fresh = false;
         if self.last_sequence != 0 && event.sequence != next {
             let lost = event.sequence.wrapping_sub(next);
             self.report += &format!("L {} {}\n", self.cpu, lost);
         }
         self.last_sequence = event.sequence;
-        self.delivered += 1;
         self.report += &event.record;
         if self.report.len() > 1 << 16 {
             self.flush();
@@ -279,96 +214,37 @@ impl Consumer {
 
     /// True once it is empty, false once this CPU has ended.
     fn drain(&mut self) -> Result<bool, Refused> {
-        let mut written = self.meta().write_pos.load(Acquire);
         loop {
-            if self.read_pos == written || !wrong!("write-pos-kept-after-lap") {
-                written = self.meta().write_pos.load(Acquire);
-            }
-            let empty = match wrong!("write-pos-kept-after-lap") {
-                true => self.read_pos == written,
-                false => self.read_pos >= written,
-            };
-            if empty && !(wrong!("wake-means-event") && self.woken) {
+            let written = self.meta().write_pos.load(Acquire);
+            if self.read_pos >= written {
                 return Ok(true);
             }
-            self.woken = false;
-            self.saved_tail = self.tail_pos();
-            let mut blind = empty;
-            if self.saved_tail > self.read_pos {
-                self.read_pos = self.saved_tail;
-                if !wrong!("goes-on-at-the-tail") {
-                    continue;
-                }
-                blind = true;
+            let saved_tail = self.tail_pos();
+            if saved_tail > self.read_pos {
+                self.read_pos = saved_tail;
+                continue;
             }
             let readable = match written.wrapping_sub(self.read_pos) {
                 published if published <= self.capacity => published,
-                _ if blind || wrong!("clamps-write-pos") => self.capacity,
                 _ => 0, // E26
             };
-            let readable = if blind { self.capacity } else { readable };
             let event = self.read_event(readable);
             fence(Acquire);
             let tail = self.tail_pos();
-            let event = match event {
-                None if wrong!("old-tail-for-bad-sizes") && self.saved_tail <= self.read_pos => {
-                    return Err("corrupt")
-                }
-                _ if wrong!("tail-against-the-next") => match event {
-                    Some(event) if tail <= self.read_pos + event.size => event,
-                    _ => {
-                        self.read_pos = tail;
-                        continue;
-                    }
-                },
-                _ if tail > self.read_pos && !self.trusts(&event) => {
-                    self.read_pos = tail;
-                    continue;
-                }
-                None => return Err("corrupt"),
-                Some(event) => event,
-            };
-            let crosses = (self.read_pos & (self.capacity - 1)) + event.size > self.capacity;
+            if tail > self.read_pos {
+                self.read_pos = tail;
+                continue;
+            }
+            let event = event.ok_or("corrupt")?;
             self.read_pos += event.size;
-            if wrong!("skips-whole-over-32-mib") && !crosses && event.size > 32 << 20 {
-                continue;
-            }
-            if wrong!("skips-wrapped-over-4-mib") && crosses && event.size > 4 << 20 {
-                continue;
-            }
             if self.deliver(&event) && event.is_end {
                 return Ok(false);
             }
         }
     }
 
-    fn is_warm(&self) -> bool {
-        self.delivered > 2000
-    }
-
-    /// The mistakes that do without the look at tail_pos after an event.
-    fn trusts(&self, event: &Option<Event>) -> bool {
-        match event {
-            None => false,
-            Some(_) if wrong!("no-tail-after-2000-events") => self.is_warm(),
-            Some(event) => wrong!("trusts-events-over-64-mib") && event.size > 64 << 20,
-        }
-    }
-
     fn has_news(&self) -> bool {
         let written = self.meta().write_pos.load(Acquire);
-        if wrong!("no-generation-after-2000-events") && self.is_warm() {
-            return written > self.read_pos;
-        }
-        if wrong!("recheck-in-32-bits") {
-            return written as u32 > self.read_pos as u32 || self.is_retired();
-        }
-        if wrong!("recheck-signed") {
-            return written as i64 > self.read_pos as i64 || self.is_retired();
-        }
-        if wrong!("recheck-of-tail") {
-            return self.tail_pos() > self.read_pos || self.is_retired();
-        }
         written > self.read_pos || self.is_retired()
     }
 
@@ -376,12 +252,9 @@ impl Consumer {
     fn wait(&self, counter: u32) -> i32 {
         let mut deadline = [0i64; 2];
         unsafe { syscall(CLOCK_GETTIME, 1, deadline.as_mut_ptr()) }; // CLOCK_MONOTONIC
-        deadline[0] += if wrong!("timeout-keeps-waiting") { 1 } else { 20 };
-        if wrong!("deadline-is-relative") {
-            deadline = [0, 100_000_000];
-        }
+        deadline[0] += 20;
         let word = &self.meta().futex_counter;
-        let mask = if wrong!("bitset-of-nobody") { self.cpu as u32 & 31 } else { u32::MAX };
+        let mask = u32::MAX;
         match unsafe { syscall(FUTEX, word, WAIT_BITSET, counter, deadline.as_ptr(), 0, mask) } {
             0 => 0,
             _ => errno(),
@@ -390,91 +263,41 @@ impl Consumer {
 
     fn set_flag(&self) {
         let flag = &self.meta().need_wake;
-        if wrong!("fence-before-store") {
-            fence(SeqCst);
-            flag.store(1, Relaxed);
-        } else if wrong!("fence-acq-rel") {
-            flag.store(1, Relaxed);
-            fence(AcqRel);
-        } else if wrong!("compiler-fence") {
-            flag.store(1, Relaxed);
-            compiler_fence(SeqCst);
-        } else if wrong!("volatile") {
-            unsafe { (self.meta as *mut u8).add(NEED_WAKE_AT).write_volatile(1) };
-        } else {
-            flag.store(1, Relaxed);
-            fence(SeqCst);
-        }
+        flag.store(1, Relaxed);
+        fence(SeqCst);
     }
 
-    /// Not where the barrier is missing: by the end of a spin the store would have been done.
     fn spin(&self) -> bool {
-        let looks = match MISTAKE {
-            "fence-before-store" | "fence-acq-rel" | "compiler-fence" | "volatile" => 0,
-            _ => 100,
-        };
-        (0..looks).any(|_| {
+        (0..100).any(|_| {
             std::hint::spin_loop();
             self.has_news()
         })
     }
 
     fn sleep_until_woken(&mut self) {
-        let mut counter = self.meta().futex_counter.load(Acquire);
+        let counter = self.meta().futex_counter.load(Acquire);
         self.set_flag();
-        if wrong!("spin-is-the-recheck") {
-            // The spin has looked often enough; what it was before does not matter.
-            if !self.spin() {
-                counter = self.meta().futex_counter.load(Acquire);
-                self.wait(counter);
-            }
-        } else if !self.has_news() && !self.spin() {
-            self.wait_for_wake(&mut counter);
+        if !self.has_news() && !self.spin() {
+            self.wait_for_wake(counter);
         }
         self.meta().need_wake.store(0, Relaxed);
-        self.woken = true;
     }
 
-    fn wait_for_wake(&mut self, counter: &mut u32) {
-        if wrong!("goes-on-at-the-tail") {
-            self.flush();
-        }
-        loop {
-            let result = self.wait(*counter);
-            let now = self.meta().futex_counter.load(Acquire);
-            match result {
-                EAGAIN if wrong!("eagain-takes-the-new-counter") => *counter = now,
-                EINTR if wrong!("eintr-clears-and-waits") => {
-                    self.meta().need_wake.store(0, Relaxed); // as after every wait
-                    if now != *counter {
-                        return;
-                    }
-                }
-                ETIMEDOUT if wrong!("timeout-keeps-waiting") => {
-                    self.meta().need_wake.store(0, Relaxed);
-                }
-                _ if wrong!("counter-must-grow") && now <= *counter => {}
-                0 | EAGAIN | EINTR | ETIMEDOUT => return,
-                _ if wrong!("bitset-of-nobody") => return,
-                _ => die("futex"),
-            }
+    fn wait_for_wake(&self, counter: u32) {
+        match self.wait(counter) {
+            0 | EAGAIN | EINTR | ETIMEDOUT => {}
+            _ => die("futex"),
         }
     }
 
     fn consume(&mut self) -> Result<(), Refused> {
         self.take_buffer()?;
         loop {
-            let mut retired = self.is_retired();
+            let retired = self.is_retired();
             if !self.drain()? {
                 return Ok(());
             }
-            if wrong!("generation-after-drain") {
-                retired = self.is_retired();
-            }
-            // The lines of goes-on-at-the-tail go out late: before the sleep.
-            if !wrong!("goes-on-at-the-tail") {
-                self.flush();
-            }
+            self.flush();
             if retired {
                 self.take_buffer()?;
             } else {
@@ -494,11 +317,6 @@ fn run(cpu: usize) {
         read_pos: 0,
         last_sequence: 0,
         report: String::new(),
-        fresh: false,
-        woken: false,
-        saved_tail: 0,
-        highest: 0,
-        delivered: 0,
     };
     if let Err(reason) = consumer.consume() {
         consumer.report += &format!("R {cpu} {reason}\n");

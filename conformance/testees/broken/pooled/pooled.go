@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,8 +16,6 @@ import (
 	"time"
 	"unsafe"
 )
-
-const mistake = ""
 
 const (
 	attachCall, futexWait, page, headerBytes                         = 1091, 0, 4096, 29
@@ -30,14 +27,9 @@ var (
 	reportFile = os.Stdout
 	reportLock sync.Mutex
 	attachLock sync.Mutex
-	// Where the mistake is to have one for all CPUs.
-	lastAtSwap uint64
-	scratch    [1 << 17]byte
-	allReports []byte
 )
 
-// attachAll is kmes_attach, repeated while there are no rings yet. No fds: a mistake goes on
-// without them.
+// attachAll is kmes_attach, repeated while there are no rings yet.
 func attachAll() ([]int32, uint64) {
 	fds, capacity := make([]int32, 1), uint64(0)
 	for tries := 0; tries < 5000; tries++ {
@@ -52,11 +44,6 @@ func attachAll() ([]int32, uint64) {
 		case syscall.EAGAIN:
 			time.Sleep(time.Millisecond)
 		default:
-			if mistake == "ends-with-0-without-means" {
-				os.Exit(0)
-			} else if mistake == "sleeps-after-a-failed-attach" {
-				return nil, 0
-			}
 			log.Fatalln("kmes_attach:", err)
 		}
 	}
@@ -74,9 +61,6 @@ func attach(cpu int) (int, uint64) {
 			syscall.Close(int(fd))
 		}
 	}
-	if fds == nil {
-		return -1, 0
-	}
 	return int(fds[cpu]), capacity
 }
 
@@ -87,12 +71,8 @@ type consumer struct {
 	generation, readPos uint64
 	replaced            bool
 	lastSequence        uint64
-	event, ownReport    []byte
-	report              *[]byte
+	event, report       []byte
 	fence               uint32
-	rounds              int
-	buffers, delivered  int
-	wasLapped           bool // in this drain
 }
 
 func (c *consumer) load(field int) uint64 {
@@ -100,17 +80,17 @@ func (c *consumer) load(field int) uint64 {
 }
 
 func (c *consumer) print(format string, values ...interface{}) {
-	*c.report = append(*c.report, fmt.Sprintf(format, values...)...)
+	c.report = append(c.report, fmt.Sprintf(format, values...)...)
 }
 
 func (c *consumer) flush() {
 	reportLock.Lock()
 	defer reportLock.Unlock()
-	if len(*c.report) > 0 {
-		if _, err := reportFile.Write(*c.report); err != nil {
+	if len(c.report) > 0 {
+		if _, err := reportFile.Write(c.report); err != nil {
 			log.Fatalln("report:", err)
 		}
-		*c.report = (*c.report)[:0]
+		c.report = c.report[:0]
 	}
 }
 
@@ -128,52 +108,28 @@ func identity(fd int) (uint64, uint64) {
 }
 
 func (c *consumer) takeBuffer() bool {
-	lastAtSwap = c.lastSequence
-	oldGeneration := uint64(0)
-	if c.ring != nil && mistake == "takes-the-old-generation" {
-		oldGeneration = c.load(generation)
-	}
 	fd, capacity := attach(c.cpu)
-	if fd < 0 { // sleeps-after-a-failed-attach
-		c.generation, c.replaced = c.load(generation), false
-		return true
-	}
 	ring, err := syscall.Mmap(fd, 0, page+2*int(capacity), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_SHARED)
 	if err != nil {
 		return c.refuse("cannot be mapped")
 	}
 	device, inode := identity(fd)
-	if mistake == "closes-twice" { // here, and below
-		syscall.Close(fd)
-	}
-	if c.ring != nil && !(mistake == "keeps-smaller-mappings" && c.capacity < capacity) {
+	if c.ring != nil {
 		syscall.Munmap(c.ring)
 	}
 	c.ring, c.capacity = ring, capacity
-	c.buffers++
 	if fault := faultOf(ring, capacity); fault != "" {
 		return c.refuse(fault)
 	}
 	c.generation = c.load(generation)
 	now, _ := attach(c.cpu)
-	if now < 0 {
-		log.Fatalln("no second attach")
-	}
 	deviceNow, inodeNow := identity(now)
 	c.replaced = device != deviceNow || inode != inodeNow
 	syscall.Close(now)
 	syscall.Close(fd)
 	c.readPos = c.load(tailPos)
-	if mistake != "no-change-to-a-replaced-one" || !c.replaced {
-		c.print("G %d %d\n", c.cpu, c.generation)
-	}
-	if oldGeneration != 0 {
-		c.generation = oldGeneration
-	}
-	if mistake == "one-sequence-for-all-at-swap" {
-		c.lastSequence = lastAtSwap
-	}
+	c.print("G %d %d\n", c.cpu, c.generation)
 	return true
 }
 
@@ -191,26 +147,10 @@ func faultOf(ring []byte, capacity uint64) string {
 	return ""
 }
 
-// nextIsFaulty looks at the next buffer, and leaves it.
-func (c *consumer) nextIsFaulty() bool {
-	fd, capacity := attach(c.cpu)
-	ring, err := syscall.Mmap(fd, 0, page+2*int(capacity), syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_SHARED)
-	syscall.Close(fd)
-	if err != nil {
-		return true
-	}
-	defer syscall.Munmap(ring)
-	return faultOf(ring, capacity) != ""
-}
-
 func (c *consumer) data() []byte { return c.ring[dataStart+c.readPos&(c.capacity-1):] }
 
 // copyEvent makes a private copy. False if the sizes cannot be right.
 func (c *consumer) copyEvent(readable uint64) bool {
-	if mistake == "clamps-write-pos" && readable > c.capacity {
-		readable = c.capacity
-	}
 	if readable < headerBytes || readable > c.capacity { // E26
 		return false
 	}
@@ -221,9 +161,7 @@ func (c *consumer) copyEvent(readable uint64) bool {
 	if typeLen == 0 || headerSize < headerBytes+typeLen || size < headerSize || size > readable {
 		return false
 	}
-	if mistake == "one-scratch-for-all" && size <= uint64(len(scratch)) {
-		c.event = scratch[:size:size]
-	} else if uint64(cap(c.event)) < size {
+	if uint64(cap(c.event)) < size {
 		c.event = make([]byte, size)
 	}
 	c.event = c.event[:size]
@@ -240,11 +178,7 @@ func (c *consumer) deliver() bool {
 		c.print("L %d %d\n", c.cpu, lost)
 	}
 	c.lastSequence = sequence
-	c.delivered++
 	kind := c.event[headerBytes:][:little.Uint16(c.event[27:])]
-	if mistake == "type-read-in-the-ring" {
-		kind = c.data()[headerBytes:][:len(kind)]
-	}
 	payload := c.event[little.Uint32(c.event[4:]):]
 	digest := uint64(0xcbf29ce484222325)
 	for _, b := range payload {
@@ -252,7 +186,7 @@ func (c *consumer) deliver() bool {
 	}
 	c.print("E %d %d %d %d %x %d %016x\n", c.cpu, sequence, timestamp, c.event[26], kind,
 		len(payload), digest)
-	if len(*c.report) >= 65536 {
+	if len(c.report) >= 65536 {
 		c.flush()
 	}
 	return string(kind) != "kmes.conformance.end"
@@ -264,22 +198,14 @@ func (c *consumer) drain() bool {
 		if c.readPos >= end {
 			return true
 		}
-		savedTail := c.load(tailPos)
-		lapped := savedTail > c.readPos
-		readable := end - c.readPos
-		if lapped && mistake == "goes-on-at-the-tail" {
-			lapped, readable, c.readPos = false, c.capacity, savedTail
-		}
-		sound := !lapped && c.copyEvent(readable)
+		lapped := c.load(tailPos) > c.readPos
+		sound := !lapped && c.copyEvent(end-c.readPos)
 		atomic.AddUint32(&c.fence, 1)
 		switch tail := c.load(tailPos); {
-		case tail > c.readPos && !(mistake == "events-over-4-mib-unchecked" && sound &&
-			len(c.event) > 4<<20):
-			c.readPos, c.wasLapped = tail, true
+		case tail > c.readPos:
+			c.readPos = tail
 		case !sound:
 			return c.refuse("corrupt")
-		case mistake == "skips-wrapped-over-16-mib" && len(c.event) > 16<<20 && c.crosses():
-			c.readPos += uint64(len(c.event))
 		case !c.deliver():
 			return false
 		default:
@@ -288,41 +214,23 @@ func (c *consumer) drain() bool {
 	}
 }
 
-// crosses says whether the copied event lies across the end of the region.
-func (c *consumer) crosses() bool {
-	return c.readPos&(c.capacity-1)+uint64(len(c.event)) > c.capacity
-}
-
 func (c *consumer) isRetired() bool {
 	return c.replaced || c.load(generation) != c.generation
 }
 
 func (c *consumer) setFlag(value uint32) {
 	flag := (*uint32)(unsafe.Pointer(&c.ring[needWake]))
-	if mistake == "plain-store" {
-		*flag = value
-	} else {
-		atomic.SwapUint32(flag, value)
-	}
+	atomic.SwapUint32(flag, value)
 }
 
 func (c *consumer) sleepUntilWoken() {
 	word := (*uint32)(unsafe.Pointer(&c.ring[futexCounter]))
 	counter := atomic.LoadUint32(word)
 	c.setFlag(1)
-	var limit *syscall.Timespec
-	if mistake == "limit-instead-of-second-look" { // a second, in which no event may wait
-		second := syscall.NsecToTimespec(int64(time.Second))
-		limit = &second
-	}
-	isWarm := mistake == "no-second-look-after-2000-events" && c.delivered > 2000
-	if limit != nil || isWarm || c.load(writePos) <= c.readPos && !c.isRetired() {
-		if mistake == "goes-on-at-the-tail" {
-			c.flush()
-		}
+	if c.load(writePos) <= c.readPos && !c.isRetired() {
 		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
-			uintptr(counter), uintptr(unsafe.Pointer(limit)), 0, 0)
-		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR && err != syscall.ETIMEDOUT {
+			uintptr(counter), 0, 0, 0)
+		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR {
 			log.Fatalln("futex:", err)
 		}
 	}
@@ -332,28 +240,10 @@ func (c *consumer) sleepUntilWoken() {
 func (c *consumer) consume() {
 	for more := c.takeBuffer(); more; {
 		retired := c.isRetired()
-		if retired && mistake == "refuses-the-third-before-it-drains" && c.buffers == 2 &&
-			c.nextIsFaulty() {
-			c.refuse("the next one")
-			break
-		}
-		c.wasLapped = false
 		more = c.drain()
-		if mistake == "leaves-the-buffer-after-a-lap" && c.wasLapped {
-			retired = c.isRetired()
-		}
-		c.rounds++
-		isLate := mistake == "flushes-every-other-time" && c.rounds%2 != 0 ||
-			mistake == "goes-on-at-the-tail" // flushes when it is about to sleep
-		if !isLate || !more {
-			c.flush()
-		}
+		c.flush()
 		if more && retired {
 			more = c.takeBuffer()
-		} else if more && mistake == "yields-instead-of-sleeping" {
-			runtime.Gosched()
-		} else if more && mistake == "sleeps-by-the-clock" {
-			time.Sleep(time.Millisecond)
 		} else if more {
 			c.sleepUntilWoken()
 		}
@@ -373,10 +263,6 @@ func main() {
 	group.Add(len(fds))
 	for cpu := range fds {
 		go func(c *consumer) {
-			c.report = &c.ownReport
-			if mistake == "one-report-without-lock" {
-				c.report = &allReports
-			}
 			c.consume()
 			group.Done()
 		}(&consumer{cpu: cpu})

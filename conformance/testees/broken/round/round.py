@@ -8,11 +8,9 @@ import os
 import struct
 import time
 
-MISTAKE = ""
-
 ATTACH, FUTEX, MEMBARRIER = 1091, 202, 324
 PAGE, GENERATION, WRITE_POS, TAIL_POS, COUNTER, NEED_WAKE = 4096, 32, 64, 72, 128, 132
-HEADER = struct.Struct("<IIqqhbh" if MISTAKE == "signed-header" else "<IIQQHBH")
+HEADER = struct.Struct("<IIQQHBH")
 END = b"kmes.conformance.end"
 MAY_PASS = errno.EAGAIN, errno.EPERM, errno.ENOMEM, errno.ENFILE, errno.EMFILE
 
@@ -70,15 +68,8 @@ class Cpu:
     def __init__(self, cpu):
         self.cpu, self.base, self.capacity, self.done = cpu, None, 0, False
         self.generation, self.replaced, self.read_pos, self.last_sequence = 0, False, 0, 0
-        self.batch = []  # what this round has found
 
     def load(self, field):
-        if MISTAKE == "positions-by-bytes" and field in (WRITE_POS, TAIL_POS):
-            # As struct.unpack("<Q", ...) on the mapping does it: a byte at a time.
-            at, value = self.base + field, 0
-            for i in range(8):
-                value |= ctypes.c_uint8.from_address(at + i).value << 8 * i
-            return value
         return ctypes.c_uint64.from_address(self.base + field).value
 
     def load_counter(self):
@@ -126,12 +117,8 @@ class Cpu:
         if sequence <= self.last_sequence:
             return
         kind, payload = event[HEADER.size : HEADER.size + type_len], event[header_size:]
-        if MISTAKE == "strips-the-type":
-            kind = kind.decode().strip().encode()
         if self.last_sequence != 0 and sequence > self.last_sequence + 1:
             report.append("L %d %d\n" % (self.cpu, sequence - self.last_sequence - 1))
-        if MISTAKE == "nanoseconds-as-float":
-            timestamp = int(timestamp / 1e9 * 1e9)
         self.last_sequence = sequence
         record = self.cpu, sequence, timestamp, origin, kind.hex(), len(payload), fnv_1a(payload)
         report.append("E %d %d %d %d %s %d %016x\n" % record)
@@ -151,23 +138,8 @@ class Cpu:
                 continue
             if event is None:
                 raise Refused("corrupt")
-            start = self.read_pos & (self.capacity - 1)
-            if MISTAKE == "skips-wrapped-over-8-mib" and len(event) > 8 << 20 and (
-                start + len(event) > self.capacity
-            ):
-                pass
-            elif MISTAKE == "sorted-by-time":
-                self.batch.append(event)
-            else:
-                self.deliver(event)
-            self.read_pos += len(event)
-        return
-
-    def deliver_sorted(self):
-        self.batch.sort(key=lambda event: HEADER.unpack_from(event)[2])
-        for event in self.batch:
             self.deliver(event)
-        self.batch.clear()
+            self.read_pos += len(event)
 
     def serve(self):
         try:
@@ -176,7 +148,6 @@ class Cpu:
             while not self.done:
                 retired = self.is_retired()
                 self.drain()
-                self.deliver_sorted()
                 if self.done or not retired:
                     break
                 self.take_buffer()
@@ -188,36 +159,19 @@ class Cpu:
 def wait(cpu, counter, seconds):
     limit = (ctypes.c_long * 2)(int(seconds), int(seconds % 1 * 1e9))
     word, value = ctypes.c_void_p(cpu.base + COUNTER), ctypes.c_uint32(counter)
-    result = libc.syscall(FUTEX, word, 0, value, ctypes.byref(limit), None, 0)
-    return result < 0 and ctypes.get_errno() == errno.ETIMEDOUT
+    libc.syscall(FUTEX, word, 0, value, ctypes.byref(limit), None, 0)
 
 
-doubling = [0.01]
-
-
-# True: it has slept for as long as it may.
 def sleep(live):
-    timed_out = False
     counters = [cpu.load_counter() for cpu in live]
     for cpu in live:
         cpu.set_flag(1)
     # The full barrier: milliseconds, but it needs nothing but a system call.
     libc.syscall(MEMBARRIER, 1, 0, 0)
-    looks = live[:1] if MISTAKE == "others-after-a-timeout" else live
-    if all(cpu.load(WRITE_POS) <= cpu.read_pos and not cpu.is_retired() for cpu in looks):
-        if MISTAKE == "each-in-turn":
-            for cpu, counter in zip(live, counters):
-                wait(cpu, counter, 0.1)
-        elif MISTAKE == "limit-of-five-seconds":
-            wait(live[0], counters[0], 5)
-        elif MISTAKE == "limit-that-doubles":
-            timed_out = wait(live[0], counters[0], doubling[0])
-            doubling[0] = min(2 * doubling[0], 1) if timed_out else 0.01
-        else:
-            timed_out = wait(live[0], counters[0], 0.05)
+    if all(cpu.load(WRITE_POS) <= cpu.read_pos and not cpu.is_retired() for cpu in live):
+        wait(live[0], counters[0], 0.05)
     for cpu in live:
         cpu.set_flag(0)
-    return timed_out
 
 
 def main():
@@ -225,17 +179,14 @@ def main():
     for fd in fds:
         os.close(fd)
     cpus = [Cpu(cpu) for cpu in range(len(fds))]
-    timed_out = True
     while True:
         for cpu in cpus:
             cpu.serve()
-            if MISTAKE == "others-after-a-timeout" and not timed_out and not cpu.done:
-                break
         flush()
         live = [cpu for cpu in cpus if not cpu.done]
         if not live:
             return
-        timed_out = sleep(live)
+        sleep(live)
 
 
 main()

@@ -4,7 +4,7 @@
 // of the ring into a staging buffer and parses there. The part of an event at the window's end is
 // carried over to the next. After a change of buffers, the old one is drained in a state of its
 // own. Records are queued as structs, 4096 of them, and formatted when they are flushed. Types are
-// interned. It uses nothing of this tree.
+// interned. It uses only metadata.h of this tree.
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -30,34 +30,12 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/testees/broken/metadata.h"
+
 namespace {
-
-enum Mistake {
-    kNone,
-    kIndexOf16Bits,
-    kArenaOf16Bits,
-    kCarrySurvivesLap,
-    kLappedWhileDrainingSkipsAll,
-    kContinuedWindowUnchecked,
-    kGrownCopyUnchecked,
-    kDistanceOf32Bits,
-    kHeaderOf28Bytes,
-    kKnownUntilFirstBatch,
-    kOneBufferForLarge,
-    kNoLookAfterEightWakes,
-    kNoGenerationLookAfterEightWakes,
-    kChangeAtLimitForgotten,
-};
-
-constexpr Mistake kMistake = kNone;
-
-bool is_wrong(Mistake name) {
-    return kMistake == name;
-}
 
 constexpr uint64_t kPage = 4096, kHeader = 29, kMostCapacity = uint64_t{1} << 40;
 constexpr size_t kWindow = 256 << 10, kMostKept = 16 * kWindow;
-constexpr size_t kLarge = 1 << 20, kLargest = 256 << 20;
 constexpr unsigned kBatch = 4096, kRecords = 4096;
 constexpr unsigned kSlots = 512, kLongestInSlot = 4096;
 constexpr size_t kMostArena = 1 << 20, kMostText = 256 << 10;
@@ -65,19 +43,6 @@ constexpr uint16_t kInArena = 0xffff;
 constexpr unsigned kFewestSpins = 16, kMostSpins = 1024;
 constexpr int kAttach = 1091;
 constexpr char kEnd[] = "kmes.conformance.end";
-
-struct Metadata {
-    uint8_t magic[8];
-    uint32_t version;
-    uint16_t cpu_id, reserved0;
-    uint64_t capacity, data_offset;
-    std::atomic<uint64_t> generation;
-    uint8_t reserved1[24];
-    std::atomic<uint64_t> write_pos, tail_pos;
-    uint8_t reserved2[48];
-    std::atomic<uint32_t> futex_counter;
-    std::atomic<uint8_t> need_wake;
-};
 
 struct Identity {
     uint64_t device = 0, inode = 0;
@@ -136,8 +101,7 @@ struct Cpu {
     uint64_t published = 0;  // write_pos as it was when the window was filled
     uint64_t last_sequence = 0;
     bool has_last = false;
-    bool first_batch = false;  // of a new buffer
-    unsigned idle_wakes = 0, spins = 64;
+    unsigned spins = 64;
     const char* fault = nullptr;
 };
 
@@ -197,9 +161,7 @@ void format(Queue& q, const Record& record) {
 }
 
 uint32_t count_of(const Queue& q) {
-    if (!is_wrong(kIndexOf16Bits)) return q.head - q.tail;
-    const uint16_t head = static_cast<uint16_t>(q.head), tail = static_cast<uint16_t>(q.tail);
-    return head < tail ? 0 : head - tail;
+    return q.head - q.tail;
 }
 
 void flush(Queue& q) {
@@ -247,7 +209,6 @@ void keep_type(Queue& q, const char* type, Record& record) {
     }
     record.slot = kInArena;
     record.type_offset = static_cast<uint32_t>(q.arena.size());
-    if (is_wrong(kArenaOf16Bits)) record.type_offset &= 0xffff;
     q.arena.append(type, record.type_len);
 }
 
@@ -330,12 +291,8 @@ uint64_t generation(const Cpu& c) {
 
 // ---- the staging buffer ----
 
-// There is room for a header behind its end: some mistakes read a little too far.
 std::shared_ptr<uint8_t[]> allocate(size_t capacity) {
-    static const std::shared_ptr<uint8_t[]> shared(
-        is_wrong(kOneBufferForLarge) ? new uint8_t[kLargest + kHeader] : nullptr);
-    if (is_wrong(kOneBufferForLarge) && capacity > kLarge && capacity <= kLargest) return shared;
-    return std::shared_ptr<uint8_t[]>(new (std::nothrow) uint8_t[capacity + kHeader]);
+    return std::shared_ptr<uint8_t[]>(new (std::nothrow) uint8_t[capacity]);
 }
 
 bool grow(Stage& s, uint64_t needed) {
@@ -343,7 +300,7 @@ bool grow(Stage& s, uint64_t needed) {
     while (capacity < needed) capacity *= 2;
     std::shared_ptr<uint8_t[]> larger = allocate(capacity);
     if (larger == nullptr) return false;
-    if (s.length != 0 && larger != s.bytes) std::memcpy(larger.get(), s.bytes.get(), s.length);
+    if (s.length != 0) std::memcpy(larger.get(), s.bytes.get(), s.length);
     s.bytes = std::move(larger);
     s.capacity = capacity;
     return true;
@@ -392,28 +349,13 @@ Outcome corrupt(Cpu& c, const char* fault) {
     return kCorrupt;
 }
 
-Outcome catch_up(Cpu& c, uint64_t written, uint64_t tail) {
-    Stage& s = c.stage;
-    const bool skips = is_wrong(kLappedWhileDrainingSkipsAll) && c.state == kDraining;
-    s.base = skips ? written : tail;
-    if (!is_wrong(kCarrySurvivesLap)) s.length = 0;
-    return skips ? kEmpty : kAgain;
-}
-
-bool is_trusted(size_t carried, size_t copied, uint64_t needed) {
-    if (is_wrong(kContinuedWindowUnchecked)) return carried != 0;
-    if (is_wrong(kGrownCopyUnchecked)) return copied > kWindow / 4 && needed > kWindow;
-    return false;
-}
-
 // What was overwritten while it was copied is dropped; the events behind it are whole.
 Outcome check_window(Cpu& c) {
     Stage& s = c.stage;
     std::atomic_thread_fence(std::memory_order_acquire);
     const uint64_t tail = c.ring.meta->tail_pos.load(std::memory_order_relaxed);
     if (tail <= s.base) return kFilled;
-    uint64_t overwritten = tail - s.base;
-    if (is_wrong(kDistanceOf32Bits)) overwritten &= 0xffffffff;
+    const uint64_t overwritten = tail - s.base;
     if (overwritten < s.length) {
         s.offset = overwritten;
         return kFilled;
@@ -429,7 +371,11 @@ Outcome refill(Cpu& c, uint64_t needed) {
     const uint64_t written = write_pos(c);
     if (s.base >= written) return kEmpty;
     const uint64_t tail = tail_pos(c);
-    if (s.base < tail) return catch_up(c, written, tail);
+    if (s.base < tail) {
+        s.base = tail;
+        s.length = 0;
+        return kAgain;
+    }
     c.published = written;
     if (written - s.base > c.ring.capacity)
         return tail_pos(c) > s.base ? kAgain : corrupt(c, "positions");
@@ -437,10 +383,10 @@ Outcome refill(Cpu& c, uint64_t needed) {
     if (written < from || (s.length != 0 && written == from))
         return corrupt(c, "partial event at write_pos");
     if (needed > s.capacity && !grow(s, needed)) return corrupt(c, "memory");
-    const size_t carried = s.length, copied = std::min(written - from, s.capacity - carried);
-    copy_out(c.ring, from, s.bytes.get() + carried, copied);
+    const size_t copied = std::min(written - from, s.capacity - s.length);
+    copy_out(c.ring, from, s.bytes.get() + s.length, copied);
     s.length += copied;
-    return is_trusted(carried, copied, needed) ? kFilled : check_window(c);
+    return check_window(c);
 }
 
 uint64_t digest_of(const uint8_t* event, const Header& header) {
@@ -450,15 +396,10 @@ uint64_t digest_of(const uint8_t* event, const Header& header) {
     return digest;
 }
 
-bool is_known(const Cpu& c, uint64_t sequence) {
-    if (is_wrong(kKnownUntilFirstBatch) && !c.first_batch) return false;
-    return c.has_last && sequence <= c.last_sequence;
-}
-
 // True if it was the event that ends the CPU.
 bool deliver(Cpu& c, const uint8_t* event, const Header& header) {
     const uint64_t sequence = load<uint64_t>(event + 16);
-    if (is_known(c, sequence)) return false;
+    if (c.has_last && sequence <= c.last_sequence) return false;
     if (c.has_last && sequence != c.last_sequence + 1)
         put_number(c.queue, 'L', sequence - c.last_sequence - 1);
     Record record;
@@ -488,7 +429,7 @@ Outcome take_event(Cpu& c, uint64_t& needed) {
     Stage& s = c.stage;
     const size_t available = s.length - s.offset;
     needed = 0;
-    if (available < (is_wrong(kHeaderOf28Bytes) ? 28 : kHeader)) return kEmpty;
+    if (available < kHeader) return kEmpty;
     const uint8_t* event = s.bytes.get() + s.offset;
     const Header header{load<uint32_t>(event), load<uint32_t>(event + 4),
                         load<uint16_t>(event + 27)};
@@ -529,11 +470,8 @@ bool arrives_in_spin(Cpu& c) {
 
 // The looks between the store of the flag and the sleep.
 bool is_called_off(Cpu& c) {
-    const bool tired = c.idle_wakes >= 8;
-    if (is_wrong(kNoLookAfterEightWakes) && tired) return false;
     if (has_arrived(c)) return true;
-    const bool looks = !(is_wrong(kNoGenerationLookAfterEightWakes) && tired);
-    if (looks && generation(c) != c.ring.generation) return true;
+    if (generation(c) != c.ring.generation) return true;
     return arrives_in_spin(c);
 }
 
@@ -552,10 +490,7 @@ void sleep_until_woken(Cpu& c) {
     meta.need_wake.store(1, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool sleeps = !is_called_off(c);
-    if (sleeps) {
-        sleep_while(meta.futex_counter, counter);
-        c.idle_wakes = has_arrived(c) ? 0 : c.idle_wakes + 1;
-    }
+    if (sleeps) sleep_while(meta.futex_counter, counter);
     meta.need_wake.store(0, std::memory_order_relaxed);
     if (sleeps) give_back(c.stage);
 }
@@ -588,18 +523,12 @@ bool switch_buffers(Cpu& c) {
     close_all(later, -1);
     c.stage.base = tail_pos(c);
     c.stage.length = c.stage.offset = 0;
-    c.first_batch = true;
-    c.idle_wakes = 0;
     put_number(c.queue, 'G', c.ring.generation);
     return true;
 }
 
-bool notices_change(Cpu& c, Outcome outcome) {
-    const uint64_t current = generation(c);
-    const bool changed = c.ring.replaced || current != c.ring.generation;
-    if (!is_wrong(kChangeAtLimitForgotten)) return changed;
-    c.ring.generation = current;
-    return changed && outcome != kLimit;
+bool notices_change(const Cpu& c) {
+    return c.ring.replaced || generation(c) != c.ring.generation;
 }
 
 // False once the CPU has ended.
@@ -614,8 +543,7 @@ bool advance(Cpu& c) {
         if (outcome == kEmpty) c.state = kSwitching;
         return true;
     }
-    c.first_batch = false;
-    if (notices_change(c, outcome)) {
+    if (notices_change(c)) {
         c.state = kDraining;
     } else if (outcome == kEmpty) {
         flush(c.queue);

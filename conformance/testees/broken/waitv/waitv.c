@@ -17,33 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    kNone,
-    kCarrySurvivesLap,
-    kTailBeforeSpanCopy,
-    kSpanEndRecheck,
-    kRecheckOnlyWoken,
-    kRelativeTimeout,
-    kCounterAfterRecheck,
-    kFenceOnlyForFirst,
-    kGenerationOfFirstOnly,
-    kOffsetsCompared,
-    kTypeIsString,
-    kPaddedStore,
-    kTimestampSkipsBack,
-    kCounterSignExtended,
-    kLargeTypeTruncated,
-    kGapComparesAsInt,
-    kSwitchesAllAtOnce,
-    kChangeOnlyWhenAllEmpty,
-    kChangesLostAtARefusal,
-    kChangesLostAtAnEnd,
-    kNewsOfARefusedOne,
-    kPositionsXored,
-};
-#define MISTAKE kNone
-#define WRONG(name) (MISTAKE == (name))
-
 enum { kPage = 4096, kSpan = 4096, kHeader = 29, kMostCpus = 128, kWaitv = 449, kAttach = 1091 };
 struct waiter {  // struct futex_waitv of linux/futex.h, which older headers do not have
     uint64_t value, address;
@@ -51,10 +24,9 @@ struct waiter {  // struct futex_waitv of linux/futex.h, which older headers do 
 };
 struct ring {
     int cpu;
-    bool done, refused, replaced;
+    bool done, replaced;
     uint8_t* base;
-    ino_t inode;
-    uint64_t capacity, generation, read_pos, last_sequence, last_timestamp;
+    uint64_t capacity, generation, read_pos, last_sequence;
     uint32_t counter;
     uint8_t* span;  // a private copy of what stands from read_pos on
     uint64_t copied;
@@ -73,10 +45,7 @@ static uint32_t load_counter(const struct ring* r) {
     return atomic_load_explicit((_Atomic uint32_t*)(r->base + 128), memory_order_acquire);
 }
 static void store_flag(const struct ring* r, uint8_t value) {
-    if (WRONG(kPaddedStore))  // "the rest of the word is padding": but a counter is in front of it
-        *(volatile uint64_t*)(r->base + 128) = (uint64_t)value << 32 | load_counter(r);
-    else
-        atomic_store_explicit((_Atomic uint8_t*)(r->base + 132), value, memory_order_relaxed);
+    atomic_store_explicit((_Atomic uint8_t*)(r->base + 132), value, memory_order_relaxed);
 }
 static uint64_t number(const uint8_t* from, int bytes) {
     uint64_t value = 0;
@@ -123,7 +92,6 @@ static void end(struct ring* r) {
 
 static void refuse(struct ring* r, const char* reason) {
     PRINT("R %d %s\n", r->cpu, reason);
-    r->refused = true;
     end(r);
 }
 
@@ -137,7 +105,6 @@ static void take_buffer(struct ring* r) {
     if (r->base != NULL) munmap(r->base, kPage + 2 * r->capacity);
     r->base = base;
     r->capacity = capacity;
-    r->inode = taken.st_ino;
     r->copied = 0;
     if (memcmp(r->base, "KMESRING", 8) != 0) return refuse(r, "magic");
     if (number(r->base + 8, 4) != 1) return refuse(r, "version");
@@ -156,21 +123,11 @@ static bool is_retired(const struct ring* r) {
     return r->replaced || load_64(r, 32) != r->generation;
 }
 
-static bool is_new(struct ring* r, uint64_t sequence, uint64_t timestamp) {
-    if (WRONG(kTimestampSkipsBack) && timestamp < r->last_timestamp) return false;
-    r->last_timestamp = timestamp;
-    if (WRONG(kGapComparesAsInt) && r->last_sequence != 0)
-        return (int16_t)(sequence - r->last_sequence) > 0;
-    return sequence > r->last_sequence;
-}
-
 static void deliver(struct ring* r, const uint8_t* event) {
     const uint64_t sequence = number(event + 16, 8), timestamp = number(event + 8, 8);
     const uint32_t size = (uint32_t)number(event, 4), header = (uint32_t)number(event + 4, 4);
-    size_t type_len = number(event + 27, 2);
-    if (WRONG(kTypeIsString)) type_len = strnlen((const char*)event + kHeader, type_len);
-    if (WRONG(kLargeTypeTruncated) && type_len > 4095) type_len = 4095;
-    if (!is_new(r, sequence, timestamp)) return;
+    const size_t type_len = number(event + 27, 2);
+    if (sequence <= r->last_sequence) return;
     const uint64_t lost = sequence - r->last_sequence - 1;
     if (r->last_sequence != 0 && lost != 0) PRINT("L %d %lu\n", r->cpu, lost);
     r->last_sequence = sequence;
@@ -186,26 +143,17 @@ static void deliver(struct ring* r, const uint8_t* event) {
 // Copies from behind what is carried over up to `wanted` bytes. False after a lap.
 static bool extend_copy(struct ring* r, uint64_t wanted) {
     const uint64_t from = r->read_pos + r->copied;
-    if (WRONG(kTailBeforeSpanCopy) && load_64(r, 72) > r->read_pos) {
-        r->read_pos = load_64(r, 72);
-        r->copied = 0;
-        return false;
-    }
     memcpy(r->span + r->copied, r->base + kPage + (from & (r->capacity - 1)), wanted - r->copied);
     atomic_thread_fence(memory_order_acquire);
     const uint64_t tail = load_64(r, 72);
-    uint64_t limit = r->read_pos;
-    if (WRONG(kSpanEndRecheck)) limit += wanted - 1;  // "the span is gone once its end is"
     r->copied = wanted;
-    if (tail <= limit || WRONG(kTailBeforeSpanCopy)) return true;
+    if (tail <= r->read_pos) return true;
     r->read_pos = tail;
     r->copied = 0;
     return false;
 }
 
 static bool is_empty(const struct ring* r, uint64_t write_pos) {
-    if (WRONG(kOffsetsCompared))
-        return (write_pos & (r->capacity - 1)) == (r->read_pos & (r->capacity - 1));
     return r->read_pos >= write_pos;
 }
 
@@ -240,7 +188,7 @@ static void drain(struct ring* r) {
         if (tail > r->read_pos) {
             r->read_pos = tail;
             needed = kHeader;
-            if (!WRONG(kCarrySurvivesLap)) r->copied = 0;
+            r->copied = 0;
             continue;
         }
         const uint64_t readable = write_pos - r->read_pos;
@@ -257,106 +205,43 @@ static void drain(struct ring* r) {
     }
 }
 
-// "While we are at it": what is left in the old buffers of the others is not read.
-static void switch_others(const struct ring* r) {
-    for (int i = 0; i < ring_count; i++) {
-        struct ring* other = &rings[i];
-        struct stat current;
-        uint64_t ignored;
-        if (other == r || other->done) continue;
-        close(attach_one(other->cpu, &ignored, &current));
-        if (current.st_ino != other->inode) take_buffer(other);
-    }
-}
-static bool has_progressed;  // in this round over all of them
-
 static void serve(struct ring* r) {
     while (!r->done) {
         const bool retired = is_retired(r);
-        const uint64_t read_pos = r->read_pos;
         drain(r);
-        has_progressed |= r->read_pos != read_pos;
         if (r->done || !retired) return;
-        if (WRONG(kChangeOnlyWhenAllEmpty) && has_progressed) return;
         flush();
         take_buffer(r);
-        if (WRONG(kSwitchesAllAtOnce)) switch_others(r);
     }
-}
-
-// A change is told to the round that sees it first, and a CPU that is over ends the round.
-static void serve_changes_once(bool stop_at_a_refusal) {
-    for (int i = 0; i < live_count; i++) {
-        if (!is_retired(live[i])) continue;
-        live[i]->generation = load_64(live[i], 32);
-        live[i]->replaced = true;
-    }
-    for (int i = 0; i < ring_count; i++) {
-        if (rings[i].done) continue;
-        serve(&rings[i]);
-        if (rings[i].done && rings[i].refused == stop_at_a_refusal) break;
-    }
-    for (int i = 0; i < live_count; i++) live[i]->replaced = false;
 }
 
 static void serve_all(void) {
-    has_progressed = false;
-    if (WRONG(kChangesLostAtARefusal)) return serve_changes_once(true);
-    if (WRONG(kChangesLostAtAnEnd)) return serve_changes_once(false);
     for (int i = 0; i < ring_count; i++) serve(&rings[i]);
 }
 
-static bool has_news(const struct ring* r, int index) {
-    if (!is_empty(r, load_64(r, 64))) return true;
-    if (WRONG(kGenerationOfFirstOnly) && index > 0) return false;
-    return is_retired(r);
+static bool has_news(const struct ring* r) {
+    return !is_empty(r, load_64(r, 64)) || is_retired(r);
 }
 
-// One comparison for all of them: what has changed in two of them by as much cancels out.
-static bool have_news(void) {
-    uint64_t difference = 0;
-    bool retired = false;
-    for (int i = 0; i < live_count; i++) {
-        difference ^= load_64(live[i], 64) ^ live[i]->read_pos;
-        retired |= is_retired(live[i]);
-    }
-    return difference != 0 || retired;
-}
-
-// Sets all flags, looks again, sleeps. Returns the index of the one that woke it, or -1.
-static long wait_for_any(long woken) {
+// Sets all flags, loads again, sleeps.
+static void wait_for_any(void) {
     static struct waiter waiters[kMostCpus];
     for (int i = 0; i < live_count; i++) {
         live[i]->counter = load_counter(live[i]);
         store_flag(live[i], 1);
-        if (WRONG(kFenceOnlyForFirst) && i == 0) atomic_thread_fence(memory_order_seq_cst);
     }
-    if (!WRONG(kFenceOnlyForFirst)) atomic_thread_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
     bool news = false;
-    if (WRONG(kPositionsXored)) news = have_news();
-    for (int i = 0; !WRONG(kPositionsXored) && i < live_count; i++)
-        if (!(WRONG(kRecheckOnlyWoken) && woken >= 0 && i != woken)) news |= has_news(live[i], i);
-    for (int i = 0; WRONG(kNewsOfARefusedOne) && i < ring_count; i++)
-        news |= rings[i].refused && !is_empty(&rings[i], load_64(&rings[i], 64));
+    for (int i = 0; i < live_count; i++) news |= has_news(live[i]);
     for (int i = 0; i < live_count; i++) {
-        if (WRONG(kCounterAfterRecheck)) live[i]->counter = load_counter(live[i]);
-        uint64_t value = live[i]->counter;
-        if (WRONG(kCounterSignExtended)) value = (uint64_t)(int64_t)(int32_t)live[i]->counter;
         waiters[i].address = (uintptr_t)live[i]->base + 128;
-        waiters[i].value = value;
+        waiters[i].value = live[i]->counter;
         waiters[i].flags = 2;  // FUTEX_32, shared
     }
-    // The limit is a time of day, and long past.
-    const struct timespec limit = {.tv_nsec = 50000000}, *until = NULL;
-    if (WRONG(kRelativeTimeout)) until = &limit;
-    long result = -1;
-    if (!news) {
-        result = syscall(kWaitv, waiters, live_count, 0, until, CLOCK_MONOTONIC);
-        if (result < 0 && errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
-            err(1, "futex_waitv");
-    }
+    if (!news && syscall(kWaitv, waiters, live_count, 0, NULL, CLOCK_MONOTONIC) < 0 &&
+        errno != EAGAIN && errno != EINTR)
+        err(1, "futex_waitv");
     for (int i = 0; i < live_count; i++) store_flag(live[i], 0);
-    return result;
 }
 
 int main(void) {
@@ -370,11 +255,10 @@ int main(void) {
         live[live_count++] = &rings[i];
     }
     for (int i = 0; i < ring_count; i++) take_buffer(&rings[i]);
-    long woken = -1;
     for (;;) {
         serve_all();
         flush();
         if (live_count == 0) return 0;
-        woken = wait_for_any(woken);
+        wait_for_any();
     }
 }
