@@ -28,6 +28,7 @@ for row in rows:
 GROUPS = {
     "producer": (2, 5), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
     "mixed": (2, 4), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
+    "peers": (1, 2),
 }
 for group, (count, _) in GROUPS.items():
     assert len([name for name in tables if name[0] == group]) == count, group
@@ -36,11 +37,14 @@ for name, table in tables.items():
     assert table[0]["ratio"] == 1, name
     assert all(row["median_ns"] > 0 and row["samples"] == 5 for row in table), name
 PYTHON
-[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 14 ] || fail "not fourteen tables"
+[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 15 ] || fail "not fifteen tables"
 
 "$BENCH" consumer >"$OUT" 2>&1
 [ $? -eq 2 ] || fail "an unknown group is not bad usage"
 [ "$(wc -l <"$OUT")" -eq 1 ] || fail "bad usage is not one line"
 "$BENCH" --quick --first --json "$TEST_TMPDIR/none/file" reader >"$OUT" 2>&1
 [ $? -eq 3 ] || fail "a file that cannot be written is not said"
+"$BENCH" --quick --first --peer "$BENCH" peers >"$OUT" 2>&1
+[ $? -eq 3 ] || fail "a file that is no peer is not said"
+grep -q 'not a peer of bench/peers$' "$OUT" || fail "a file that is no peer is not named"
 exit "$failures"

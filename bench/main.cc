@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-bench [--quick] [--first] [--json FILE] [GROUP...]: prints the tables of the groups, ns each
-// beside the floor of the same run. A figure is a figure: nothing fails because it is high.
+// kmes-bench [--quick] [--first] [--json FILE] [--peer OBJECT]... [GROUP...]: prints the tables of
+// the groups, ns each beside the floor of the same run. A figure is a figure: nothing fails because
+// it is high.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -37,7 +38,8 @@ std::vector<Group> groups() {
         {"mixed", mixed_tables, "mean payload bytes", {64, 256, 1024, 4096}},
         {"rings", rings_tables, "rings", {1, 4, 16, 64}},
         {"capacity", capacity_tables, "capacity bytes", {64 << 10, 1 << 20, 16 << 20, 256 << 20}},
-        {"resize", resize_tables, "capacity bytes", {64 << 10, 1 << 20, 16 << 20, 256 << 20}}};
+        {"resize", resize_tables, "capacity bytes", {64 << 10, 1 << 20, 16 << 20, 256 << 20}},
+        {"peers", peers_tables, "payload bytes", all}};
 }
 
 // One row of a printed table: a variant, its figure for each value of the column.
@@ -130,6 +132,7 @@ nlohmann::json to_json(const std::vector<Result>& results) {
 int main_checked(int argc, char** argv) {
     CLI::App app("What an event of KMES costs, beside the floor of the same run.", "kmes-bench");
     bool is_quick = false, is_first = false;
+    Effort effort;
     std::string json_path;
     std::vector<std::string> names;
     std::vector<std::string> known;
@@ -138,6 +141,8 @@ int main_checked(int argc, char** argv) {
     app.add_flag("--quick", is_quick, "fewer and shorter samples, and one warm-up lap");
     app.add_flag("--first", is_first, "only the first value of each column");
     app.add_option("--json", json_path, "writes every figure to this file, too");
+    app.add_option("--peer", effort.peers, "a shared object of bench/peers, for the group peers")
+        ->allow_extra_args(false);
     app.add_option("group", names, "which groups (default: all)")->check(CLI::IsMember(known));
     try {
         app.parse(argc, argv);
@@ -147,7 +152,6 @@ int main_checked(int argc, char** argv) {
         fmt::print(stderr, "kmes-bench: {}\n", error.what());
         return 2;
     }
-    Effort effort;
     std::vector<Result> results;
 
     if (is_quick) {
@@ -165,6 +169,7 @@ int main_checked(int argc, char** argv) {
             results.push_back(std::move(result));
         }
     }
+    for (const std::string& peer : effort.peers) fmt::print("{}\n", peer_note(peer));
     if (json_path.empty()) return 0;
     std::ofstream file(json_path);
     file << to_json(results).dump(2) << '\n';

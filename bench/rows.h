@@ -41,7 +41,8 @@ struct Effort {
     std::uint64_t warm_up_laps = 4;
     std::uint64_t sample_events = 16384;
     Sampling sampling;
-    Clock clock;  // of the producers; none: theirs
+    Clock clock;                          // of the producers; none: theirs
+    std::vector<std::string> peers = {};  // shared objects (peers/peer.h)
 };
 
 std::vector<Table> producer_tables(std::uint64_t payload_bytes, const Effort& effort);
@@ -52,6 +53,10 @@ std::vector<Table> mixed_tables(std::uint64_t mean_payload_bytes, const Effort& 
 std::vector<Table> rings_tables(std::uint64_t rings, const Effort& effort);
 std::vector<Table> capacity_tables(std::uint64_t capacity_bytes, const Effort& effort);
 std::vector<Table> resize_tables(std::uint64_t capacity_bytes, const Effort& effort);
+std::vector<Table> peers_tables(std::uint64_t payload_bytes, const Effort& effort);
+
+// One line: what the peer of this shared object does not do.
+std::string peer_note(const std::string& path);
 
 }  // namespace kmes::bench
 

@@ -21,7 +21,7 @@ test_usage() {
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
-    local sections='suite required package browser testees kernel optional'
+    local sections='suite required package browser testees kernel peers optional'
     like "$ERR" "setup: unknown section 'everything'; one of: $sections$"
     kmes 2 test msan
     like "$ERR" "unknown part 'msan'; any of: check $by_bazel package browser vm; a"
@@ -47,11 +47,13 @@ test_usage() {
     has "$ERR" "tools/kmes: package: '/proc/none' is no folder that can be written"
     lines "$CALLS" 0
     kmes 2 bench
-    like "$ERR" 'to be measured, one of: conformance instructions plot producer reader pair wake '
+    like "$ERR" 'to be measured, one of: conformance instructions plot peers producer '
     kmes 2 bench conformance more
     has "$ERR" 'tools/kmes: bench: conformance takes no options'
     kmes 2 bench instructions --quick
     has "$ERR" 'tools/kmes: bench: instructions takes --update, and nothing else'
+    kmes 2 bench peers --keep
+    has "$ERR" "tools/kmes: bench: peers takes --quick and --json FILE, not '--keep'"
     kmes 2 bench consumer
     has "$ERR" "tools/kmes: bench: unknown word 'consumer'; the groups are: producer reader pair \
 wake mixed rings capacity resize"

@@ -4,7 +4,7 @@
 # Installs what tools/packages.txt lists. Knows apt and that file's form, nothing of what the
 # packages are for.
 
-readonly SETUP_SECTIONS='suite required package browser testees kernel optional'
+readonly SETUP_SECTIONS='suite required package browser testees kernel peers optional'
 
 # packages_of SECTION: the names in one section of tools/packages.txt. `required` is what builds and
 # tests the tree, so it includes the section `suite`. A malformed line is named, status 3.
