@@ -3,7 +3,6 @@
 // The file of a failure: made from an outcome, found a name, written and read. See failure_file.h.
 #include "conformance/failure/failure_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "conformance/report/input_file.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/run_report.h"
 #include "conformance/report/text.h"
@@ -46,27 +46,6 @@ std::string make_folder(const std::string& path) {
                        std::strerror(errno));
 }
 
-// All of a file, or why not.
-std::string read_all(const std::string& path, std::string& text) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return std::strerror(errno);
-    std::string why;
-    struct stat status{};
-    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) why = "this is no file";
-    char piece[65536];
-    while (why.empty()) {
-        const ssize_t got = ::read(fd, piece, sizeof piece);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) why = std::strerror(errno);
-        if (got <= 0) break;
-        text.append(piece, static_cast<std::size_t>(got));
-        if (text.size() > kMaximumFailureFileBytes)
-            why = fmt::format("the file is longer than {} bytes", kMaximumFailureFileBytes);
-    }
-    ::close(fd);
-    return why;
-}
-
 }  // namespace
 
 bool same_finding(const Finding& a, const Finding& b) {
@@ -91,10 +70,11 @@ FailureFile make_failure_file(const Case& the_case, const StageSettings& setting
 }
 
 ReadFailure read_failure_file(const std::string& path) {
-    std::string text;
+    const InputFile file = read_input_file(path, kMaximumFailureFileBytes);
     ReadFailure read;
-    read.error = read_all(path, text);
-    if (read.error.empty()) read = failure_from_json(text);
+    read.error = file.error;
+    if (!file.error.empty()) return read;
+    read = failure_from_json(file.text);
     if (!read.error.empty()) read.error = printable(path) + ": " + read.error;
     return read;
 }

@@ -10,9 +10,9 @@
 
 #include "conformance/failure/failure_file.h"
 #include "conformance/failure/file_limits.h"
-#include "conformance/failure/json_reader.h"
 #include "conformance/failure/schedule_text.h"
 #include "conformance/oracle/judge.h"
+#include "conformance/report/json_reader.h"
 
 namespace kmes::conformance {
 namespace {
@@ -426,7 +426,7 @@ ReadFailure failure_from_json(std::string_view text) {
         return read;
     }
     try {
-        const nlohmann::json json = parse_json(text);
+        const nlohmann::json json = parse_json(text, "--save");
         const JsonReader root(json);
         read.file = read_file(root);
     } catch (const FormatError& error) {

@@ -19,6 +19,7 @@
 #include "conformance/main/interrupt.h"
 #include "conformance/main/machine.h"
 #include "conformance/main/program.h"
+#include "conformance/main/report_commands.h"
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/main/version.h"
@@ -72,6 +73,7 @@ int main(int argument_count, char** arguments) {
     std::vector<Command> commands = failure_commands();
     commands.push_back(clauses_command(print_clauses));
     commands.push_back(smoke_command());
+    for (Command& command : report_commands()) commands.push_back(std::move(command));
     const StopFlag& stop = watch_interrupts();
     commands.push_back(
         selftest_command(folder, [&stop](const auto& words) { return run_myself(words, stop); }));
@@ -96,6 +98,8 @@ int main(int argument_count, char** arguments) {
         .suite = suite_version(environment("KMES_CONFORMANCE_COMMIT")),
         .machine = this_machine(),
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
+        .shard = {environment("TEST_TOTAL_SHARDS"), environment("TEST_SHARD_INDEX"),
+                  environment("TEST_SHARD_STATUS_FILE")},
         .stop = stop,
         .commands = commands,
         .describe_stepper = describe_stepper,

@@ -115,21 +115,11 @@ class Checker {
     }
 
     void reports(const std::vector<std::string>& values) {
-        bool has_one = false;
-        for (const std::string& value : values) {
-            const auto target = parse_report(value);
-            if (!target) return fail("--report", value, kRightReport);
-            if (target->file) {
-                options_.more_reports.push_back(*target);
-                continue;
-            }
-            if (has_one)
-                return fail(
-                    "--report", value,
-                    fmt::format("a file as well ({}:FILE), as another report has none", value));
-            has_one = true;
-            options_.report = target->format;
-        }
+        ReportChoice choice;
+        const std::string wrong = add_reports(values, choice);
+        if (parsed_.error.empty()) parsed_.error = wrong;
+        options_.report = choice.format.value_or(ReportFormat::console);
+        options_.more_reports = choice.more;
     }
 
     void patterns(std::string_view option, const std::vector<std::string>& values,
@@ -171,8 +161,20 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("SECONDS");
 }
 
-// Where it runs, and what is known of that.
+// Where it runs, and what is known of that and of the consumer.
 void declare_surroundings(CLI::App& app, Options& options) {
+    app.add_option("--known-failures", options.known_failures,
+                   "failures that FILE lists with their message do not fail the run; a stale line "
+                   "does")
+        ->type_name("FILE");
+    app.add_flag("--fix-known-failures", options.fix_known_failures,
+                 "rewrite the file of --known-failures as this run has it");
+    app.add_option("--consumer", options.consumer.name,
+                   "name of the consumer in reports (default: that of the program)")
+        ->type_name("NAME");
+    app.add_option("--consumer-version", options.consumer.version,
+                   "version of the consumer in reports")
+        ->type_name("VERSION");
     app.add_option("--device", options.device,
                    "use the buffers of a test build of the kernel module, by its device "
                    "(/dev/kmes), instead of the runner's")
@@ -220,10 +222,8 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--timeout-scale", raw.timeout_scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
-    app.add_option("--report", raw.reports,
-                   "form of the report (default console); FORM:FILE writes one more to FILE, and "
-                   "is repeatable")
-        ->type_name("console|json|html|junit|tap")
+    app.add_option("--report", raw.reports, kReportHelp)
+        ->type_name(kReportTypes)
         ->take_all()
         ->allow_extra_args(false);
     app.add_option("--report-file", raw.report_file,
@@ -266,6 +266,8 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
           std::tuple("--debug", &raw.debug, "the id of a case"),
           std::tuple("--save", &raw.save, "a folder"),
           std::tuple("--device", &options.device, "the path of a device"),
+          std::tuple("--consumer", &options.consumer.name, "a name"),
+          std::tuple("--known-failures", &options.known_failures, "a file"),
           std::tuple("--expect-unsupported", &options.expect_unsupported, "a file")}) {
         if (app.count(option) > 0 && value->empty()) return wrong_value(option, "", right);
     }
@@ -279,6 +281,8 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
             "--debug uses standard output; with --report {} it also needs --report-file",
             report_format_name(options.report));
     }
+    if (options.fix_known_failures && options.known_failures.empty())
+        return "--fix-known-failures also needs --known-failures FILE";
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
     if (options.testee.empty() && !runs_nothing) {
         return "no program to test is named; expected kmes-conformance [OPTIONS...] -- PROGRAM "

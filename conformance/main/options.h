@@ -31,6 +31,9 @@ struct Options {
     ReportFormat report = ReportFormat::console;
     std::optional<std::string> report_file;
     std::vector<ReportTarget> more_reports;  // --report FORM:FILE
+    Consumer consumer;                       // --consumer, --consumer-version
+    std::string known_failures;              // --known-failures FILE; empty: not asked
+    bool fix_known_failures = false;         // --fix-known-failures
     bool fail_fast = false;
     bool verbose = false;
     ExploreSettings explore;                 // --explore

@@ -185,10 +185,10 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--level", "MUST", "--", "p"}),
                 HasSubstr("must, should, erratum or robust"));
     EXPECT_THAT(wrong({"--report", "xml", "--", "p"}),
-                HasSubstr("expected console, json, html, junit or tap, or one"));
+                HasSubstr("expected console, json, html, junit, tap or statement, or"));
     EXPECT_THAT(wrong({"--report", "json:", "--", "p"}), HasSubstr("--report is \"json:\""));
     EXPECT_THAT(wrong({"--report", "json", "--report", "tap", "--", "p"}),
-                HasSubstr("--report is \"tap\"; expected a file as well (tap:FILE)"));
+                HasSubstr("--report is \"tap\"; expected tap:FILE, as another"));
     EXPECT_THAT(wrong({"--filter", "", "--", "p"}), HasSubstr("a pattern for case ids"));
     EXPECT_THAT(wrong({"--explain", ""}), HasSubstr("the id of a case"));
 }

@@ -16,17 +16,16 @@
 #include "conformance/failure/failure_file.h"
 #include "conformance/main/evidence.h"
 #include "conformance/main/expected.h"
+#include "conformance/main/known_failures.h"
 #include "conformance/main/nearest.h"
 #include "conformance/main/options.h"
 #include "conformance/main/pictures.h"
+#include "conformance/main/report_files.h"
 #include "conformance/main/selection.h"
+#include "conformance/main/shard.h"
 #include "conformance/report/console.h"
-#include "conformance/report/html.h"
-#include "conformance/report/json.h"
-#include "conformance/report/junit.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/result.h"
-#include "conformance/report/tap.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -143,14 +142,22 @@ CasesOfLevels cases_of_levels(const std::vector<Case>& cases) {
 // One run of the selected cases.
 class Run {
   public:
-    Run(const Options& options, const Surroundings& around, std::vector<const Case*> cases)
+    Run(const Options& options, const Surroundings& around, std::vector<const Case*> cases,
+        std::optional<Shard> shard = std::nullopt)
         : options_(options),
           around_(around),
           cases_(std::move(cases)),
           pictures_(around, picture_options(options, around), options.verbose),
           settings_(settings_of(options, around)) {
+        // A case has the same share of them in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
+        report_.shard = std::move(shard);
+        if (report_.shard) take_shard(*report_.shard, cases_);
         report_.testee = options.testee;
+        report_.consumer = options.consumer;
+        if (report_.consumer.name.empty())
+            report_.consumer.name =
+                options.testee.front().substr(options.testee.front().rfind('/') + 1);
         report_.cpus = options.cpus;
         report_.capacity_bytes = options.capacity_bytes;
         report_.seed = options.seed;
@@ -181,6 +188,7 @@ class Run {
             expected = read_case_list(options_.expect_unsupported, around_.cases);
             if (!expected.error.empty()) return say(around_, kExitUsage, expected.error);
         }
+        if (const int status = open_known_failures(); status != 0) return status;
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
         if (around_.describe_stepper) report_.stepper = around_.describe_stepper(settings_);
@@ -188,8 +196,10 @@ class Run {
         if (report_.interrupted) say_interrupted();
         if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
         if (report_.interrupted) return around_.stop.status_or(kExitSuite);
-        const int status = exit_status(report_);
-        return options_.expect_unsupported.empty() ? status : compare(expected, status);
+        int status = exit_status(report_);
+        if (!options_.expect_unsupported.empty())
+            status = say_differences(differences(report_, expected.ids), status);
+        return say_differences(stale_, status);
     }
 
   private:
@@ -205,12 +215,43 @@ class Run {
                });
     }
 
-    // --expect-unsupported. A difference is a failure; one that outranks it stays.
-    int compare(const CaseList& expected, int status) const {
-        const std::vector<std::string> lines = differences(report_, expected.ids);
+    // A difference is a failure; one that outranks it stays.
+    int say_differences(const std::vector<std::string>& lines, int status) const {
         const int worse = status == kExitSuite ? status : kExitFailed;
         for (const std::string& line : lines) say(around_, worse, line);
         return lines.empty() ? status : worse;
+    }
+
+    // Before the run: whether the list can be read and, if need be, written.
+    int open_known_failures() {
+        if (options_.known_failures.empty()) return 0;
+        const bool is_fixed = options_.fix_known_failures;
+        const std::string error = known_.read(options_.known_failures, is_fixed);
+        if (!error.empty()) return say(around_, kExitUsage, error);
+        if (!is_fixed) return 0;
+        if (report_.shard)
+            return say(around_, kExitUsage,
+                       "--fix-known-failures excludes TEST_TOTAL_SHARDS: each shard would write "
+                       "the file");
+        const OutputFile::Status status = known_file_.open(options_.known_failures, &around_.stop);
+        if (status == OutputFile::Status::ok) return 0;
+        return say(around_, status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
+                   known_file_.error());
+    }
+
+    // After the run: marks the known failures, and returns the differences. A list that is fixed
+    // has none. An interrupted run fixes nothing.
+    std::vector<std::string> settle_known_failures() {
+        if (options_.known_failures.empty()) return {};
+        const std::vector<std::string> lines = known_.compare(around_.cases, report_);
+        if (!options_.fix_known_failures || report_.interrupted || has_trouble_) return lines;
+        if (!known_file_.commit(known_.fixed(around_.cases, report_))) {
+            note_trouble(known_file_.error());
+            return lines;
+        }
+        for (CaseResult& result : report_.results)
+            result.is_known = result.verdict == Verdict::fail;
+        return {};
     }
 
     void run_cases() {
@@ -232,6 +273,7 @@ class Run {
         if (draws_traces()) draw_traces(progress);
         report_.interrupted = !report_.not_run.empty() && around_.stop;
         report_.seconds = seconds_since(begin);
+        guarded([&] { stale_ = settle_known_failures(); });
         if (prints_console()) guarded([&] { console.end(report_); });
     }
 
@@ -394,30 +436,18 @@ class Run {
                         report_.not_run.size(), cases_.size(), report_.not_run.front()));
     }
 
-    std::string report_text(ReportFormat format) const {
-        switch (format) {
-            case ReportFormat::json:
-                return to_json(report_);
-            case ReportFormat::html:
-                return to_html(report_);
-            case ReportFormat::junit:
-                return to_junit(report_);
-            case ReportFormat::tap:
-                return to_tap(report_);
-            case ReportFormat::console:
-                break;
-        }
-        return console_text_.str();
-    }
-
     bool write_reports() {
-        const std::string text = report_text(options_.report);
+        const auto text_of = [this](ReportFormat format) {
+            return format == ReportFormat::console ? console_text_.str()
+                                                   : report_text(report_, format);
+        };
+        const std::string text = text_of(options_.report);
         if (!prints_console()) around_.out << text << std::flush;
         if (options_.report_file && !file_.commit(text)) {
             say(around_, kExitSuite, file_.error());
             return false;
         }
-        if (!more_files_.commit([this](ReportFormat format) { return report_text(format); })) {
+        if (!more_files_.commit(text_of)) {
             say(around_, kExitSuite, more_files_.error());
             return false;
         }
@@ -434,6 +464,9 @@ class Run {
     RunReport report_;
     OutputFile file_;
     ReportFiles more_files_;
+    KnownFailures known_;
+    std::vector<std::string> stale_;  // where its list differs from the run
+    OutputFile known_file_{"known-failures file"};
     FailureFolder save_folder_;
     bool save_failed_ = false;
     bool has_trouble_ = false;
@@ -543,7 +576,9 @@ int run_words(const std::vector<std::string>& arguments, const Surroundings& aro
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     if (selection.cases.empty()) return say(around, kExitUsage, "no case has this level");
     if (options.shuffle) shuffle_cases(selection.cases, *options.shuffle);
-    return Run(options, around, std::move(selection.cases)).execute();
+    ParsedShard shard = parse_shard(around.shard);
+    if (!shard.error.empty()) return say(around, kExitUsage, shard.error);
+    return Run(options, around, std::move(selection.cases), std::move(shard.shard)).execute();
 }
 
 }  // namespace

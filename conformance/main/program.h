@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/main/shard.h"
 #include "conformance/model/case.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/stop_flag.h"
@@ -48,6 +49,8 @@ struct Surroundings {
     Machine machine = {};
     // The value of KMES_TIMEOUT_SCALE.
     std::string timeout_scale;
+    // The environment of a test that Bazel runs in shards.
+    ShardEnvironment shard = {};
     // Set by a signal: the run ends as soon as the current case has noticed. The report has every
     // case that was finished before, and the status is StopFlag::status_or.
     const StopFlag& stop;

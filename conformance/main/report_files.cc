@@ -3,13 +3,31 @@
 // See report_files.h.
 #include "conformance/main/report_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <sstream>
+#include <stdexcept>
 #include <utility>
 
+#include "conformance/main/options.h"
+#include "conformance/report/console.h"
+#include "conformance/report/html.h"
+#include "conformance/report/json.h"
+#include "conformance/report/json_read.h"
+#include "conformance/report/junit.h"
 #include "conformance/report/result.h"
+#include "conformance/report/statement.h"
+#include "conformance/report/tap.h"
 
 namespace kmes::conformance {
 
+namespace {
+
+constexpr std::string_view kRightReport =
+    "console, json, html, junit, tap or statement, or one of them with a file (json:FILE)";
+
+// FORM, or FORM:FILE. Nothing where it is neither.
 std::optional<ReportTarget> parse_report(std::string_view text) {
     const std::size_t colon = text.find(':');
     const auto name = std::ranges::find(kReportFormatNames, text.substr(0, colon));
@@ -20,6 +38,68 @@ std::optional<ReportTarget> parse_report(std::string_view text) {
     target.file = text.substr(colon + 1);
     if (target.file->empty()) return std::nullopt;
     return target;
+}
+
+bool has_format(const ReportChoice& choice, ReportFormat format) {
+    return choice.format == format ||
+           std::ranges::any_of(choice.more, [format](const ReportTarget& target) {
+               return target.format == format;
+           });
+}
+
+std::string console_text(const RunReport& report) {
+    std::ostringstream out;
+    ConsoleReport console(out, ConsoleOptions{});
+    console.begin(report, report.results.size());
+    for (const CaseResult& result : report.results) console.add(result);
+    console.end(report);
+    return out.str();
+}
+
+// From the JSON, as `verify` makes it again.
+std::string statement_text(const RunReport& report) {
+    const std::string json = to_json(report);
+    const ReadReport read = report_from_json(json);
+    if (!read.error.empty()) throw std::logic_error("the JSON report: " + read.error);
+    return to_statement(read.report, json);
+}
+
+}  // namespace
+
+std::string add_reports(const std::vector<std::string>& values, ReportChoice& choice) {
+    for (const std::string& value : values) {
+        const auto target = parse_report(value);
+        if (!target) return wrong_value("--report", value, kRightReport);
+        if (target->file) {
+            choice.more.push_back(*target);
+        } else if (choice.format) {
+            return wrong_value("--report", value,
+                               fmt::format("{}:FILE, as another report has no file", value));
+        } else {
+            choice.format = target->format;
+        }
+    }
+    if (has_format(choice, ReportFormat::statement) && !has_format(choice, ReportFormat::json))
+        return "--report statement has the digest of the JSON report; add --report json:FILE";
+    return "";
+}
+
+std::string report_text(const RunReport& report, ReportFormat format) {
+    switch (format) {
+        case ReportFormat::json:
+            return to_json(report);
+        case ReportFormat::html:
+            return to_html(report);
+        case ReportFormat::junit:
+            return to_junit(report);
+        case ReportFormat::tap:
+            return to_tap(report);
+        case ReportFormat::statement:
+            return statement_text(report);
+        case ReportFormat::console:
+            break;
+    }
+    return console_text(report);
 }
 
 int ReportFiles::open(const std::vector<ReportTarget>& targets, const StopFlag* stop) {

@@ -13,25 +13,38 @@
 
 #include "conformance/model/stop_flag.h"
 #include "conformance/report/output_file.h"
+#include "conformance/report/run_report.h"
 
 namespace kmes::conformance {
 
-enum class ReportFormat { console, json, html, junit, tap };
-inline constexpr std::string_view kReportFormatNames[] = {"console", "json", "html", "junit",
-                                                          "tap"};
+enum class ReportFormat { console, json, html, junit, tap, statement };
+inline constexpr std::string_view kReportFormatNames[] = {"console", "json", "html",
+                                                          "junit",   "tap",  "statement"};
 constexpr std::string_view report_format_name(ReportFormat format) {
     return kReportFormatNames[static_cast<std::size_t>(format)];
 }
-inline constexpr std::string_view kRightReport =
-    "console, json, html, junit or tap, or one of them with a file (json:FILE)";
-
 struct ReportTarget {
     ReportFormat format = ReportFormat::console;
     std::optional<std::string> file;  // none: standard output, or the file of --report-file
 };
 
-// FORM, or FORM:FILE. Nothing where it is neither.
-std::optional<ReportTarget> parse_report(std::string_view text);
+// What --report asks for.
+struct ReportChoice {
+    std::optional<ReportFormat> format;  // of standard output, or of --report-file
+    std::vector<ReportTarget> more;      // each with a file
+};
+
+// The types and the text of --report in --help.
+inline constexpr const char* kReportTypes = "console|json|html|junit|tap|statement";
+inline constexpr const char* kReportHelp =
+    "form of the report (default console); FORM:FILE writes one more to FILE, and is repeatable";
+
+// Adds the reports that the values of --report name: FORM, or FORM:FILE. Empty, or one line that
+// says what is wrong.
+std::string add_reports(const std::vector<std::string>& values, ReportChoice& choice);
+
+// The report in a form, of which the console is for no terminal.
+std::string report_text(const RunReport& report, ReportFormat format);
 
 // The files of one run. Each is opened before the run, so that it is known whether it can be
 // written, and committed after it.

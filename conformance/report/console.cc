@@ -191,10 +191,11 @@ void ConsoleReport::print_sums(const RunReport& report) {
     const Summary sums = summarise(report.results);
     const std::size_t count = report.results.size();
     out_ << fmt::format(
-        "\n{} case{}: {} pass, {} fail{}{}{}{}; {:.1f} s\n", count, count == 1 ? "" : "s",
-        sums.pass, sums.fail, count_text(sums.inconclusive, "inconclusive"),
-        count_text(sums.unsupported, "unsupported"), count_text(sums.suite_error, "suite error"),
-        count_text(report.not_run.size(), "not run"), report.seconds);
+        "\n{} case{}: {} pass, {} fail{}{}{}{}{}; {:.1f} s\n", count, count == 1 ? "" : "s",
+        sums.pass, sums.fail, sums.known == 0 ? "" : fmt::format(" ({} known)", sums.known),
+        count_text(sums.inconclusive, "inconclusive"), count_text(sums.unsupported, "unsupported"),
+        count_text(sums.suite_error, "suite error"), count_text(report.not_run.size(), "not run"),
+        report.seconds);
 }
 
 void ProgressLine::show(std::size_t number, std::size_t count, std::string_view id) {

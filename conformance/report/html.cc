@@ -147,7 +147,7 @@ class Document {
 
     std::string_view outcome_class() const {
         if (sums_.suite_error > 0 || is_incomplete()) return "suite_error";
-        if (sums_.fail > 0) return "fail";
+        if (sums_.fail > sums_.known) return "fail";
         return sums_.inconclusive > 0 ? "inconclusive" : "pass";
     }
 
@@ -160,6 +160,7 @@ class Document {
         const auto add = [&line](std::uint64_t sum, std::string_view words) {
             if (sum > 0) line += fmt::format(", {} {}", sum, words);
         };
+        add(sums_.known, "of them known");
         add(sums_.suite_error,
             sums_.suite_error == 1 ? "error of the suite" : "errors of the suite");
         add(sums_.inconclusive, "inconclusive");
@@ -176,6 +177,9 @@ class Document {
                                 is_wide ? " class=\"wide\"" : "", words);
         };
         const SuiteVersion& suite = report_.suite;
+        const Consumer& consumer = report_.consumer;
+        add("Consumer",
+            text(consumer.name + (consumer.version.empty() ? "" : ", " + consumer.version)), true);
         add("Program", "<code>" + name + "</code>", true);
         add("Suite", text(suite.release + (suite.commit.empty() ? "" : ", commit " + suite.commit)),
             false);
@@ -291,11 +295,12 @@ class Document {
         out_ += fmt::format(
             "<article class=\"card {0}-case\" id=\"case-{1}\" {2}>\n<details{3}><summary>"
             "<div class=\"search\"><h3 class=\"id\">{4}</h3>{5}<span class=\"badge level\">{6}"
-            "</span><span class=\"badge level\">{7}</span>"
+            "</span><span class=\"badge level\">{7}</span>{9}"
             "<p class=\"message\">{8}</p></div></summary>\n<div class=\"body\">\n",
             verdict_name(result.verdict), index, data_of(result), is_open ? " open" : "",
             text(result.id), badge(result.verdict), level_name(result.level),
-            text(clause_of(result)), text(result.message));
+            text(clause_of(result)), text(result.message),
+            result.is_known ? "<span class=\"badge level\">known failure</span>" : "");
         add_part("The suite does", result.what_is_done);
         add_part("A correct consumer", result.what_is_right);
         if (result.verdict == Verdict::fail) add_trace(result, index);

@@ -65,6 +65,7 @@ Json row_to_json(const TraceRow& row) {
 Json trace_to_json(const Trace& trace) {
     Json value;
     value["threads"] = trace.threads;
+    if (trace.has_several_cpus) value["several_cpus"] = true;
     add_text(value, "left_out", trace.left_out);
     value["rows"] = Json::array();
     for (const TraceRow& row : trace.rows) value["rows"].push_back(row_to_json(row));
@@ -111,6 +112,7 @@ Json case_to_json(const CaseResult& result) {
         value["explored"]["whole"] = result.explored->whole;
     }
     add_text(value, "saved", result.saved);
+    if (result.is_known) value["known"] = true;
     add_evidence(value, result);
     return value;
 }
@@ -163,9 +165,16 @@ std::string to_json(const RunReport& report) {
     Json value;
     value["schema"] = kReportSchema;
     value["suite"] = suite_to_json(report);
+    value["consumer"]["name"] = valid_utf8(report.consumer.name);
+    add_text(value["consumer"], "version", report.consumer.version);
     value["testee"] = words_to_json(report.testee);
     value["machine"] = machine_to_json(report.machine);
     value["run"] = run_to_json(report);
+    if (report.shard) {
+        value["shard"]["index"] = report.shard->index;
+        value["shard"]["total"] = report.shard->total;
+        value["shard"]["cases"] = words_to_json(report.shard->cases);
+    }
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
     // A run that ended early says so.
@@ -173,6 +182,7 @@ std::string to_json(const RunReport& report) {
     if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);
     value["summary"]["pass"] = summary.pass;
     value["summary"]["fail"] = summary.fail;
+    value["summary"]["known"] = summary.known;
     value["summary"]["inconclusive"] = summary.inconclusive;
     value["summary"]["unsupported"] = summary.unsupported;
     value["summary"]["suite_error"] = summary.suite_error;

@@ -21,8 +21,10 @@ struct Element {
     std::string_view type;
 };
 
-Element element_of(Verdict verdict) {
-    switch (verdict) {
+// A known failure is skipped: it must not fail the job, nor count as passed.
+Element element_of(const CaseResult& result) {
+    if (result.is_known) return {"skipped", ""};
+    switch (result.verdict) {
         case Verdict::pass:
             return {};
         case Verdict::fail:
@@ -33,7 +35,7 @@ Element element_of(Verdict verdict) {
         case Verdict::suite_error:
             break;
     }
-    return {"error", verdict_name(verdict)};
+    return {"error", verdict_name(result.verdict)};
 }
 
 std::string text_of(const CaseResult& result) {
@@ -55,13 +57,13 @@ void add_case(std::string& out, const CaseResult& result) {
                    R"(    <testcase classname="{}.{}" name="{}" time="{:.3f}")",
                    xml_text(level_name(result.level)), xml_text(result.clause), xml_text(result.id),
                    result.seconds);
-    const Element element = element_of(result.verdict);
+    const Element element = element_of(result);
     if (element.name.empty()) {
         out += "/>\n";
         return;
     }
     fmt::format_to(std::back_inserter(out), ">\n      <{} message=\"{}\"", element.name,
-                   xml_text(result.message));
+                   (result.is_known ? "known failure: " : "") + xml_text(result.message));
     if (!element.type.empty())
         fmt::format_to(std::back_inserter(out), " type=\"{}\"", element.type);
     fmt::format_to(std::back_inserter(out), ">{}</{}>\n    </testcase>\n",
@@ -73,10 +75,11 @@ void add_case(std::string& out, const CaseResult& result) {
 std::string to_junit(const RunReport& report) {
     const Summary summary = summarise(report.results);
     const std::uint64_t not_run = report.not_run.size();
-    const std::string counts = fmt::format(
-        R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
-        report.results.size() + not_run, summary.fail,
-        summary.inconclusive + summary.suite_error + not_run, summary.unsupported, report.seconds);
+    const std::string counts =
+        fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
+                    report.results.size() + not_run, summary.fail - summary.known,
+                    summary.inconclusive + summary.suite_error + not_run,
+                    summary.unsupported + summary.known, report.seconds);
     std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     fmt::format_to(std::back_inserter(out), "<testsuites {}>\n  <testsuite name=\"{}\" {}>\n",
                    counts, kSuiteName, counts);

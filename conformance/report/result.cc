@@ -14,6 +14,7 @@ Summary summarise(const std::vector<CaseResult>& results) {
                 break;
             case Verdict::fail:
                 ++summary.fail;
+                if (result.is_known) ++summary.known;
                 break;
             case Verdict::inconclusive:
                 ++summary.inconclusive;
@@ -31,7 +32,7 @@ Summary summarise(const std::vector<CaseResult>& results) {
 
 int exit_status(const Summary& summary) {
     if (summary.suite_error > 0) return kExitSuite;
-    if (summary.fail > 0) return kExitFailed;
+    if (summary.fail > summary.known) return kExitFailed;
     if (summary.inconclusive > 0) return kExitInconclusive;
     return kExitClean;
 }

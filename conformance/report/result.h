@@ -31,7 +31,8 @@ struct CaseResult {
     std::string details;
     std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
     std::optional<Explored> explored;
-    std::string saved;  // the file of this failure (--save); empty: none
+    std::string saved;      // the file of this failure (--save); empty: none
+    bool is_known = false;  // a failure that --known-failures lists with its message
     // The evidence of a failure, for reports that other programs read.
     std::vector<Finding> findings;  // in order of weight: the first is the verdict
     std::string history;            // of the CPU of the first finding: a line for each event
@@ -42,6 +43,7 @@ struct CaseResult {
 struct Summary {
     std::uint64_t pass = 0;
     std::uint64_t fail = 0;
+    std::uint64_t known = 0;  // of these, the failures that --known-failures lists
     std::uint64_t inconclusive = 0;
     std::uint64_t unsupported = 0;
     std::uint64_t suite_error = 0;
@@ -51,7 +53,7 @@ Summary summarise(const std::vector<CaseResult>& results);
 
 // Exit status of a whole run.
 inline constexpr int kExitClean = 0;         // nothing failed and nothing inconclusive
-inline constexpr int kExitFailed = 1;        // some failed
+inline constexpr int kExitFailed = 1;        // some failed that are not known
 inline constexpr int kExitUsage = 2;         // bad usage
 inline constexpr int kExitSuite = 3;         // the suite or its set-up failed: outranks the others
 inline constexpr int kExitInconclusive = 4;  // inconclusive only

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,25 @@ struct SuiteVersion {
     std::string commit;  // empty: not known
     std::uint32_t ring_format = 0;
     std::uint32_t contract = 0;
+
+    bool operator==(const SuiteVersion&) const = default;
+};
+
+// What was tested, in the words of its vendor (--consumer, --consumer-version).
+struct Consumer {
+    std::string name;
+    std::string version;  // empty: not given
+
+    bool operator==(const Consumer&) const = default;
+};
+
+inline constexpr std::uint32_t kMostShards = 10'000;
+
+// A run that has only a part of the cases.
+struct Shard {
+    std::uint32_t index = 0;
+    std::uint32_t total = 1;
+    std::vector<std::string> cases;  // ids of the cases of all shards, in the order of the run
 };
 
 // Where the run was made.
@@ -43,18 +63,22 @@ struct RunOptions {
     bool shared = false;
     double soak_seconds = 0;
     std::string device;  // empty: the runner's own buffers
+
+    bool operator==(const RunOptions&) const = default;
 };
 
-// How many cases the suite has of a level that a run without options includes. The position is the
-// Level.
+// How many cases the suite has of each level, without those that --shared and --soak add. The
+// position is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 
 struct RunReport {
     SuiteVersion suite;
+    Consumer consumer;
     Machine machine;
     std::int64_t began = 0;  // seconds since 1970, UTC
     RunOptions options;
     CasesOfLevels suite_cases = {};
+    std::optional<Shard> shard;
     std::vector<std::string> testee;  // program and arguments
     std::uint32_t cpus = 0;
     std::uint64_t capacity_bytes = 0;

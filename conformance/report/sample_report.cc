@@ -105,6 +105,8 @@ RunReport sample(bool hostile) {
     const Texts texts{hostile};
     RunReport report;
     report.suite = {texts("0.20"), texts("0123abcd"), 1, 1};
+    report.consumer = {texts("ring-reader"), texts("1.2")};
+    report.shard = Shard{1, 2, {texts("E9/later")}};
     report.machine = {texts("Linux 6.1.0 x86_64"), texts("A processor"), 8};
     report.began = 1'795'718'400;
     report.options.filters = {texts("E2/*")};

@@ -16,7 +16,7 @@ conformance_command() {
     done
     case "${1-}" in
         # The file of a failure names the program that it is of; the others run none.
-        replay | shrink | judge | clauses) takes_program=0 ;;
+        replay | shrink | judge | clauses | merge | verify) takes_program=0 ;;
         selftest)
             takes_program=0
             targets+=("$SELFTEST_TARGET")

@@ -2,8 +2,8 @@
 //
 // Strict reading of JSON that may come from anybody: what is missing, unknown, of another kind or
 // too large is one line that names the field, what it is, and what would be right. Knows no file.
-#ifndef KMES_CONFORMANCE_FAILURE_JSON_READER_H_
-#define KMES_CONFORMANCE_FAILURE_JSON_READER_H_
+#ifndef KMES_CONFORMANCE_REPORT_JSON_READER_H_
+#define KMES_CONFORMANCE_REPORT_JSON_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -63,9 +63,10 @@ class JsonReader {
     std::size_t index_ = 0;
 };
 
-// Parses; FormatError where the text is no JSON.
-nlohmann::json parse_json(std::string_view text);
+// Parses; FormatError where the text is no JSON. `writer` is the option that writes such files:
+// "--save".
+nlohmann::json parse_json(std::string_view text, std::string_view writer);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_FAILURE_JSON_READER_H_
+#endif  // KMES_CONFORMANCE_REPORT_JSON_READER_H_

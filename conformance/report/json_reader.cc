@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See json_reader.h.
-#include "conformance/failure/json_reader.h"
+#include "conformance/report/json_reader.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ int hex_value(char digit) {
 
 }  // namespace
 
-Json parse_json(std::string_view text) {
+Json parse_json(std::string_view text, std::string_view writer) {
     try {
         return Json::parse(text);
     } catch (const Json::parse_error& error) {
@@ -44,8 +44,8 @@ Json parse_json(std::string_view text) {
         const auto line = 1 + std::count(before.begin(), before.end(), '\n');
         throw FormatError(
             fmt::format("the file is no JSON from line {} on (byte {} of {}); expected a file as "
-                        "--save writes it",
-                        line, at, text.size()));
+                        "{} writes it",
+                        line, at, text.size(), writer));
     } catch (const Json::exception& error) {
         throw FormatError("the file is no JSON that can be read: " + printable(error.what()));
     }

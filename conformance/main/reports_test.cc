@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of known failures, statements, shards and their merge: the whole program, with made-up
+// cases and without a testee.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "conformance/main/known_failures.h"
+#include "conformance/main/program.h"
+#include "conformance/main/report_commands.h"
+#include "conformance/main/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+CaseOutcome never_run(Stage&) {
+    throw std::logic_error("the test runs cases itself");
+}
+
+Case case_of(std::string_view id, Level level, Demand demand = Demand::always) {
+    return {id, level, id.substr(0, id.find('/')), "title", "done", "right", never_run, demand, 0};
+}
+
+class Shell {
+  public:
+    int run(std::vector<std::string> words) {
+        out.str("");
+        error.str("");
+        ran.clear();
+        const auto play = [this](const Case& the_case, const StageSettings&) {
+            ran.emplace_back(the_case.id);
+            const auto found = failures.find(std::string(the_case.id));
+            if (found == failures.end()) return CaseOutcome{Verdict::pass, "", "", ""};
+            return CaseOutcome{verdict, "E9", found->second, ""};
+        };
+        const Surroundings surroundings{
+            .cases = cases,
+            .run_on_stage = play,
+            .check_set_up = [](const StageSettings&) { return std::string(); },
+            .out = out,
+            .error = error,
+            .timeout_scale = "",
+            .shard = shard,
+            .stop = stop,
+            .commands = report_commands(),
+        };
+        return run_program(words, surroundings);
+    }
+    int test(std::vector<std::string> options) {
+        options.insert(options.end(), {"--", "./consumer"});
+        return run(options);
+    }
+
+    std::vector<Case> cases = {case_of("5.1.5/a", Level::must), case_of("5.1.6/b", Level::must),
+                               case_of("E2/c", Level::erratum, Demand::explored),
+                               case_of("E3/d", Level::erratum), case_of("E9/e", Level::erratum)};
+    std::map<std::string, std::string> failures;  // id and message
+    Verdict verdict = Verdict::fail;
+    ShardEnvironment shard;
+    StopFlag stop;
+    std::ostringstream out;
+    std::ostringstream error;
+    std::vector<std::string> ran;
+};
+
+void write_file(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+}
+
+// -- Known failures ------------------------------------------------------------------------------
+
+TEST(KnownFailures, DoNotFailTheRun) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    write_file(list, "# mended in June\nE3/d [E9] CPU 0: event 14 is lost\n");
+    Shell shell;
+    shell.failures["E3/d"] = "CPU 0: event 27 is lost";
+    EXPECT_EQ(shell.test({}), 1);
+    EXPECT_EQ(shell.test({"--known-failures", list, "--report", "json"}), 0);
+    const auto json = nlohmann::json::parse(shell.out.str());
+    EXPECT_EQ(json["cases"][3]["known"], true);
+    EXPECT_EQ(json["summary"]["known"], 1);
+    EXPECT_EQ(json["summary"]["fail"], 1);
+    EXPECT_EQ(shell.error.str(), "");
+    EXPECT_EQ(shell.test({"--known-failures", list, "--report", "junit"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("failures=\"0\" errors=\"0\" skipped=\"1\""));
+    EXPECT_THAT(shell.out.str(), HasSubstr("<skipped message=\"known failure: CPU 0"));
+    EXPECT_EQ(shell.test({"--known-failures", list, "--report", "tap"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("not ok 4 - E3/d # TO"
+                                           "DO known failure\n"));
+    // Another case is no known failure.
+    shell.failures["E9/e"] = "CPU 0: event 27 is lost";
+    EXPECT_EQ(shell.test({"--known-failures", list}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("2 fail (1 known)"));
+}
+
+TEST(KnownFailures, FailTheRunWhereTheyAreStale) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    write_file(list, "E3/d [E9] lost\nE9/e [E9] torn\nE9/gone [E9] torn\n5.1.6/b [E3] lost\n");
+    Shell shell;
+    shell.failures = {{"E9/e", "reordered"}, {"5.1.6/b", "lost"}};
+    EXPECT_EQ(shell.test({"--known-failures", list}), 1);
+    EXPECT_EQ(shell.error.str(), "kmes-conformance: 5.1.6/b failed with another message than " +
+                                     list +
+                                     " lists: [E9] lost; listed: [E3] lost\n"
+                                     "kmes-conformance: E3/d passed, but " +
+                                     list +
+                                     " lists it as a known failure\n"
+                                     "kmes-conformance: E9/e failed with another message than " +
+                                     list +
+                                     " lists: [E9] reordered; listed: [E9] torn\n"
+                                     "kmes-conformance: " +
+                                     list + " lists \"E9/gone\", but there is no such case\n");
+    // A case that did not run, or is not decided, is no difference.
+    write_file(list, "E3/d [E9] lost\n");
+    EXPECT_EQ(shell.test({"--known-failures", list, "--filter", "5.1.5/a"}), 0);
+    shell.failures = {{"E3/d", "too slow"}};
+    shell.verdict = Verdict::inconclusive;
+    EXPECT_EQ(shell.test({"--known-failures", list}), 4);
+}
+
+TEST(KnownFailures, AreRewritten) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    const std::string link = folder.file("link");
+    write_file(list, "# why\n\nE3/d [E9] lost\nE9/gone [E9] torn\nE9/e [E9] event 3 is torn\n");
+    std::filesystem::create_symlink("known", link);
+    Shell shell;
+    shell.failures = {{"5.1.5/a", "a\nline"}, {"E9/e", "event 4 is torn"}};
+    EXPECT_EQ(shell.test({"--known-failures", link, "--fix-known-failures"}), 0);
+    EXPECT_EQ(read_file(list), "# why\n\nE9/e [E9] event 3 is torn\n5.1.5/a [E9] a\\x0aline\n");
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(shell.test({"--known-failures", list}), 0);
+    // The lines of cases that do not run stay.
+    shell.failures.clear();
+    EXPECT_EQ(shell.test({"--known-failures", list, "--fix-known-failures", "--filter", "E9/e"}),
+              0);
+    EXPECT_EQ(read_file(list), "# why\n\n5.1.5/a [E9] a\\x0aline\n");
+    // A file that is not there is made.
+    shell.failures = {{"E9/e", "torn"}};
+    EXPECT_EQ(shell.test({"--known-failures", folder.file("new"), "--fix-known-failures"}), 0);
+    EXPECT_EQ(read_file(folder.file("new")), "E9/e [E9] torn\n");
+}
+
+TEST(KnownFailures, SayWhatIsWrongWithTheList) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    Shell shell;
+    EXPECT_EQ(shell.test({"--known-failures", list}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("known: No such file"));
+    EXPECT_EQ(shell.test({"--known-failures", folder.file(".")}), 2);
+    for (const char* line : {"E9/e", "E9/e torn", "E9/e [E9]", "\xff\x01", "E9/e\t[E9] torn"}) {
+        write_file(list, std::string("# c\n") + line + "\n");
+        EXPECT_EQ(shell.test({"--known-failures", list}), 2) << line;
+        EXPECT_THAT(shell.error.str(), HasSubstr(":2: expected a case id, the clause in"));
+    }
+    write_file(list, "E9/e [E9] torn\nE9/e [E9] lost\n");
+    EXPECT_EQ(shell.test({"--known-failures", list}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr(":2: the case \"E9/e\" is listed twice"));
+    EXPECT_EQ(shell.test({"--fix-known-failures"}), 2);
+    EXPECT_THAT(shell.ran, IsEmpty());
+}
+
+TEST(KnownFailures, DoNotDependOnNumbers) {
+    EXPECT_EQ(without_numbers("thread 31972 at 0x7ffe12ab, 3.5"), "thread # at #, #.#");
+}
+
+// -- Statements ----------------------------------------------------------------------------------
+
+TEST(Statement, IsVerified) {
+    const Folder folder;
+    const std::string statement = folder.file("s");
+    const std::string json = folder.file("j");
+    Shell shell;
+    shell.failures["E3/d"] = std::string(1000, '\xff') + "lost";
+    EXPECT_EQ(shell.test({"--report", "statement:" + statement, "--report", "json:" + json,
+                          "--consumer", "reader", "--consumer-version", "7"}),
+              1);
+    EXPECT_EQ(shell.run({"verify", statement, json}), 0);
+    EXPECT_THAT(read_file(statement), HasSubstr("consumer:      reader\nversion:       7\n"));
+    std::string forged = read_file(statement);
+    forged.replace(forged.find("not passed"), 10, "passed");
+    write_file(statement, forged);
+    EXPECT_EQ(shell.run({"verify", statement, json}), 1);
+    EXPECT_THAT(shell.error.str(), HasSubstr("the statement has \"erratum:       passed"));
+    // Another report: one figure is enough.
+    EXPECT_EQ(shell.test({"--report", "statement:" + statement, "--report", "json:" + json}), 1);
+    std::string other = read_file(json);
+    other.replace(other.find("\"replay\": \""), 11, "\"replay\": \"x");
+    write_file(json, other);
+    EXPECT_EQ(shell.run({"verify", statement, json}), 1);
+    EXPECT_THAT(shell.error.str(), HasSubstr("json report:   sha256:"));
+}
+
+TEST(Statement, NeedsTheJsonReport) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--report", "statement"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("add --report json:FILE"));
+}
+
+TEST(Verify, RefusesOtherFiles) {
+    const Folder folder;
+    const std::string file = folder.file("f");
+    Shell shell;
+    EXPECT_EQ(shell.run({"verify"}), 2);
+    EXPECT_EQ(shell.run({"verify", file}), 2);
+    EXPECT_EQ(shell.run({"verify", file, file}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("No such file"));
+    write_file(file, "KMES conformance statement, format 2\n");
+    EXPECT_EQ(shell.run({"verify", file, file}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("expected a first line"));
+    write_file(file, "KMES conformance statement, format 1\n");
+    EXPECT_EQ(shell.run({"verify", file, file}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("the file is no JSON from line 1 on"));
+}
+
+// -- Shards --------------------------------------------------------------------------------------
+
+// The report of each shard, in files.
+std::vector<std::string> run_shards(Shell& shell, const Folder& folder, int total) {
+    std::vector<std::string> files;
+    for (int i = 0; i < total; ++i) {
+        shell.shard = {std::to_string(total), std::to_string(i), folder.file("status")};
+        files.push_back(folder.file("shard" + std::to_string(i)));
+        shell.test({"--report", "json:" + files.back()});
+    }
+    shell.shard = {};
+    return files;
+}
+
+TEST(Shards, HaveTogetherWhatOneRunHas) {
+    const Folder folder;
+    Shell shell;
+    shell.failures = {{"E3/d", "lost"}};
+    EXPECT_EQ(shell.test({"--report", "json:" + folder.file("whole")}), 1);
+    auto whole = nlohmann::json::parse(read_file(folder.file("whole")));
+    for (const int total : {1, 2, 3, 8}) {
+        const std::vector<std::string> files = run_shards(shell, folder, total);
+        EXPECT_TRUE(std::filesystem::exists(folder.file("status")));
+        std::vector<std::string> words = {"merge", "--report", "json"};
+        words.insert(words.end(), files.rbegin(), files.rend());
+        EXPECT_EQ(shell.run(words), 1);
+        auto merged = nlohmann::json::parse(shell.out.str());
+        for (auto* each : {&whole, &merged}) {
+            (*each)["run"]["began"] = (*each)["run"]["seconds"] = "";
+            for (auto& one : (*each)["cases"]) one["seconds"] = 0;
+        }
+        EXPECT_EQ(merged, whole) << total;
+    }
+}
+
+TEST(Shards, SayWhatIsMissing) {
+    const Folder folder;
+    Shell shell;
+    const std::vector<std::string> files = run_shards(shell, folder, 3);
+    EXPECT_EQ(shell.run({"merge", files[0], files[2], "--report", "junit:" + folder.file("xml")}),
+              3);
+    EXPECT_THAT(shell.error.str(), HasSubstr("shard 1 of 3 is missing\n"));
+    EXPECT_THAT(shell.error.str(), HasSubstr("2 cases did not run, the first is "));
+    EXPECT_THAT(read_file(folder.file("xml")), HasSubstr("type=\"not run\""));
+}
+
+TEST(Shards, AreNotMergedWithOthers) {
+    const Folder folder;
+    Shell shell;
+    const std::vector<std::string> files = run_shards(shell, folder, 2);
+    EXPECT_EQ(shell.run({"merge", files[0], files[0]}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("are both shard 0"));
+    shell.shard = {"2", "1", ""};
+    EXPECT_EQ(shell.test({"--report", "json:" + folder.file("other"), "--seed", "9"}), 0);
+    EXPECT_EQ(shell.run({"merge", files[0], folder.file("other")}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("differ in --seed"));
+    shell.shard = {};
+    EXPECT_EQ(shell.test({"--report", "json:" + folder.file("other")}), 0);
+    EXPECT_EQ(shell.run({"merge", folder.file("other")}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("this is no report of a shard"));
+    EXPECT_EQ(shell.run({"merge", folder.file("none")}), 2);
+    EXPECT_EQ(shell.run({"merge", "--report", "xml", files[0]}), 2);
+    EXPECT_EQ(shell.run({"merge"}), 2);
+}
+
+TEST(Shards, AreNumbersOfTheEnvironment) {
+    Shell shell;
+    for (const auto& [total, index] :
+         {std::pair("x", "0"), std::pair("-1", "0"), std::pair("99999", "0"), std::pair("2", "2"),
+          std::pair("2", ""), std::pair("2", "one")}) {
+        shell.shard = {total, index, ""};
+        EXPECT_EQ(shell.test({}), 2) << total << " " << index;
+    }
+    shell.shard = {"2", "0", "/no/such/folder/status"};
+    EXPECT_EQ(shell.test({}), 2);
+    shell.shard = {"2", "0", ""};
+    EXPECT_EQ(shell.test({"--known-failures", "/dev/null", "--fix-known-failures"}), 2);
+    // Bazel, for a test without shards.
+    shell.shard = {"0", "0", ""};
+    EXPECT_EQ(shell.test({}), 0);
+    EXPECT_EQ(shell.ran.size(), 5u);
+}
+
+TEST(Shards, SpreadTheExploredCases) {
+    std::vector<Case> cases;
+    for (const char* id : {"a/1", "a/2", "b/1", "b/2"})
+        cases.push_back(case_of(id, Level::must, id[0] == 'b' ? Demand::explored : Demand::always));
+    for (std::uint32_t index = 0; index < 2; ++index) {
+        std::vector<const Case*> mine;
+        for (const Case& each : cases) mine.push_back(&each);
+        Shard shard{index, 2, {}};
+        take_shard(shard, mine);
+        ASSERT_EQ(mine.size(), 2u);
+        EXPECT_EQ(mine[1]->demand, Demand::explored);
+        EXPECT_THAT(shard.cases, ElementsAre("a/1", "a/2", "b/1", "b/2"));
+    }
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// A run that is one of several, by the environment that Bazel gives to the shards of a test.
+#ifndef KMES_CONFORMANCE_MAIN_SHARD_H_
+#define KMES_CONFORMANCE_MAIN_SHARD_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/model/case.h"
+#include "conformance/report/run_report.h"
+
+namespace kmes::conformance {
+
+// The values of TEST_TOTAL_SHARDS, TEST_SHARD_INDEX and TEST_SHARD_STATUS_FILE; empty: not set.
+struct ShardEnvironment {
+    std::string total;
+    std::string index;
+    std::string status_file;
+};
+
+struct ParsedShard {
+    std::optional<Shard> shard;  // none: the run is no shard
+    std::string error;           // one line; not empty: bad usage
+};
+
+// Creates the status file, which tells Bazel that this program knows shards.
+ParsedShard parse_shard(const ShardEnvironment& environment);
+
+// Leaves every `total`-th case, from number `index` on, and notes all of them in the shard. Cases
+// that explore take longest, and so they are spread over the shards.
+void take_shard(Shard& shard, std::vector<const Case*>& cases);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MAIN_SHARD_H_

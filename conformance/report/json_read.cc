@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+//
+// See json_read.h.
+#include "conformance/report/json_read.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "conformance/report/json.h"
+#include "conformance/report/json_reader.h"
+#include "conformance/report/result.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+namespace {
+
+constexpr std::size_t kTextBytes = std::size_t{1} << 20;
+constexpr std::size_t kCases = 100'000;
+constexpr std::size_t kItems = 100'000;
+constexpr std::uint64_t kAny32 = UINT32_MAX;
+constexpr std::uint64_t kAny64 = UINT64_MAX;
+constexpr double kMostSeconds = 1e12;
+
+std::string text_of(const JsonReader& json) {
+    return json.bytes(kTextBytes);
+}
+
+std::string text_in(const JsonReader& json, const char* name) {
+    if (!json.has(name)) return "";
+    const JsonReader member = json.at(name);
+    return text_of(member);
+}
+
+std::vector<std::string> words_of(const JsonReader& json) {
+    std::vector<std::string> words;
+    const std::size_t count = json.count(kItems);
+    for (std::size_t i = 0; i < count; ++i) {
+        const JsonReader item = json.item(i);
+        words.push_back(text_of(item));
+    }
+    return words;
+}
+
+// 0 where there is no such member.
+std::uint64_t number_in(const JsonReader& json, const char* name, std::uint64_t most) {
+    if (!json.has(name)) return 0;
+    const JsonReader member = json.at(name);
+    return member.number(0, most);
+}
+
+double seconds_in(const JsonReader& json, const char* name) {
+    const JsonReader member = json.at(name);
+    return member.real(0, kMostSeconds);
+}
+
+bool truth_in(const JsonReader& json, const char* name) {
+    if (!json.has(name)) return false;
+    const JsonReader member = json.at(name);
+    return member.truth();
+}
+
+Level level_of(const JsonReader& json) {
+    const auto level = level_from_name(text_of(json));
+    if (!level) json.fail("must, should, erratum or robust");
+    return *level;
+}
+
+Verdict verdict_of(const JsonReader& json) {
+    const std::string name = text_of(json);
+    for (const Verdict verdict : {Verdict::pass, Verdict::fail, Verdict::inconclusive,
+                                  Verdict::unsupported, Verdict::suite_error}) {
+        if (verdict_name(verdict) == name) return verdict;
+    }
+    json.fail("pass, fail, inconclusive, unsupported or suite_error");
+}
+
+FindingCode code_of(const JsonReader& json) {
+    const std::string name = text_of(json);
+    for (int code = 0; code <= static_cast<int>(FindingCode::contract); ++code) {
+        if (finding_name(static_cast<FindingCode>(code)) == name)
+            return static_cast<FindingCode>(code);
+    }
+    json.fail("the name of a finding, such as torn-event");
+}
+
+std::int64_t time_of(const JsonReader& json) {
+    std::tm parts{};
+    const std::string text = text_of(json);
+    const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (end == nullptr || *end != '\0' || utc_text(::timegm(&parts)) != text)
+        json.fail("a time like 2026-11-26T18:46:00Z");
+    return ::timegm(&parts);
+}
+
+Finding finding_of(const JsonReader& json) {
+    json.expect_names({"code", "clause", "message", "cpu", "sequence", "line"});
+    Finding finding;
+    finding.code = code_of(json.at("code"));
+    finding.clause = text_in(json, "clause");
+    finding.message = text_in(json, "message");
+    if (json.has("cpu")) finding.cpu = static_cast<std::uint32_t>(number_in(json, "cpu", kAny32));
+    finding.sequence = number_in(json, "sequence", kAny64);
+    finding.line = number_in(json, "line", kAny64);
+    return finding;
+}
+
+std::vector<std::int32_t> threads_of(const JsonReader& json) {
+    std::vector<std::int32_t> threads;
+    const std::size_t count = json.count(kItems);
+    for (std::size_t i = 0; i < count; ++i) {
+        const JsonReader item = json.item(i);
+        threads.push_back(static_cast<std::int32_t>(item.number(0, INT32_MAX)));
+    }
+    return threads;
+}
+
+TraceRow row_of(const JsonReader& json) {
+    TraceRow row;
+    if (json.has("hidden")) {
+        json.expect_names({"hidden"});
+        const JsonReader hidden = json.at("hidden");
+        row.hidden = hidden.number(1, kAny64);
+        return row;
+    }
+    json.expect_names({"step", "kind", "thread", "cpu", "text", "clause", "place", "change",
+                       "wakes", "decisive", "why"});
+    row.number = number_in(json, "step", kAny64);
+    const JsonReader kind = json.at("kind");
+    row.kind = static_cast<StepKind>(kind.word(kStepKindNames));
+    row.thread = static_cast<std::int32_t>(number_in(json, "thread", INT32_MAX));
+    if (json.has("cpu")) row.cpu = static_cast<std::uint32_t>(number_in(json, "cpu", kAny32));
+    row.text = text_in(json, "text");
+    row.clause = text_in(json, "clause");
+    row.place = text_in(json, "place");
+    row.change = text_in(json, "change");
+    if (json.has("wakes")) row.wakes = threads_of(json.at("wakes"));
+    row.decisive = truth_in(json, "decisive");
+    row.why = text_in(json, "why");
+    return row;
+}
+
+Trace trace_of(const JsonReader& json) {
+    json.expect_names({"threads", "several_cpus", "left_out", "rows"});
+    Trace trace;
+    trace.threads = threads_of(json.at("threads"));
+    trace.has_several_cpus = truth_in(json, "several_cpus");
+    trace.left_out = text_in(json, "left_out");
+    const JsonReader rows = json.at("rows");
+    const std::size_t count = rows.count(kItems);
+    for (std::size_t i = 0; i < count; ++i) trace.rows.push_back(row_of(rows.item(i)));
+    return trace;
+}
+
+void read_evidence(const JsonReader& json, CaseResult& result) {
+    if (json.has("findings")) {
+        const JsonReader findings = json.at("findings");
+        const std::size_t count = findings.count(kItems);
+        for (std::size_t i = 0; i < count; ++i)
+            result.findings.push_back(finding_of(findings.item(i)));
+    }
+    if (json.has("history")) {
+        for (const std::string& line : words_of(json.at("history"))) result.history += line + "\n";
+    }
+    result.standard_error = text_in(json, "standard_error");
+    if (json.has("trace")) result.trace = trace_of(json.at("trace"));
+}
+
+CaseResult case_of(const JsonReader& json) {
+    json.expect_names({"id", "level", "verdict", "clause", "message", "seconds", "replay", "title",
+                       "done", "expectation", "explored", "saved", "known", "findings", "history",
+                       "standard_error", "trace"});
+    CaseResult result;
+    result.id = text_of(json.at("id"));
+    result.level = level_of(json.at("level"));
+    result.verdict = verdict_of(json.at("verdict"));
+    result.clause = text_of(json.at("clause"));
+    result.message = text_of(json.at("message"));
+    result.seconds = seconds_in(json, "seconds");
+    result.replay = text_of(json.at("replay"));
+    result.title = text_in(json, "title");
+    result.what_is_done = text_in(json, "done");
+    result.what_is_right = text_in(json, "expectation");
+    if (json.has("explored")) {
+        const JsonReader explored = json.at("explored");
+        explored.expect_names({"schedules", "seconds", "whole"});
+        result.explored = Explored{number_in(explored, "schedules", kAny64),
+                                   seconds_in(explored, "seconds"), truth_in(explored, "whole")};
+    }
+    result.saved = text_in(json, "saved");
+    result.is_known = truth_in(json, "known");
+    read_evidence(json, result);
+    return result;
+}
+
+void read_suite(const JsonReader& json, RunReport& report) {
+    json.expect_names({"name", "release", "commit", "ring_format", "contract", "cases"});
+    constexpr std::string_view kName[] = {"kmes-conformance"};
+    const JsonReader name = json.at("name");
+    name.word(kName);
+    report.suite.release = text_in(json, "release");
+    report.suite.commit = text_in(json, "commit");
+    report.suite.ring_format = static_cast<std::uint32_t>(number_in(json, "ring_format", kAny32));
+    report.suite.contract = static_cast<std::uint32_t>(number_in(json, "contract", kAny32));
+    const JsonReader cases = json.at("cases");
+    cases.expect_names({"must", "should", "erratum", "robust"});
+    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust})
+        report.suite_cases.at(static_cast<std::size_t>(level)) =
+            number_in(cases, std::string(level_name(level)).c_str(), kAny32);
+}
+
+void read_run(const JsonReader& json, RunReport& report) {
+    json.expect_names({"began", "seconds", "seed", "cpus", "capacity_bytes", "timeout_scale",
+                       "level", "explore", "shared", "soak_seconds", "filters", "without", "device",
+                       "stepper"});
+    report.began = time_of(json.at("began"));
+    report.seconds = seconds_in(json, "seconds");
+    report.seed = number_in(json, "seed", kAny64);
+    report.cpus = static_cast<std::uint32_t>(number_in(json, "cpus", kAny32));
+    report.capacity_bytes = number_in(json, "capacity_bytes", kAny64);
+    report.stepper = text_in(json, "stepper");
+    RunOptions& options = report.options;
+    options.timeout_scale = seconds_in(json, "timeout_scale");
+    options.level = level_name(level_of(json.at("level")));
+    options.explore = text_in(json, "explore");
+    options.shared = truth_in(json, "shared");
+    options.soak_seconds = seconds_in(json, "soak_seconds");
+    options.filters = words_of(json.at("filters"));
+    options.without = words_of(json.at("without"));
+    options.device = text_in(json, "device");
+}
+
+void read_summary(const JsonReader& json, const RunReport& report) {
+    json.expect_names({"pass", "fail", "known", "inconclusive", "unsupported", "suite_error"});
+    const Summary sums = summarise(report.results);
+    for (const auto& [name, sum] :
+         {std::pair("pass", sums.pass), std::pair("fail", sums.fail),
+          std::pair("known", sums.known), std::pair("inconclusive", sums.inconclusive),
+          std::pair("unsupported", sums.unsupported), std::pair("suite_error", sums.suite_error)}) {
+        const JsonReader member = json.at(name);
+        if (member.number(0, kAny64) != sum)
+            member.fail(fmt::format("{}, the number of such cases in the file", sum));
+    }
+}
+
+void read_machine(const JsonReader& json, Machine& machine) {
+    json.expect_names({"kernel", "processor", "processors"});
+    machine.kernel = text_in(json, "kernel");
+    machine.processor = text_in(json, "processor");
+    machine.processors = static_cast<std::uint32_t>(number_in(json, "processors", kAny32));
+}
+
+void read_shard(const JsonReader& json, RunReport& report) {
+    json.expect_names({"index", "total", "cases"});
+    Shard shard;
+    shard.total = static_cast<std::uint32_t>(number_in(json, "total", kMostShards));
+    const JsonReader index = json.at("index");
+    if (shard.total == 0) json.at("total").fail("at least 1");
+    shard.index = static_cast<std::uint32_t>(index.number(0, shard.total - 1));
+    shard.cases = words_of(json.at("cases"));
+    report.shard = shard;
+}
+
+RunReport read_report(const JsonReader& json) {
+    // Before everything else: another version may have other members.
+    const JsonReader version = json.at("schema");
+    if (version.number(0, kAny64) != kReportSchema)
+        version.fail(fmt::format("{}, the only schema that this suite reads", kReportSchema));
+    json.expect_names({"schema", "suite", "consumer", "testee", "machine", "run", "shard", "cases",
+                       "interrupted", "not_run", "summary"});
+    RunReport report;
+    read_suite(json.at("suite"), report);
+    const JsonReader consumer = json.at("consumer");
+    consumer.expect_names({"name", "version"});
+    report.consumer.name = text_of(consumer.at("name"));
+    report.consumer.version = text_in(consumer, "version");
+    report.testee = words_of(json.at("testee"));
+    read_machine(json.at("machine"), report.machine);
+    read_run(json.at("run"), report);
+    if (json.has("shard")) read_shard(json.at("shard"), report);
+    const JsonReader cases = json.at("cases");
+    const std::size_t count = cases.count(kCases);
+    std::set<std::string> ids;
+    for (std::size_t i = 0; i < count; ++i) {
+        const JsonReader item = cases.item(i);
+        report.results.push_back(case_of(item));
+        if (!ids.insert(report.results.back().id).second)
+            item.at("id").fail("an id that no other case has");
+    }
+    report.interrupted = truth_in(json, "interrupted");
+    if (json.has("not_run")) report.not_run = words_of(json.at("not_run"));
+    read_summary(json.at("summary"), report);
+    return report;
+}
+
+}  // namespace
+
+ReadReport report_from_json(std::string_view text) {
+    ReadReport read;
+    if (text.size() > kMaximumReportFileBytes) {
+        read.error = fmt::format("the file has {} bytes; expected at most {}", text.size(),
+                                 kMaximumReportFileBytes);
+        return read;
+    }
+    try {
+        const nlohmann::json json = parse_json(text, "--report json");
+        const JsonReader root(json);
+        read.report = read_report(root);
+    } catch (const FormatError& error) {
+        read.error = error.what();
+    }
+    return read;
+}
+
+}  // namespace kmes::conformance

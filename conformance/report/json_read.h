@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads a JSON report, as to_json writes it. What it reads is hostile.
+#ifndef KMES_CONFORMANCE_REPORT_JSON_READ_H_
+#define KMES_CONFORMANCE_REPORT_JSON_READ_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "conformance/report/run_report.h"
+
+namespace kmes::conformance {
+
+inline constexpr std::size_t kMaximumReportFileBytes = std::size_t{128} << 20;
+
+struct ReadReport {
+    RunReport report;
+    // One line: the member, what is wrong with it and what would be right. Not empty: `report` is
+    // not to be used.
+    std::string error;
+};
+
+// to_json(report_from_json(text).report) is `text` for every text of to_json. A summary that does
+// not follow from the cases is an error.
+ReadReport report_from_json(std::string_view text);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_REPORT_JSON_READ_H_

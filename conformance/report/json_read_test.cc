@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the reader of JSON reports, of the statement, and of SHA-256.
+#include "conformance/report/json_read.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "conformance/report/json.h"
+#include "conformance/report/sha256.h"
+#include "conformance/report/statement.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CaseResult result_of(std::string id, Level level, Verdict verdict) {
+    CaseResult result;
+    result.id = std::move(id);
+    result.level = level;
+    result.verdict = verdict;
+    result.clause = "E21";
+    result.seconds = 0.125;
+    return result;
+}
+
+CaseResult failure() {
+    CaseResult result = result_of("E21/twice", Level::erratum, Verdict::fail);
+    result.title = "twice";
+    result.message = "CPU 0: event 1 was \xff delivered more than once\x01";
+    result.what_is_done = "Emit.";
+    result.what_is_right = "Deliver.";
+    result.explored = Explored{7, 1.5, true};
+    result.saved = "kept/E21-twice.json";
+    result.is_known = true;
+    result.findings.resize(2);
+    result.findings[0].code = FindingCode::doubled_event;
+    result.findings[0].cpu = 0;
+    result.findings[1].sequence = 9;
+    result.history = "one\ntwo\n";
+    result.standard_error = "oh no";
+    result.trace.threads = {1};
+    result.trace.has_several_cpus = true;
+    result.trace.rows.resize(2);
+    result.trace.rows[0].hidden = 5;
+    result.trace.rows[1].number = 6;
+    result.trace.rows[1].kind = StepKind::wait_begin;
+    result.trace.rows[1].wakes = {1};
+    result.trace.rows[1].decisive = true;
+    result.trace.rows[1].why = "because";
+    return result;
+}
+
+RunReport whole_report() {
+    RunReport report;
+    report.suite = {"0.20", "0123abcd", 1, 1};
+    report.consumer = {"ring-reader", "1.2"};
+    report.machine = {"Linux 6.1.0 x86_64", "A processor", 8};
+    report.began = 1'795'718'400;
+    report.options.filters = {"E*"};
+    report.suite_cases = {1, 1, 1, 1};
+    report.testee = {"./consumer", "two words"};
+    report.cpus = 4;
+    report.capacity_bytes = 65536;
+    report.seed = UINT64_MAX;
+    report.seconds = 2.5;
+    report.shard = Shard{1, 2, {"5.1.8/drain", "E21/twice", "x/y"}};
+    report.results = {result_of("5.1.8/drain", Level::must, Verdict::pass), failure(),
+                      result_of("5.1.9/slow", Level::should, Verdict::inconclusive),
+                      result_of("E7/none", Level::robust, Verdict::unsupported)};
+    report.results[2].message = "too slow";
+    report.results[3].message = "no device";
+    report.not_run = {"x/y"};
+    report.interrupted = true;
+    return report;
+}
+
+TEST(JsonRead, GivesTheSameReport) {
+    const std::string text = to_json(whole_report());
+    const ReadReport read = report_from_json(text);
+    EXPECT_EQ(read.error, "");
+    EXPECT_EQ(to_json(read.report), text);
+}
+
+// Every member in turn is missing, unknown, or of another kind. None of them is a crash, and each
+// refusal is one line.
+void expect_refusals(const nlohmann::json& whole, const nlohmann::json::json_pointer& place) {
+    const nlohmann::json& value = whole.at(place);
+    if (!value.is_structured()) return;
+    for (const auto& item : value.items()) {
+        const auto inner = place / item.key();
+        for (const auto& other : {nlohmann::json(nullptr), nlohmann::json(-1),
+                                  nlohmann::json("\x01 \x7f"), nlohmann::json::array({1}),
+                                  nlohmann::json::object({{"a", 1}}), nlohmann::json(1e300)}) {
+            nlohmann::json edited = whole;
+            edited.at(inner) = other;
+            const std::string error = report_from_json(edited.dump()).error;
+            EXPECT_THAT(error, Not(HasSubstr("\n")));
+            if (other.is_null()) {
+                EXPECT_NE(error, "") << inner.to_string();
+            }
+        }
+        expect_refusals(whole, inner);
+    }
+    if (!value.is_object()) return;
+    nlohmann::json edited = whole;
+    edited.at(place)["unknown"] = 1;
+    EXPECT_NE(report_from_json(edited.dump()).error, "") << place.to_string();
+}
+
+TEST(JsonRead, RefusesWhatIsNoReport) {
+    const std::string text = to_json(whole_report());
+    expect_refusals(nlohmann::json::parse(text), nlohmann::json::json_pointer());
+    for (std::size_t i = 0; i < text.size(); i += 7)
+        EXPECT_NE(report_from_json(text.substr(0, i)).error, "") << i;
+    nlohmann::json older = nlohmann::json::parse(text);
+    older["schema"] = 1;
+    EXPECT_EQ(report_from_json(older.dump()).error,
+              "schema is 1; expected 2, the only schema that this suite reads");
+    EXPECT_THAT(report_from_json(std::string(100000, '[')).error, HasSubstr("no JSON"));
+}
+
+TEST(JsonRead, RefusesASummaryThatIsNotThatOfTheCases) {
+    nlohmann::json edited = nlohmann::json::parse(to_json(whole_report()));
+    edited["summary"]["fail"] = 0;
+    EXPECT_EQ(report_from_json(edited.dump()).error,
+              "summary.fail is 0; expected 1, the number of such cases in the file");
+    edited = nlohmann::json::parse(to_json(whole_report()));
+    edited["cases"][1]["id"] = "5.1.8/drain";
+    EXPECT_THAT(report_from_json(edited.dump()).error, HasSubstr("cases[1].id is"));
+}
+
+TEST(Statement, SaysWhatIsPassedAndWhatIsNot) {
+    RunReport report = whole_report();
+    report.seed = 7;
+    report.options.filters.clear();
+    EXPECT_EQ(to_statement(report, "{}\n"), R"(KMES conformance statement, format 1
+
+consumer:      ring-reader
+version:       1.2
+program:       ./consumer 'two words'
+suite:         kmes-conformance 0.20, commit 0123abcd
+ring format:   1
+contract:      1
+date:          2026-11-26T18:40:00Z
+kernel:        Linux 6.1.0 x86_64
+processor:     8 x A processor
+options:       --level erratum --cpus 4 --capacity 65536 --seed 7 --explore quick
+
+must:          passed (1 of 1 cases ran: 1 passed)
+should:        not decided (1 of 1 cases ran: 0 passed, 1 inconclusive)
+erratum:       not passed (1 of 1 cases ran: 0 passed, 1 failed)
+robust:        not decided (1 of 1 cases ran: 0 passed, 1 unsupported)
+
+failed:
+  E21/twice [E21] CPU 0: event 1 was \xff delivered more than once\x01
+
+inconclusive:
+  5.1.9/slow [E21] too slow
+
+unsupported on this machine:
+  E7/none [E21] no device
+
+not run:
+  x/y
+
+json report:   sha256:ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356
+)");
+}
+
+TEST(Statement, CallsNoLevelPassedOfWhichACaseDidNotRun) {
+    RunReport report = whole_report();
+    report.suite_cases[0] = 2;
+    EXPECT_THAT(to_statement(report, ""),
+                HasSubstr("must:          incomplete (1 of 2 cases ran: 1 passed)\n"));
+    report.results.clear();
+    EXPECT_THAT(to_statement(report, ""), HasSubstr("must:          not tested (2 cases)\n"));
+}
+
+TEST(Statement, HasNoLineOfATestee) {
+    RunReport report = whole_report();
+    report.consumer.name = "a\nmust:          passed";
+    report.results[1].message = std::string(100000, 'x') + "\nmust: passed";
+    const std::string text = to_statement(report, "");
+    EXPECT_THAT(text, HasSubstr("consumer:      a\\x0amust:          passed\n"));
+    EXPECT_LT(text.size(), 3000u);
+}
+
+TEST(Sha256, GivesTheDigestsOfTheStandard) {
+    EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(sha256_hex("abc"),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    EXPECT_EQ(sha256_hex(std::string(1000000, 'a')),
+              "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    EXPECT_EQ(sha256_base64("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+}
+
+}  // namespace
+}  // namespace kmes::conformance
