@@ -73,7 +73,10 @@ run_parts() {
     for part in "$@"; do
         case "$part" in
             check) run_check_part ;;
-            package) run_package_part ;;
+            package)
+                run_package_part
+                run_workspace_test
+                ;;
             browser) run_browser_part ;;
             vm) run_vm_part ;;
             *) run_bazel_part "$part" ;;
@@ -123,6 +126,21 @@ run_package_part() {
         return
     fi
     report_test "$verdict" package static "$((SECONDS - start))s"
+    [ "$verdict" = PASS ] || show_log "$log"
+}
+
+# Another workspace loads the rule kmes_conformance_test.
+run_workspace_test() {
+    local log=$KMES_SCRATCH/workspace.log start=$SECONDS verdict=PASS
+    local broken=//conformance/testees:broken_no-recheck
+    {
+        build_targets "the suite" "$RUNNER_TARGET" "$REFERENCE_TARGET" "$broken" &&
+            "$KMES_ROOT/conformance/bazel/workspace_test.sh" "$KMES_ROOT" \
+                "$BAZEL_BIN/conformance/kmes-conformance" \
+                "$BAZEL_BIN/conformance/testees/reference" \
+                "$BAZEL_BIN/conformance/testees/broken_no-recheck"
+    } >"$log" 2>&1 || verdict=FAIL
+    report_test "$verdict" package workspace "$((SECONDS - start))s"
     [ "$verdict" = PASS ] || show_log "$log"
 }
 

@@ -18,7 +18,7 @@ readonly NAME=kmes-conformance
 readonly MAINTAINER='The KMES authors <authors@kmes.invalid>'
 # Paths in the documents of the tree that the package has under other names.
 readonly DOCUMENTS=(protocol write-a-testee run-the-suite read-a-failure testee-contract event-model
-    errata failure-files exploration what-the-suite-cannot-show)
+    errata failure-files exploration in-ci what-the-suite-cannot-show)
 readonly EXAMPLES=(c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.py rust/consumer.rs)
 # What is linked into the runner, by its Debian packages.
 readonly LINKED=(libc6-dev libstdc++-12-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
@@ -61,6 +61,8 @@ install_documents() {
     cp "$TREE/CHANGELOG.md" "$documents/CHANGELOG.md"
     cp "$TREE/tools/package/copyright" "$documents/copyright"
     cp "$TREE/conformance/report/report.schema.json" "$documents/report.schema.json"
+    mkdir "$documents/ci"
+    cp "$TREE/conformance/ci/run.sh" "$documents/ci/run.sh"
     for package in "${LINKED[@]}"; do
         if [ -e "/usr/share/doc/$package/copyright" ]; then
             cp "/usr/share/doc/$package/copyright" "$documents/licenses/$package"

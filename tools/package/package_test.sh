@@ -119,7 +119,7 @@ test_completion() {
     local word
     # shellcheck source=/dev/null
     source "$ROOT/usr/share/bash-completion/completions/kmes-conformance"
-    completes kmes-conformance '' : smoke replay judge shrink clauses selftest
+    completes kmes-conformance '' : smoke replay judge shrink clauses selftest merge verify
     for word in $("$RUNNER" --help | options); do
         completes kmes-conformance -"${word:1:1}" : "$word"
     done
@@ -152,7 +152,7 @@ test_documents() {
         done
     done
     for name in copyright changelog.gz licenses/libdw-dev licenses/libzydis-dev README.md \
-        report.schema.json; do
+        report.schema.json ci/run.sh; do
         [ -s "$INSTALLED/$name" ] || fail "no $name"
     done
 }
