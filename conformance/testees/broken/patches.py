@@ -84,10 +84,16 @@ def apply_command(options):
 
 
 def check_command(options):
+    faults = 0
     for path in options.patches:
-        patch = parse_file(path)
-        patched(path, patch, read(patch.base))
-    print(f"{len(options.patches)} patches apply")
+        try:
+            patch = parse_file(path)
+            patched(path, patch, read(patch.base))
+        except Failed as error:
+            print(error, file=sys.stderr)
+            faults += 1
+    print(f"{len(options.patches) - faults} of {len(options.patches)} patches apply")
+    return 1 if faults else 0
 
 
 def entry_of(path):
@@ -221,10 +227,12 @@ def refresh_one(root, path, revision):
         text, conflicts = merged(ours, before, now)
     if conflicts:
         conflict = path.with_suffix(".conflict")
-        conflict.write_text(text)
+        # One of an earlier refresh may be edited already.
+        if not conflict.exists():
+            conflict.write_text(text)
         where = os.path.relpath(conflict, root)
         return (
-            f"{shown}: {conflicts} conflicts with the change of {patch.base}; edit {where}, then "
+            f"{shown}: in conflict with the change of {patch.base}; edit {where}, then "
             f"'tools/kmes broken make {path.stem} {where}'"
         )
     if text == now:
