@@ -21,7 +21,7 @@ def _quote(word):
     return "'" + word.replace("'", "'\\''") + "'"
 
 def _kmes_conformance_test_impl(ctx):
-    words = [ctx.executable.runner.short_path]
+    words = ["./" + ctx.executable.runner.short_path]
     if ctx.file.known_failures:
         words += ["--known-failures", ctx.file.known_failures.short_path]
     words += ctx.attr.options
@@ -41,7 +41,11 @@ exec {runner} "${{reports[@]}}" -- {testee} "$@"
         ),
         is_executable = True,
     )
-    runfiles = ctx.runfiles(files = ctx.files.known_failures + ctx.files.data)
+    # A file of the source tree is not among its own runfiles.
+    runfiles = ctx.runfiles(
+        files = [ctx.executable.runner, ctx.executable.testee] + ctx.files.known_failures +
+                ctx.files.data,
+    )
     for target in [ctx.attr.runner, ctx.attr.testee] + ctx.attr.data:
         runfiles = runfiles.merge(target[DefaultInfo].default_runfiles)
     return [DefaultInfo(executable = launcher, runfiles = runfiles)]

@@ -76,7 +76,7 @@ BUILD
 # passes_or_fails TARGET STATUS: Bazel: 0 all shards passed, 3 a shard failed.
 runs() {
     local status=0
-    in_workspace test --test_env=KMES_TIMEOUT_SCALE --test_output=errors "//:$1" \
+    in_workspace test --test_env=KMES_TIMEOUT_SCALE --test_output=errors --nosandbox_debug "//:$1" \
         >"$WORK/$1.log" 2>&1 || status=$?
     [ "$status" -eq "$2" ] || fail "$1: status $status: $(tail -n 40 "$WORK/$1.log")"
 }
