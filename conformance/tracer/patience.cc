@@ -4,6 +4,8 @@
 
 #include "conformance/tracer/patience.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -39,6 +41,7 @@ void Patience::restart() {
     next_look_ = begin_ + limit_ / kLooks;
     lost_ = {};
     times_.clear();
+    times_[::gettid()] = processor_time_of(::gettid());
 }
 
 bool Patience::look_at(const std::vector<pid_t>& tids) {
@@ -50,12 +53,15 @@ bool Patience::look_at(const std::vector<pid_t>& tids) {
         if (before != times_.end()) {
             most = std::max(most, now.waited_for - before->second.waited_for);
             const auto status = tracing::read_status(tid);
-            is_starving =
-                is_starving || (status && status->state == 'R' && now.had == before->second.had);
+            const bool wants_to_run = status && (status->state == 'R' || status->state == 'D');
+            is_starving = is_starving || (wants_to_run && now.had == before->second.had);
         }
         times_[tid] = now;
     }
-    lost_ += most;
+    // A testee that is stopped at each call waits for a runner that waits in the queue.
+    const ProcessorTime runner = processor_time_of(::gettid());
+    lost_ += most + (runner.waited_for - times_[::gettid()].waited_for);
+    times_[::gettid()] = runner;
     return is_starving;
 }
 

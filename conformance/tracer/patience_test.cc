@@ -65,6 +65,12 @@ class Crowd {
         CPU_ZERO(&one_);
         CPU_SET(processor, &one_);
     }
+    // The calling thread is one of them from here on, of the lowest priority.
+    void join() {
+        sched_setaffinity(0, sizeof one_, &one_);
+        const sched_param lowest{};
+        sched_setscheduler(0, SCHED_IDLE, &lowest);
+    }
     ~Crowd() {
         stop_ = true;
         for (std::thread& thread : threads_) thread.join();
@@ -98,6 +104,23 @@ TEST(Patience, TimeInWhichTheOthersGotNoProcessorIsNotCounted) {
     for (int i = 0; i < 3; ++i) crowd.add(SCHED_OTHER);
     Patience patience(kLimit);
     EXPECT_GE(wait_out(patience, {starving}), 2 * kLimit) << "and it has an end all the same";
+}
+
+// In slices that are each too short to count as a standstill.
+TEST(Patience, TimeInWhichTheRunnerGotNoProcessorIsNotCounted) {
+    constexpr milliseconds kLimit{500};
+    Clock::duration taken{};
+    std::thread([&] {
+        Crowd crowd;
+        crowd.add(SCHED_OTHER);
+        crowd.join();
+        Patience patience(kLimit);
+        const TimePoint begin = Clock::now();
+        // Ready to run all the time, as a runner is that has the stops of a testee to answer.
+        while (!patience.is_over({})) continue;
+        taken = Clock::now() - begin;
+    }).join();
+    EXPECT_GE(taken, 2 * kLimit) << "and it has an end all the same";
 }
 
 }  // namespace
