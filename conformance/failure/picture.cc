@@ -112,6 +112,13 @@ class Drawing {
         }
     }
 
+    // "CPU 2: ", of a step that does not say it itself.
+    static std::string cpu_of(const TimelineStep& step) {
+        if (!step.cpu || step.kind == StepKind::end) return "";
+        const std::string name = "CPU " + std::to_string(*step.cpu);
+        return step.text.find(name) != std::string::npos ? "" : name + ": ";
+    }
+
     // What happens and, in one piece where there is room, where it belongs.
     static std::vector<std::string> lines_of(const TimelineStep& step, std::string_view who,
                                              std::size_t width) {
@@ -152,7 +159,8 @@ class Drawing {
         if (is_wide) {
             const std::string who =
                 step.thread == 0 ? "" : "thread " + std::to_string(step.thread) + ": ";
-            add_wide(lines, lines_of(step, who, wide_width()), number, step.decisive, colour);
+            add_wide(lines, lines_of(step, cpu_of(step) + who, wide_width()), number, step.decisive,
+                     colour);
         } else {
             add_cells(lines, item.step, column, colour);
         }
@@ -165,9 +173,7 @@ class Drawing {
                    std::string_view colour) const {
         const TimelineStep& step = timeline_.steps()[index];
         std::vector<std::vector<std::string>> cells(columns_.size());
-        const bool is_named = subject_.has_several_cpus && step.cpu.has_value();
-        cells[column] = lines_of(step, is_named ? "CPU " + std::to_string(*step.cpu) + ": " : "",
-                                 columns_[column]);
+        cells[column] = lines_of(step, cpu_of(step), columns_[column]);
         if (const auto change = changes_.find(index); change != changes_.end()) {
             for (std::string& line : picture::wrap(change->second, columns_[0] - 2))
                 cells[0].push_back("  " + std::move(line));

@@ -86,17 +86,18 @@ TEST(Picture, LooksLikeThisInAscii) {
    step | producer                         | consumer, thread 1
 --------+----------------------------------+------------------------------------
       1 |                                  | maps buffer 0 of CPU 0 [5.1.5]
-      2 |                                  | reads write_pos: 0
+      2 |                                  | CPU 0: reads write_pos: 0
         |                                  |   [5.1.8.1 step 1; c.c:205]
->>    3 | emits event 1: 70 bytes at       |
-        |   position 0 [5.1.7]             |
+>>    3 | CPU 0: emits event 1: 70 bytes   |
+        |   at position 0 [5.1.7]          |
         |   write_pos 70, tail_pos 0,      |
         |   need_wake 1, futex_counter 4,  |
         |   generation 1                   |
         | => Event 1 is in the buffer from here on.
-      4 |   need_wake 1 -> 0               | sets need_wake to 0
+      4 |   need_wake 1 -> 0               | CPU 0: sets need_wake to 0
         |                                  |   [5.1.8.2 step 2; c.c:240]
->>    5 |                                  | futex_wait while futex_counter is 4
+>>    5 |                                  | CPU 0: futex_wait while
+        |                                  |   futex_counter is 4
       6 | FAILED: the consumer sleeps on unread event 1 [E2]
 )");
 }
@@ -108,7 +109,7 @@ TEST(Picture, HasLinesAndColoursForATerminal) {
     const std::string picture = draw(lost_wake_up(), options);
     EXPECT_THAT(picture, HasSubstr("│ maps buffer 0 of CPU 0 [5.1.5]"));
     EXPECT_THAT(picture, HasSubstr("────────┼"));
-    EXPECT_THAT(picture, HasSubstr("\x1b[1;31m>>    3 │ emits event 1: 70 bytes at position 0"));
+    EXPECT_THAT(picture, HasSubstr("\x1b[1;31m>>    3 │ CPU 0: emits event 1: 70 bytes at "));
     EXPECT_THAT(picture, Not(HasSubstr("|")));
 }
 
@@ -150,7 +151,7 @@ TEST(Picture, KeepsToItsLinesAndSaysHowMuchIsFolded) {
     EXPECT_LE(lines_of(picture).size(), 40u);
     EXPECT_GE(lines_of(picture).size(), 36u);
     EXPECT_THAT(picture, HasSubstr(" steps ...\n"));
-    EXPECT_THAT(picture, HasSubstr(">>  401 | emits"));
+    EXPECT_THAT(picture, HasSubstr(">>  401 | CPU 0: emits"));
     EXPECT_THAT(picture, HasSubstr("    400 |"));
     EXPECT_THAT(picture, Not(HasSubstr("      1 |")));
 }

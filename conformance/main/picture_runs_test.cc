@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <sstream>
 #include <string>
 
 #include "conformance/cases/registry.h"
@@ -80,6 +81,8 @@ class Failure {
         }
         EXPECT_THAT(picture, HasSubstr("| FAILED, "));
         EXPECT_LE(std::count(picture.begin(), picture.end(), '\n'), 70) << picture;
+        std::istringstream lines(picture);
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 200u) << line;
     }
 
   private:
@@ -178,6 +181,23 @@ TEST(PictureOfARun, ABufferThatHadToBeRefused) {
     const std::size_t mapping = failure.find(StepKind::map, "maps buffer 1 of CPU 0");
     ASSERT_NE(mapping, kNotThere);
     EXPECT_TRUE(failure.at(mapping).decisive);
+    failure.expect_to_be_drawn();
+}
+
+// Whatever the case is about.
+TEST(PictureOfARun, AnEndAfterAnInterruptedWait) {
+    const Failure failure("E3/swap-after-an-interruption", "eintr-is-the-end");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().clause, "5.1.8.2-5");
+    EXPECT_THAT(failure.finding().message,
+                HasSubstr("its last action was a futex wait that returned EINTR"));
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, AStoreToAFieldOfAnEvent) {
+    const Failure failure("5.1.8.1-6/drain", "marks-events-as-read");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_THAT(failure.finding().message, HasSubstr("(event_size of event 1)"));
     failure.expect_to_be_drawn();
 }
 

@@ -26,6 +26,14 @@ std::string far_limit_text(const Inspection& inspection, const WaitDescription& 
     return "";
 }
 
+// The event that is slept through has its size in the message.
+void add_size(Finding& finding, std::uint64_t bytes) {
+    const std::string event = fmt::format("unread event {}", finding.sequence);
+    const std::size_t at = finding.message.find(event);
+    if (at == std::string::npos) return;
+    finding.message.insert(at + event.size(), fmt::format(" ({} bytes)", bytes));
+}
+
 }  // namespace
 
 LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
@@ -173,14 +181,17 @@ void Stage::stop_hung(const std::string& what, Stall stall) {
         const std::string far = far_limit_text(inspection, wait);
         if (stall == Stall::for_good || (stall == Stall::timed_waits && !far.empty())) {
             Finding finding = lost_wake_up(cpu, owed->sequence, wait);
+            add_size(finding, owed->bytes);
             finding.message += far;
             stop_with(finding);
         }
         const std::string slept =
             stall == Stall::timed_waits ? text_of_timed_waits(wait, cpu, owed) : "";
-        Finding finding = contract_finding(fmt::format(
-            "CPU {}: the consumer does not deliver event {}; expected its record. Evidence: {}{}",
-            cpu, owed->sequence, waited, slept));
+        Finding finding =
+            contract_finding(fmt::format("CPU {}: the consumer does not deliver event {} ({} "
+                                         "bytes); expected its record. Evidence: "
+                                         "{}{}",
+                                         cpu, owed->sequence, owed->bytes, waited, slept));
         finding.code = FindingCode::missing_event;
         finding.clause = case_.clause;
         finding.cpu = cpu;

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "conformance/model/run_record.h"
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/run.h"
 #include "conformance/stage/stage.h"
 #include "conformance/stage/state_text.h"
@@ -19,6 +22,40 @@ namespace {
 
 std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
+}
+
+// The error of a futex wait after which the consumer did nothing but end: "EINTR". Empty: there is
+// none, or nothing was recorded.
+std::string_view error_of_last_wait(const Timeline& timeline) {
+    constexpr std::pair<std::string_view, std::string_view> kErrors[] = {
+        {"EINTR", "returns EINTR"},
+        {"EINTR", "is interrupted"},
+        {"ETIMEDOUT", "returns ETIMEDOUT"},
+        {"ETIMEDOUT", "time limit of the wait expires"},
+        {"EAGAIN", "futex_counter has another value"}};
+    const std::vector<TimelineStep>& steps = timeline.steps();
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+        const bool is_clear =
+            step->kind == StepKind::access && step->text.starts_with("sets need_");
+        const bool is_other = step->kind == StepKind::producer || step->kind == StepKind::scheduler;
+        if (step->kind == StepKind::end || is_clear || is_other) continue;
+        if (step->kind != StepKind::wait_end) return "";
+        for (const auto& [name, text] : kErrors) {
+            if (step->text.find(text) != std::string::npos) return name;
+        }
+        return "";
+    }
+    return "";
+}
+
+// Whatever the case tests, a consumer that takes an interrupted wait for an error breaks 5.1.8.2.
+bool blame_last_wait(const Timeline& timeline, Finding& finding) {
+    const std::string_view error = error_of_last_wait(timeline);
+    if (error.empty()) return false;
+    finding.clause = "5.1.8.2-5";
+    finding.message +=
+        fmt::format(". Evidence: its last action was a futex wait that returned {}", error);
+    return true;
 }
 
 std::string block(const std::string& title, const std::string& text) {
@@ -61,7 +98,7 @@ Finding Stage::with_reason(Finding finding, const Ended& ended) const {
         finding.message +=
             fmt::format(". Evidence: the last kmes_attach, with {} slots, returned {}",
                         attaches_.back().request.slots_requested, strerrorname_np(error));
-    } else if (ended.exit_status != 0) {
+    } else if (ended.exit_status != 0 && !blame_last_wait(recorder_.timeline(), finding)) {
         finding.clause = case_.clause;
     }
     return finding;
@@ -73,7 +110,9 @@ Finding Stage::end_finding(const Ended& ended) const {
             Finding finding =
                 crash(ended.signal, strsignal(ended.signal) ? strsignal(ended.signal) : "",
                       ended.fault ? ended.fault->describe() : std::string());
-            finding.clause = case_.clause;
+            const bool gave_up = ended.signal == SIGABRT;
+            if (!gave_up || !blame_last_wait(recorder_.timeline(), finding))
+                finding.clause = case_.clause;
             return finding;
         }
         case EndKind::kExited: {
@@ -304,6 +343,8 @@ CaseOutcome Stage::make_outcome(const std::vector<Finding>& findings,
     outcome.details = text;
     if (findings.empty()) return outcome;
     recorder_.finish(findings.front());
+    if (const std::string cause = stale_capacity_of(recorder_.timeline()); !cause.empty())
+        outcome.message += "; the cause: the consumer " + cause;
     const std::shared_ptr<RunRecord> record = make_record(findings, by_driver, options);
     outcome.record = record;
     if (!tracer_) return outcome;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "conformance/oracle/layout.h"
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
@@ -314,6 +315,10 @@ void Recorder::planted(BufferIndex buffer, bool is_data, std::uint64_t place,
         for (std::size_t i = 0; i < bytes.size(); ++i) value |= std::uint64_t{bytes[i]} << (8 * i);
         text = fmt::format("the suite sets {} of buffer {} to {}", field.name, buffer, value);
     }
+    const std::uint64_t mask = history().buffer(buffer).capacity - 1;
+    if (is_data)
+        text += fmt::format(" ({})", name_of_bytes(history(), buffer,
+                                                   kMetadataBytes + (place & mask), bytes.size()));
     add_operation(history().buffer(buffer).cpu, std::move(text), "", 0);
 }
 

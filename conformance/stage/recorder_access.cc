@@ -8,6 +8,7 @@
 #include <array>
 
 #include "conformance/oracle/layout.h"
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 
@@ -140,9 +141,18 @@ Placement Recorder::event_at(BufferIndex index, std::uint64_t offset, Reader& re
 std::string Recorder::reading_text(const Reading& reading,
                                    std::optional<std::uint64_t> value) const {
     const std::uint64_t bytes = reading.end_byte - reading.first_byte;
+    const std::uint64_t mask = history().buffer(reading.buffer).capacity - 1;
+    const std::uint64_t offset = (reading.event.position + reading.first_byte) & mask;
+    if (reading.first_byte != 0 || reading.event.sequence == 0) {
+        const std::string stale = stale_capacity_text(history(), reading.buffer, offset);
+        if (!stale.empty())
+            return fmt::format("reads {} bytes at offset {} of the data; {}", bytes, offset, stale);
+    }
     if (reading.event.sequence == 0)
-        return fmt::format("reads {} bytes of the data where no event is, in {} access{}", bytes,
-                           reading.count, reading.count == 1 ? "" : "es");
+        return fmt::format(
+            "reads {} bytes at offset {} of the data, where no event is, in {} "
+            "access{}",
+            bytes, offset, reading.count, reading.count == 1 ? "" : "es");
     const std::string state = reading.overwritten ? ", which is overwritten" : "";
     const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
     if (reading.count == 1) {
@@ -233,7 +243,9 @@ void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
         told.clause = metadata_clause(access, readers_[{thread, *index}],
                                       step != nullptr ? step->value_after : 0);
     } else {
-        told.text = fmt::format("writes {} bytes into the data", access.size_bytes);
+        told.text = fmt::format(
+            "writes {} bytes into the data ({})", access.size_bytes,
+            name_of_bytes(history(), *index, access.place.offset_bytes, access.size_bytes));
         told.clause = "contract";
     }
     if (access.is_write) told.state = state_of(history().present_buffer(*told.cpu));
@@ -249,8 +261,13 @@ void Recorder::access_refused(const WriteFault& event) {
     if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
         step.cpu = history().buffer(*index).cpu;
     step.clause = "contract";
-    step.text = fmt::format("writes {} bytes at byte {} of the mapping, against the contract",
-                            event.access.size_bytes, event.access.place.offset_bytes);
+    const std::uint64_t offset = event.access.place.offset_bytes;
+    std::string name;
+    if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
+        name =
+            fmt::format(" ({})", name_of_bytes(history(), *index, offset, event.access.size_bytes));
+    step.text = fmt::format("writes {} bytes at byte {} of the mapping{}, against the contract",
+                            event.access.size_bytes, offset, name);
     add(std::move(step));
     places_.add(timeline_, event.code, event.stack, "");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 
@@ -304,6 +305,11 @@ void Recorder::finish(const Finding& finding) {
             else
                 mark_cause(finding);
             break;
+    }
+    for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
+        if (timeline_.steps()[i].text.find(kStaleCapacity) == std::string::npos) continue;
+        mark(timeline_.number(i), "The consumer uses the capacity of an earlier buffer here.");
+        break;
     }
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const bool any = moved || std::any_of(steps.begin(), steps.end(),

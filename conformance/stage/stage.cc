@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "conformance/oracle/layout.h"
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/debugger.h"
 #include "conformance/stage/stepping.h"
 #include "conformance/tracer/calls.h"
@@ -363,9 +364,17 @@ void Stage::on(const WriteFault& event) {
     note_work();
     recorder_.access_refused(event);
     const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
-    findings_.push_back(write_outside(
-        buffer ? cpu_of(*buffer) : 0, event.access.place.offset_bytes, event.access.size_bytes,
-        event.code.describe() + caller_text(event.code, event.stack)));
+    const std::uint64_t offset = event.access.place.offset_bytes;
+    Finding finding = write_outside(buffer ? cpu_of(*buffer) : 0, offset, event.access.size_bytes,
+                                    event.code.describe() + caller_text(event.code, event.stack));
+    constexpr std::string_view kUnnamed = "(data)";
+    const std::size_t at = finding.message.find(kUnnamed);
+    if (buffer && offset >= kMetadataBytes && at != std::string::npos)
+        finding.message.replace(
+            at, kUnnamed.size(),
+            fmt::format("({})", name_of_bytes(rings_->history(), *buffer, offset,
+                                              event.access.size_bytes)));
+    findings_.push_back(std::move(finding));
 }
 
 void Stage::on(const GuardHit& event) {

@@ -86,8 +86,11 @@ bool Stage::sleeps_without_limit(std::uint32_t cpu) const {
 }
 
 bool Stage::sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
-    const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
-    return wait != nullptr && limit_of(wait->wait).value_or(limit) >= limit;
+    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const Wait* wait = wait_on(cpu, buffer);
+    if (wait == nullptr) return false;
+    const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
+    return word && !word->is_private && limit_of(wait->wait).value_or(limit) >= limit;
 }
 
 bool Stage::asleep(std::uint32_t cpu) {
