@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
-#include "conformance/explorer/moves.h"
+#include "conformance/play/moves.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
-#include "conformance/explorer/moves.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/moves.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {

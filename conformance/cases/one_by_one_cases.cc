@@ -3,7 +3,7 @@
 // A producer that is just as fast as the consumer: tail_pos moves past the event that is being
 // read, and no further, and the next one is whole.
 #include "conformance/cases/play.h"
-#include "conformance/explorer/moves.h"
+#include "conformance/play/moves.h"
 
 namespace kmes::conformance {
 

@@ -18,8 +18,8 @@
 #include <thread>
 #include <utility>
 
-#include "conformance/explorer/play_once.h"
 #include "conformance/explorer/points.h"
+#include "conformance/play/play_once.h"
 
 namespace kmes::conformance {
 

@@ -6,9 +6,9 @@
 #ifndef KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 #define KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 
-#include "conformance/explorer/player.h"
 #include "conformance/model/case.h"
 #include "conformance/model/settings.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "conformance/explorer/play_once.h"
 #include "conformance/explorer/scenarios.h"
 #include "conformance/explorer/soak.h"
 #include "conformance/model/run_record.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/play_once.h"
 
 namespace kmes::conformance {
 namespace {

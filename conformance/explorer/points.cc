@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "conformance/explorer/moves.h"
+#include "conformance/play/moves.h"
 
 namespace kmes::conformance {
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "conformance/explorer/player.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <set>
 
-#include "conformance/explorer/moves.h"
 #include "conformance/explorer/scenarios.h"
+#include "conformance/play/moves.h"
 
 namespace kmes::conformance {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/explorer/player.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 

@@ -10,9 +10,9 @@
 #include <random>
 #include <utility>
 
-#include "conformance/explorer/moves.h"
-#include "conformance/explorer/play_once.h"
 #include "conformance/explorer/scenarios.h"
+#include "conformance/play/moves.h"
+#include "conformance/play/play_once.h"
 
 namespace kmes::conformance {
 

@@ -12,7 +12,6 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
-#include "conformance/explorer/player.h"
 #include "conformance/main/clauses_command.h"
 #include "conformance/main/console_debugger.h"
 #include "conformance/main/failure_commands.h"
@@ -23,6 +22,7 @@
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/main/version.h"
+#include "conformance/play/player.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/stage/run.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/explorer/moves.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/moves.h"
 #include "conformance/play/play.h"
 
 namespace kmes::conformance {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // See player.h.
-#include "conformance/explorer/player.h"
+#include "conformance/play/player.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "conformance/explorer/moves.h"
-#include "conformance/explorer/points.h"
+#include "conformance/play/moves.h"
 
 namespace kmes::conformance {
 

@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "conformance/explorer/turns.h"
 #include "conformance/model/schedule.h"
+#include "conformance/play/turns.h"
 #include "conformance/stage/spin_watch.h"
 #include "conformance/stage/stage.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "conformance/explorer/player.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 

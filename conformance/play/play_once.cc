@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See play_once.h.
-#include "conformance/explorer/play_once.h"
+#include "conformance/play/play_once.h"
 #include "conformance/stage/run.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See moves.h; and the words of player.h's describe.
-#include "conformance/explorer/moves.h"
+#include "conformance/play/moves.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/explorer/player.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // See turns.h.
-#include "conformance/explorer/turns.h"
+#include "conformance/play/turns.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "conformance/explorer/moves.h"
 #include "conformance/oracle/event.h"
+#include "conformance/play/moves.h"
 
 namespace kmes::conformance {
 

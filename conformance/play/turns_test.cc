@@ -2,7 +2,7 @@
 //
 // Whose turn it is: priorities hold until a change, a change puts one behind all, and a seed is one
 // course of things.
-#include "conformance/explorer/turns.h"
+#include "conformance/play/turns.h"
 
 #include <gtest/gtest.h>
 

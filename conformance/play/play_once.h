@@ -7,9 +7,9 @@
 #include <functional>
 #include <string>
 
-#include "conformance/explorer/player.h"
 #include "conformance/model/case.h"
 #include "conformance/model/settings.h"
+#include "conformance/play/player.h"
 
 namespace kmes::conformance {
 
