@@ -52,17 +52,18 @@ void print_head(const FailureTools& tools, const FailureFile& file) {
     tools.out << fmt::format("the file {}: {}\n", printable(file.clause), printable(file.message));
 }
 
-std::string in_words(const FailureTools& tools, const Move& move) {
+std::string in_words(const FailureTools& tools, const Case& the_case, const Move& move) {
+    if (the_case.describe_move) return printable(the_case.describe_move(move));
     return tools.describe ? printable(tools.describe(move)) : figures_of(move);
 }
 
-void print_schedule(const FailureTools& tools, const Schedule& schedule) {
+void print_schedule(const FailureTools& tools, const Case& the_case, const Schedule& schedule) {
     if (schedule.drawn)
         tools.out << fmt::format("  moves as drawn from seed {}\n", schedule.seed);
     else if (schedule.moves.empty())
         tools.out << "  no moves: the scenario alone\n";
     for (std::size_t i = 0; i < schedule.moves.size(); ++i)
-        tools.out << fmt::format("  {}. {}\n", i + 1, in_words(tools, schedule.moves[i]));
+        tools.out << fmt::format("  {}. {}\n", i + 1, in_words(tools, the_case, schedule.moves[i]));
 }
 
 // The file, its case, and the settings for a run. Status 0, or what has been said.
@@ -96,6 +97,14 @@ Loaded load_for_run(const std::string& path, const std::vector<std::string>& tes
         return loaded;
     }
     loaded.the_case = &*found;
+    if (loaded.file.settings.schedule && found->schedule_problem) {
+        const std::string wrong = found->schedule_problem(*loaded.file.settings.schedule);
+        if (!wrong.empty()) {
+            loaded.status = say(tools, kExitUsage,
+                                fmt::format("{}: schedule: {}", printable(path), printable(wrong)));
+            return loaded;
+        }
+    }
     if (!testee.empty()) loaded.file.settings.testee = testee;
     if (timeout_scale) loaded.file.settings.timeout_scale = *timeout_scale;
     loaded.settings = loaded.file.settings;
@@ -187,17 +196,19 @@ std::string smallest_path(const std::string& path) {
     return (named ? path.substr(0, path.size() - kSuffix.size()) : path) + ".smallest.json";
 }
 
-void print_shrunk(const FailureTools& tools, const FailureFile& file, const Shrunk& shrunk,
+void print_shrunk(const FailureTools& tools, const Loaded& loaded, const Shrunk& shrunk,
                   std::uint32_t maximum_runs) {
+    const FailureFile& file = loaded.file;
+    const Case& the_case = *loaded.the_case;
     tools.out << fmt::format("the schedule of the file, {} of {}:\n",
                              file.record.schedule->moves.size() == 1 ? "1 move" : "moves",
                              printable(file.record.schedule->scenario));
-    print_schedule(tools, *file.record.schedule);
+    print_schedule(tools, the_case, *file.record.schedule);
     tools.out << "the smallest failing schedule:\n";
-    print_schedule(tools, shrunk.smallest);
+    print_schedule(tools, the_case, shrunk.smallest);
     if (shrunk.nearest_passing) {
         tools.out << fmt::format("the nearest passing schedule ({}):\n", shrunk.difference);
-        print_schedule(tools, *shrunk.nearest_passing);
+        print_schedule(tools, the_case, *shrunk.nearest_passing);
     } else {
         tools.out << "no schedule near the case passes\n";
     }
@@ -307,7 +318,7 @@ int replay_command(const std::string& path, const ReplayOptions& options,
     if (loaded.settings.schedule) {
         tools.out << fmt::format("schedule of {}:\n",
                                  printable(loaded.settings.schedule->scenario));
-        print_schedule(tools, *loaded.settings.schedule);
+        print_schedule(tools, *loaded.the_case, *loaded.settings.schedule);
     }
     tools.out.flush();
     CaseOutcome outcome;
@@ -363,7 +374,7 @@ int shrink_command(const std::string& path, const ShrinkOptions& options,
     if (tools.stop) {
         if (shrunk.fails) {
             tools.out << "the smallest found so far that fails:\n";
-            print_schedule(tools, shrunk.smallest);
+            print_schedule(tools, *loaded.the_case, shrunk.smallest);
         }
         tools.out.flush();
         return say_interrupted(tools, "; no file was written");
@@ -373,7 +384,7 @@ int shrink_command(const std::string& path, const ShrinkOptions& options,
                                  shrunk.runs);
         return done(tools, kExitFailed);
     }
-    print_shrunk(tools, loaded.file, shrunk, options.maximum_runs);
+    print_shrunk(tools, loaded, shrunk, options.maximum_runs);
     const int status = save_smallest(path, loaded, shrunk, player, tools);
     return done(tools, status);
 }

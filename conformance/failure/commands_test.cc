@@ -188,6 +188,26 @@ TEST_F(CommandsTest, ReplayRunsAsTheFileSays) {
     EXPECT_THAT(out_.str(), HasSubstr("testee   ./consumer 'a b'\n"));
 }
 
+// A case may say what is wrong with a schedule, and has words for its moves.
+TEST_F(CommandsTest, AScheduleThatIsNotOfItsCaseIsRefused) {
+    cases_[0].schedule_problem = [](const Schedule& schedule) {
+        return schedule.moves.size() == 1 ? "" : "move 2 is of step 99\n";
+    };
+    cases_[0].describe_move = [](const Move&) { return "step 7: emit"; };
+    const std::string right = save(cases_[0], Schedule{"row", 3, {move_at(1, Action::nothing)}});
+    EXPECT_EQ(replay_command(right, {}, tools()), kExitClean);
+    EXPECT_THAT(out_.str(), HasSubstr("  1. step 7: emit\n"));
+    const std::string wrong = save(
+        cases_[0], Schedule{"row", 3, {move_at(1, Action::nothing), move_at(2, Action::nothing)}});
+    runs_ = 0;
+    EXPECT_EQ(replay_command(wrong, {}, tools()), kExitUsage);
+    EXPECT_EQ(shrink_command(wrong, {}, tools()), kExitUsage);
+    EXPECT_EQ(runs_, 0);
+    const std::string line =
+        "kmes-conformance: " + wrong + ": schedule: move 2 is of step 99\\x0a\n";
+    EXPECT_EQ(error_.str(), line + line);
+}
+
 TEST_F(CommandsTest, ReplayTakesAnotherTestee) {
     ReplayOptions options;
     options.testee = {"other"};

@@ -25,7 +25,7 @@ std::string_view action_name(Action action) {
 
 namespace {
 
-static_assert(static_cast<std::size_t>(PointKind::sleep) + 1 == kPointKindNames.size());
+static_assert(static_cast<std::size_t>(PointKind::row_first_access) + 1 == kPointKindNames.size());
 
 std::string place_in_figures(const AccessPoint& point) {
     if (point.kind == PointKind::sleep) return "asleep";
@@ -34,6 +34,16 @@ std::string place_in_figures(const AccessPoint& point) {
     return (point.split_bytes > 0 ? split : "before ") + (point.is_write ? "write " : "read ") +
            std::to_string(point.occurrence) + " of the " + std::to_string(point.size_bytes) +
            " bytes at " + std::to_string(point.offset_bytes);
+}
+
+std::string row_figures_of(const Move& move) {
+    const AccessPoint& point = move.point;
+    std::string text = "step " + std::to_string(point.phase);
+    if (point.kind != PointKind::row_step)
+        text += ", CPU " + std::to_string(point.cpu) + ": before access " +
+                std::to_string(point.occurrence);
+    if (move.parameter != 0) text += " (parameter " + std::to_string(move.parameter) + ")";
+    return text;
 }
 
 }  // namespace
@@ -56,6 +66,7 @@ std::string action_names() {
 
 std::string figures_of(const Move& move) {
     const AccessPoint& point = move.point;
+    if (is_of_a_row(point.kind)) return row_figures_of(move);
     std::string text = "phase " + std::to_string(point.phase) + ", CPU " +
                        std::to_string(point.cpu) + ": " + place_in_figures(point) + ": " +
                        std::string(action_name(move.action));

@@ -21,7 +21,8 @@ std::optional<Action> action_from_name(std::string_view name);
 std::string action_names();
 
 // In the order of PointKind.
-inline constexpr std::array<std::string_view, 3> kPointKindNames = {"access", "wait", "sleep"};
+inline constexpr std::array<std::string_view, 6> kPointKindNames = {
+    "access", "wait", "sleep", "row_step", "row_access", "row_first_access"};
 
 // "phase 2, CPU 0: before read 3 of the 8 bytes at 64: emit".
 std::string figures_of(const Move& move);

@@ -192,7 +192,10 @@ class Search {
             point.split_bytes = 0;
             take_point(point);
         }
-        for (std::uint32_t phase = 0; phase < best_.moves[index].point.phase; ++phase) {
+        // The phase of a move of a row names its step.
+        const bool has_phase = !is_of_a_row(point.kind);
+        for (std::uint32_t phase = 0; has_phase && phase < best_.moves[index].point.phase;
+             ++phase) {
             point = best_.moves[index].point;
             point.phase = phase;
             point.occurrence = 1;
@@ -241,6 +244,7 @@ class Search {
     template <typename Use>
     bool each_point(std::size_t index, const Use& use) const {
         const Move move = best_.moves[index];
+        if (move.point.kind == PointKind::row_step) return false;
         const auto use_point = [&](const AccessPoint& point, const char* difference) {
             Move moved = move;
             moved.point = point;

@@ -65,6 +65,36 @@ TEST(Shrink, LeavesTheOneMoveThatMatters) {
     EXPECT_EQ(shrunk.runs, testee.runs);
 }
 
+// A move of a row names a step of it, and its access: only counts and accesses can be smaller.
+TEST(Shrink, KeepsTheStepsOfARow) {
+    const auto step = [](std::uint32_t number, std::uint64_t count) {
+        Move move = move_at(number, 0, 1, Action::nothing, count);
+        move.point.kind = PointKind::row_step;
+        return move;
+    };
+    const auto access = [](std::uint64_t occurrence, std::uint64_t wakes) {
+        Move move = move_at(9, 0, occurrence, Action::nothing, wakes);
+        move.point.kind = PointKind::row_access;
+        return move;
+    };
+    const std::vector<std::uint32_t> steps{2, 4, 9};
+    Testee testee([&](const Schedule& schedule) {
+        // Never another step than one of the row's.
+        for (const Move& move : schedule.moves)
+            EXPECT_TRUE(std::ranges::find(steps, move.point.phase) != steps.end());
+        return has(schedule, [&](const Move& move) { return move.point.phase == 4; }) &&
+               has(schedule, [](const Move& move) {
+                   return move.point.kind == PointKind::row_access && move.point.occurrence >= 3 &&
+                          move.parameter >= 1;
+               });
+    });
+    const Shrunk shrunk = shrink_with(testee, schedule_of({step(2, 8), step(4, 3), access(7, 19)}));
+    EXPECT_TRUE(shrunk.fails);
+    EXPECT_EQ(shrunk.smallest, schedule_of({step(4, 0), access(3, 1)}));
+    ASSERT_TRUE(shrunk.nearest_passing);
+    EXPECT_EQ(*shrunk.nearest_passing, schedule_of({step(4, 0), access(2, 1)}));
+}
+
 TEST(Shrink, LeavesTwoMovesThatNeedEachOther) {
     std::vector<Move> moves;
     for (std::uint64_t i = 1; i <= 12; ++i) moves.push_back(move_at(1, 128, i, Action::nudge));

@@ -36,6 +36,11 @@ std::uint64_t steps_of(const CaseOutcome& outcome) {
     return outcome.record->timeline.steps().size() + outcome.record->timeline.left_out();
 }
 
+bool has_accesses(const Timeline& timeline) {
+    return std::ranges::any_of(
+        timeline.steps(), [](const TimelineStep& step) { return step.kind == StepKind::access; });
+}
+
 }  // namespace
 
 void Pictures::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
@@ -90,8 +95,8 @@ void Pictures::finish(RunReport& report) {
 
 void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
-    // A schedule that failed was played once more with everything told already.
-    if (!first.schedule && !kept.settings.record_accesses &&
+    // A schedule that failed alone was played once more with everything told already.
+    if (!has_accesses(first.timeline) && !kept.settings.record_accesses &&
         result.seconds < kWorthASecondRunSeconds && !around_.stop) {
         const CaseOutcome second = run_again(kept);
         // Where a signal has cut the second run short, the first one is drawn.

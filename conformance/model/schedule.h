@@ -26,7 +26,8 @@ struct Move {
     auto operator<=>(const Move&) const = default;
 };
 
-// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h). A
+// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h), or is
+// "row": the moves say what of a row is played (conformance/play/row_schedule.h). A
 // schedule that is drawn makes moves that follow from the seed, and not those that stand here.
 struct Schedule {
     std::string scenario;

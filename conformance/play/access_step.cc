@@ -3,8 +3,6 @@
 // Stops a woken consumer at its accesses. Knows no case.
 #include "conformance/play/access_step.h"
 
-#include "conformance/play/play.h"
-
 namespace kmes::conformance {
 
 namespace {
@@ -45,9 +43,17 @@ bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
     return accesses >= k;
 }
 
-void act_at_every_step(Stage& stage, const AccessStep& step) {
+void act_at_every_step(Stage& stage, const AccessStep& step, const WalkChoice& choice) {
     WalkLimit limit(stage);
-    for (std::uint64_t k = 1; k < kStepAccessesAtMost && act_at_step(stage, step, k); ++k) {
+    const auto play = [&](const AccessNumber& access) {
+        if (choice.on_begin) choice.on_begin(access);
+        return act_at_step(stage, step, access.number);
+    };
+    if (choice.only) {
+        for (const AccessNumber& access : *choice.only) play(access);
+        return;
+    }
+    for (std::uint64_t k = 1; k < kStepAccessesAtMost && play({Counted::all, k}); ++k) {
         if (limit.is_over()) return;
     }
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "conformance/play/play.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -31,7 +32,7 @@ struct AccessStep {
 bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k);
 
 // act_at_step for k = 1, 2, ... until there is no k-th access.
-void act_at_every_step(Stage& stage, const AccessStep& step);
+void act_at_every_step(Stage& stage, const AccessStep& step, const WalkChoice& choice = {});
 
 }  // namespace kmes::conformance
 

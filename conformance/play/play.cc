@@ -21,7 +21,7 @@ namespace {
 // A wake with one event takes a consumer some ten accesses to the metadata page. A consumer with
 // far more accesses spins, for at most this many.
 constexpr std::uint64_t kSleepsAtMost = 50;
-constexpr std::uint64_t kAccessesAtMost = 64;
+constexpr std::uint64_t kAccessesAtMost = kWalkAccessesAtMost + 1;
 constexpr std::uint64_t kAccessesOfASpin = 50000;
 // After so many accesses the suite does not stop at reads until the next write.
 constexpr std::uint64_t kLooksOfASpin = 20000;
@@ -156,9 +156,6 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
 
 namespace {
 
-// Which accesses are counted: all of them, or the first by each instruction to each field.
-enum class Counted { all, first_of_each };
-
 // How a round begins, and which of its accesses are shown to whom before any is counted.
 struct Beginning {
     std::function<void()> wake;
@@ -220,13 +217,22 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
 }
 
 void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& prepare,
-                 const std::function<Beginning()>& begin, const std::function<void()>& act) {
+                 const std::function<Beginning()>& begin, const std::function<void()>& act,
+                 const WalkChoice& choice) {
     WalkLimit limit(stage);
+    const auto play = [&](const AccessNumber& access) {
+        if (choice.on_begin) choice.on_begin(access);
+        prepare();
+        return act_at(stage, cpu, access.number, access.counted, begin(), act);
+    };
+    if (choice.only) {
+        for (const AccessNumber& access : *choice.only) play(access);
+        return;
+    }
     for (const Counted counted : {Counted::all, Counted::first_of_each}) {
         std::uint64_t k = 1;
         while (k < kAccessesAtMost) {
-            prepare();
-            if (!act_at(stage, cpu, k, counted, begin(), act)) break;
+            if (!play({counted, k})) break;
             if (limit.is_over()) return;
             ++k;
         }
@@ -267,32 +273,34 @@ bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
     return act_at(stage, cpu, k, Counted::all, begins_with(wake), act);
 }
 
-void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act) {
+void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act,
+                         const WalkChoice& choice) {
     const auto wake = [&stage, cpu] { emit_some(stage, cpu, 1, 100); };
-    act_at_each(stage, cpu, [] {}, [&] { return begins_with(wake); }, act);
+    act_at_each(stage, cpu, [] {}, [&] { return begins_with(wake); }, act, choice);
 }
 
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
-                                       const std::function<void()>& act, int wakes) {
+                                       const std::function<void()>& act, std::uint64_t wakes,
+                                       const WalkChoice& choice) {
     const auto wake = [&] { wake_for_nothing(stage, cpu); };
     const auto wake_before = [&] {
-        for (int i = 1; i < wakes && !stage.has_ended(cpu); ++i) {
+        for (std::uint64_t i = 1; i < wakes && !stage.has_ended(cpu); ++i) {
             stage.wait_asleep();
             wake();
         }
     };
-    act_at_each(stage, cpu, wake_before, [&] { return begins_with(wake); }, act);
+    act_at_each(stage, cpu, wake_before, [&] { return begins_with(wake); }, act, choice);
 }
 
 void act_at_every_access_after(Stage& stage, Disturbance disturbance,
-                               const std::function<void()>& act) {
+                               const std::function<void()>& act, const WalkChoice& choice) {
     const auto begin = [&stage, disturbance] {
         const auto round = std::make_shared<UnusualRound>(stage, disturbance);
         return Beginning{[round] { round->begin(); },
                          [round](const GuardHit& hit) { return round->is_made(hit); },
                          [round](const GuardHit& hit) { return round->make_behind(hit); }};
     };
-    act_at_each(stage, 0, [] {}, begin, act);
+    act_at_each(stage, 0, [] {}, begin, act, choice);
 }
 
 void overwrite_all(Stage& stage,

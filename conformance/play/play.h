@@ -6,8 +6,10 @@
 #define KMES_CONFORMANCE_PLAY_PLAY_H_
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "conformance/model/case.h"
@@ -77,6 +79,26 @@ bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
 bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act);
 
+// Which accesses of a walk are counted: all of them, or the first by each instruction to each
+// field.
+enum class Counted { all, first_of_each };
+struct AccessNumber {
+    Counted counted = Counted::all;
+    std::uint64_t number = 1;
+
+    auto operator<=>(const AccessNumber&) const = default;
+};
+// A walk that needs more accesses than this before the consumer sleeps has met a spin.
+inline constexpr std::uint64_t kWalkAccessesAtMost = 63;
+
+// Which plays of a walk are played. Each play is an action before one access.
+struct WalkChoice {
+    // nullopt: before the first access, then before the second, while there is such an access.
+    std::optional<std::vector<AccessNumber>> only = {};
+    // Called before each play. None: nobody is.
+    std::function<void(const AccessNumber&)> on_begin = nullptr;
+};
+
 // Ends a walk over all steps of a consumer that takes long for each, because it waits on one CPU
 // after another. Stage::ShortenedWaits shortens these waits while the walk lasts. No verdict
 // depends on the end. A pass says that the walk was ended.
@@ -97,15 +119,17 @@ class WalkLimit {
 // act_at_access for every k, until it sleeps before there is a k-th. One that spins before it
 // sleeps (5.1.8.2 step 4) is then taken round again, and only the first access of each instruction
 // to each field is counted: so what it does after its spin is reached, too.
-void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act);
+void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<void()>& act,
+                         const WalkChoice& choice = {});
 
 // The same after a spurious wake, or after `wakes` of them in a row.
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
-                                       const std::function<void()>& act, int wakes = 1);
+                                       const std::function<void()>& act, std::uint64_t wakes = 1,
+                                       const WalkChoice& choice = {});
 
 // The same on CPU 0, of the accesses after the disturbance.
 void act_at_every_access_after(Stage& stage, Disturbance disturbance,
-                               const std::function<void()>& act);
+                               const std::function<void()>& act, const WalkChoice& choice = {});
 
 // Overwrites everything in the buffer of CPU 0 with payloads that `fill` has changed, each of an
 // event at `position`. The first header is after the place of the oldest one.

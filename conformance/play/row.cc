@@ -3,249 +3,130 @@
 // See row.h.
 #include "conformance/play/row.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
-#include "conformance/play/access_step.h"
-#include "conformance/play/play.h"
+#include "conformance/model/run_record.h"
+#include "conformance/play/row_player.h"
+#include "conformance/play/row_schedule.h"
+#include "conformance/stage/run.h"
 
 namespace kmes::conformance {
 
 namespace {
 
-class RowPlayer {
-  public:
-    explicit RowPlayer(Stage& stage) : stage_(stage) {}
+// A run that took longer is not made again: it waited for a limit.
+constexpr std::chrono::seconds kWorthAnotherRun{20};
+// More than a file holds.
+constexpr std::size_t kMovesAtMost = 10'000;
 
-    void play(const Steps& steps) {
-        for (const Step& step : steps) {
-            if (is_over_) return;
-            std::visit(*this, step.what);
-        }
-    }
-
-    void operator()(const Asleep&) { stage_.wait_asleep(); }
-    void operator()(const AsleepHere&) { stage_.wait_asleep(cpu_); }
-    void operator()(const Delivered&) { stage_.wait_delivered(); }
-    void operator()(const DeliveredHere&) { stage_.wait_delivered(cpu_); }
-    void operator()(const EndIfRefused&) { is_over_ = stage_.has_ended(cpu_); }
-    void operator()(const NudgingOff&) { stage_.set_nudging(false); }
-
-    void operator()(const Emit& emit) {
-        emit_some(stage_, cpu_, bytes(emit.count), bytes(emit.bytes));
-    }
-    void operator()(const EmitEverywhere& emit) {
-        emit_everywhere(stage_, emit.count, bytes(emit.bytes));
-    }
-    void operator()(const EmitTyped& emit) {
-        const auto letter = static_cast<char>('a' + cpu_ % 26);
-        rings().emit(cpu_, rings().make(bytes(emit.bytes), std::string(emit.type_bytes, letter),
-                                        emit.extra_header_bytes));
-    }
-    void operator()(const EmitHeaders& emit) {
-        emit_headers(stage_, cpu_, emit.count, bytes(emit.bytes));
-    }
-    void operator()(const EmitBytes& emit) { rings().emit_bytes(cpu_, bytes(emit.bytes)); }
-    void operator()(const EmitSmall& emit) { emit_small(stage_, cpu_, bytes(emit.bytes)); }
-    void operator()(const EmitTo& to) { fill_up_to(stage_, cpu_, bytes(to.before_end)); }
-    void operator()(const Reserve& reserve) {
-        rings().reserve(cpu_, rings().make(bytes(reserve.bytes)), reserve.written);
-    }
-    void operator()(const Batch& batch) {
-        std::vector<EventSpec> specs;
-        for (const Amount& size : batch.sizes) specs.push_back(rings().make(bytes(size)));
-        rings().batch(cpu_, specs);
-    }
-    void operator()(const Drop& drop) {
-        const std::uint64_t count = drop.count + cpu_ * drop.more_for_each_cpu;
-        for (std::uint64_t i = 0; i < count; ++i) rings().drop(cpu_);
-    }
-    void operator()(const Lap& one) {
-        lap(stage_, cpu_, bytes(one.bytes) + cpu_ * one.more_for_each_cpu);
-    }
-    void operator()(const Outrun& one) { rings().outrun(cpu_, one.bytes, one.events); }
-    void operator()(const OverwriteAll& over) {
-        overwrite_all(stage_, [&over](std::string& payload, std::uint64_t) {
-            payload.assign(payload.size(), over.filling);
-        });
-    }
-    void operator()(const Resize& resize) {
-        std::vector<BufferIndex>& retired = retired_.emplace_back();
-        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu)
-            retired.push_back(rings().history().present_buffer(cpu));
-        stage_.resize(bytes(resize.capacity, stage_.capacity_bytes()), resize.rule,
-                      resize.position);
-    }
-    void operator()(const Swap& swap) {
-        rings().swap(cpu_, SwapSpec{bytes(swap.capacity, stage_.capacity_bytes())});
-    }
-    void operator()(const NudgeRetired& nudge) {
-        for (const BufferIndex buffer : retired_.at(retired_.size() - nudge.resizes_ago)) {
-            for (std::uint64_t i = 0; i < nudge.times; ++i) rings().nudge(buffer);
-        }
-    }
-    void operator()(const FutexWake&) { rings().spurious_wake(cpu_); }
-    void operator()(const SpuriousWake&) { wake_for_nothing(stage_, cpu_); }
-
-    void operator()(const AtOnce& at_once) {
-        stage_.freeze();
-        play(at_once.steps);
-        stage_.thaw();
-    }
-    void operator()(const InOrder& in_order) { play(in_order.steps); }
-    void operator()(const Times& times) {
-        for (std::uint64_t i = 0; i < times.count; ++i) play(times.steps);
-    }
-    void operator()(const OnCpu& on) {
-        play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
-    }
-    void operator()(const OnEachCpu& on) {
-        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) play_on(cpu, on.steps);
-    }
-    void operator()(const Call& call) { call.function(stage_); }
-    void operator()(const Limited& limited) {
-        WalkLimit limit(stage_);
-        limit_ = &limit;
-        play(limited.steps);
-        limit_ = nullptr;
-    }
-
-    void operator()(const Place& place) {
-        is_over_ =
-            !place_next_event(stage_, bytes(place.before_end), place.filler) || stage_.has_ended(0);
-    }
-    void operator()(const MoveWritePos& move) {
-        move_positions(stage_, write_pos(stage_, cpu_), bytes(move.to));
-    }
-
-    void operator()(const BeforeEachAccess& walk);
-    void operator()(const BeforeAccessTo& access);
-    void operator()(const UnderRead& read) {
-        overwrite_under_read(
-            stage_, bytes(read.at) / kPageBytes, read.pages, [&] { play(read.wake); },
-            [&] { play(read.actions); }, read.if_unseen);
-    }
-    void operator()(const InNextBuffer& next);
-    void operator()(const HoldAt& hold);
-
-  private:
-    Rings& rings() { return stage_.rings(); }
-    std::uint64_t bytes(const Amount& number, std::uint64_t current) const {
-        return number.in(number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes
-                                                        : current);
-    }
-    std::uint64_t bytes(const Amount& number) const {
-        return bytes(number, number.of == Amount::Of::current ? capacity(stage_, cpu_) : 0);
-    }
-    void play_on(std::uint32_t cpu, const Steps& steps) {
-        const std::uint32_t before = std::exchange(cpu_, cpu);
-        play(steps);
-        cpu_ = before;
-    }
-    bool act_in_next_buffer(const InNextBuffer& next, std::uint64_t access);
-
-    Stage& stage_;
-    std::uint32_t cpu_ = 0;
-    bool is_over_ = false;
-    WalkLimit* limit_ = nullptr;                     // of Limited
-    std::vector<std::vector<BufferIndex>> retired_;  // by each Resize
+struct PlayedRow {
+    CaseOutcome outcome;
+    std::vector<RowPlay> begun;
 };
 
-void RowPlayer::operator()(const BeforeEachAccess& walk) {
-    const auto act = [&] { play(walk.actions); };
-    if (walk.after) {
-        const auto after = [&] { act_at_every_access_after(stage_, *walk.after, act); };
-        return play_after(*walk.after, after);
-    }
-    if (walk.spurious_wakes > 0)
-        return act_at_every_access_after_nothing(stage_, cpu_, act, walk.spurious_wakes);
-    if (walk.last == 0) return act_at_every_access(stage_, cpu_, act);
-    const Steps wake = walk.wake.empty() ? Steps{Emit{}} : walk.wake;
-    for (std::uint64_t k = 1; k <= walk.last && !(limit_ != nullptr && limit_->is_over()); ++k) {
-        play(walk.before);
-        if (is_over_ || stage_.has_ended(cpu_)) break;
-        if (!act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act)) break;
-        play(walk.afterwards);
-    }
-}
-
-void RowPlayer::operator()(const BeforeAccessTo& access) {
-    AccessStep step;
-    step.cpus = access.cpus;
-    for (std::uint32_t cpu = 0; access.cpus.empty() && cpu < stage_.cpus(); ++cpu)
-        step.cpus.push_back(cpu);
-    step.first_page = access.first_page;
-    step.pages = access.pages;
-    step.wake = [&] { play(access.wake); };
-    step.act = [&](const GuardHit&) { play(access.actions); };
-    if (access.accesses.empty()) return act_at_every_step(stage_, step);
-    for (const std::uint64_t k : access.accesses) act_at_step(stage_, step, k);
-}
-
-// False: the testee made no such access.
-bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t access) {
-    bool is_done = false;
-    std::uint64_t left = access;
-    const std::uint64_t first_page = next.pages == NextPages::data ? 1 : 0;
-    const std::uint64_t last_page =
-        next.pages == NextPages::metadata ? 0 : 2 * stage_.capacity_bytes() / kPageBytes;
-    stage_.set_on_mapped([&](const Mapped& mapped) {
-        if (is_done || !stage_.is_present(mapped, 0)) return;
-        stage_.guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
-            if (is_done || --left > 0) return Stage::AtGuard::step;
-            is_done = true;
-            play(next.actions);
-            return Stage::AtGuard::release;
-        });
-    });
-    stage_.resize(stage_.capacity_bytes());
-    stage_.wait_asleep();
-    stage_.set_on_mapped(nullptr);
-    stage_.release_guards();
-    return is_done;
-}
-
-void RowPlayer::operator()(const InNextBuffer& next) {
-    for (std::uint64_t access = 1; access <= next.last; ++access) {
-        if (limit_ != nullptr && limit_->is_over()) break;
-        play(next.before);
-        if (is_over_ || !act_in_next_buffer(next, access)) break;
-    }
-}
-
-void RowPlayer::operator()(const HoldAt& hold) {
-    std::uint64_t left = hold.access;
-    bool held = false;
-    const auto others_are_busy = [this] {
-        for (std::uint32_t cpu = 1; cpu < stage_.cpus(); ++cpu) {
-            if (!stage_.has_ended(cpu) && !(is_delivered(stage_, cpu) && stage_.asleep(cpu)))
-                return true;
-        }
-        return false;
+// A row in a process of its own. `schedule`: nullptr for all of it.
+PlayedRow play_once(const Case& the_case, const StageSettings& settings, const Row& row,
+                    const RowSteps& steps, const Schedule* schedule) {
+    PlayedRow played;
+    StageSettings own = settings;
+    own.schedule = schedule == nullptr ? std::nullopt : std::optional<Schedule>(*schedule);
+    const RowChoice choice(steps, schedule);
+    Case play = the_case;
+    play.run = [&](Stage& stage) {
+        return play_row(stage, row.setup, row.steps, choice, played.begun);
     };
-    stage_.guard(0, hold.page, 1, [&](const GuardHit& hit) {
-        if (held || --left > 0) return Stage::AtGuard::step;
-        held = true;
-        play(hold.meanwhile);
-        stage_.hold_while(hit.tid, others_are_busy, std::chrono::milliseconds(hold.at_most_ms));
-        play(hold.afterwards);
-        return Stage::AtGuard::release;
-    });
-    play(hold.wake);
-    stage_.wait_asleep();
-    stage_.release_guards();
+    played.outcome = run_on_stage(play, own);
+    return played;
 }
 
-void set_up(Stage& stage, const Setup& setup) {
-    RingsSetup rings = stage.default_setup();
-    const std::uint64_t usual = rings.capacity_bytes;
-    if (setup.cpus != 0) rings.cpus = setup.cpus;
-    rings.capacity_bytes = setup.capacity.in(usual);
-    for (std::uint32_t cpu = 0; setup.position && cpu < rings.cpus; ++cpu)
-        rings.start_positions.push_back(setup.position->in(usual) + cpu * setup.position_step);
-    stage.set_up(rings);
+bool is_same(const CaseOutcome& one, const CaseOutcome& other) {
+    if (other.verdict != Verdict::fail || !one.record || !other.record) return false;
+    if (one.record->findings.empty() || other.record->findings.empty()) return false;
+    const Finding& first = one.record->findings.front();
+    const Finding& second = other.record->findings.front();
+    return first.code == second.code && first.cpu == second.cpu;
+}
+
+CaseOutcome with_schedule(CaseOutcome outcome, Schedule schedule) {
+    auto record = std::make_shared<RunRecord>(*outcome.record);
+    record->schedule = std::move(schedule);
+    outcome.record = std::move(record);
+    return outcome;
+}
+
+// The plays that may have shown the failure, the likely one first: what the driver saw, it saw in
+// the last one.
+std::vector<std::size_t> suspects(const PlayedRow& failed) {
+    const std::size_t last = failed.begun.size() - 1;
+    const RunRecord& record = *failed.outcome.record;
+    if (record.findings.empty() || !record.driver_findings.empty()) return {last};
+    const std::size_t of_the_finding = play_of(record.findings.front(), failed.begun);
+    if (of_the_finding == last) return {last};
+    return {of_the_finding, last};
+}
+
+// A row plays many accesses in one process. The one that failed is played alone, with every step
+// recorded. If it does not fail alone, the schedule is of all plays up to it.
+CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, const Row& row,
+                         const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
+    StageSettings told = settings;
+    told.record_accesses = told.record_timeline = true;
+    std::vector<AccessPoint> points;
+    if (is_worth_another && !failed.begun.empty()) {
+        for (const std::size_t suspect : suspects(failed)) {
+            const Schedule alone =
+                schedule_of(steps, settings.seed, {&failed.begun[suspect].point, 1});
+            const PlayedRow again = play_once(the_case, told, row, steps, &alone);
+            if (*settings.stop) break;
+            if (!is_same(failed.outcome, again.outcome)) continue;
+            // A run that sees more may blame another clause, and is told where it is drawn.
+            const bool is_told = again.outcome.clause == failed.outcome.clause;
+            return with_schedule(is_told ? again.outcome : failed.outcome, alone);
+        }
+    }
+    for (const RowPlay& play : failed.begun) points.push_back(play.point);
+    Schedule all = schedule_of(steps, settings.seed, points);
+    if (all.moves.size() > kMovesAtMost) return failed.outcome;
+    return with_schedule(failed.outcome, std::move(all));
+}
+
+CaseOutcome run_row(const Case& the_case, const StageSettings& settings, const Row& row) {
+    const RowSteps steps(row.setup.before_start, row.steps);
+    if (settings.schedule) {
+        const std::string problem = problem_of(*settings.schedule, steps);
+        if (!problem.empty())
+            return CaseOutcome{Verdict::suite_error, "",
+                               "the schedule is not of this case: " + problem, ""};
+        return play_once(the_case, settings, row, steps, &*settings.schedule).outcome;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    PlayedRow played = play_once(the_case, settings, row, steps, nullptr);
+    const bool is_worth_another = !played.outcome.has_hung && !settings.debug &&
+                                  std::chrono::steady_clock::now() - begin < kWorthAnotherRun;
+    if (played.outcome.verdict != Verdict::fail || !played.outcome.record || *settings.stop)
+        return std::move(played.outcome);
+    return tell_failure(the_case, settings, row, steps, played, is_worth_another);
+}
+
+Case case_of(const Row& row) {
+    const CaseText& text = row.text;
+    Case made{text.id,          text.level,       text.clause, text.title,
+              text.description, text.expectation, row.script};
+    if (made.run) return made;
+    made.run = [&row](Stage& stage) { return run_row(stage.the_case(), stage.settings(), row); };
+    made.schedule_problem = [&row](const Schedule& schedule) {
+        return problem_of(schedule, RowSteps(row.setup.before_start, row.steps));
+    };
+    made.describe_move = [&row](const Move& move) {
+        return describe(move, RowSteps(row.setup.before_start, row.steps));
+    };
+    return made;
 }
 
 }  // namespace
@@ -264,28 +145,9 @@ Step overwrite_newest(std::uint64_t bytes) {
     return InOrder{{EmitSmall{current() - bytes}, Emit{1, bytes}}};
 }
 
-CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps) {
-    set_up(stage, setup);
-    stage.set_wake_result(setup.wake_result);
-    stage.set_nudging(setup.nudging);
-    std::optional<Stage::ShortenedWaits> shortened_waits;
-    if (setup.shortened_waits) shortened_waits.emplace(stage);
-    RowPlayer player(stage);
-    player.play(setup.before_start);
-    stage.start();
-    player.play(steps);
-    return stage.finish();
-}
-
 std::vector<Case> cases_of(std::span<const Row> rows) {
     std::vector<Case> cases;
-    for (const Row& row : rows) {
-        CaseFunction run = row.script;
-        if (!run) run = [&row](Stage& stage) { return play(stage, row.setup, row.steps); };
-        const CaseText& text = row.text;
-        cases.push_back({text.id, text.level, text.clause, text.title, text.description,
-                         text.expectation, std::move(run)});
-    }
+    for (const Row& row : rows) cases.push_back(case_of(row));
     return cases;
 }
 

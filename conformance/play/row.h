@@ -53,9 +53,8 @@ struct Row {
     CaseFunction script;
 };
 
-CaseOutcome play(Stage& stage, const Setup& setup, const Steps& steps);
-
-// A case for each row. The rows must outlive the cases.
+// A case for each row. The rows must outlive the cases. A failure of a row that is no script has a
+// schedule (row_schedule.h), and is of the one play that failed where that play fails alone.
 std::vector<Case> cases_of(std::span<const Row> rows);
 
 }  // namespace kmes::conformance

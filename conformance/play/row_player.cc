@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+//
+// See row_player.h.
+#include "conformance/play/row_player.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "conformance/play/access_step.h"
+#include "conformance/play/play.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+std::vector<std::uint64_t> up_to(std::uint64_t last) {
+    std::vector<std::uint64_t> accesses(last);
+    std::iota(accesses.begin(), accesses.end(), 1);
+    return accesses;
+}
+
+class RowPlayer {
+  public:
+    RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun)
+        : stage_(stage), choice_(choice), begun_(begun) {}
+
+    void play(const Steps& steps) {
+        for (const Step& step : steps) {
+            if (is_over_) return;
+            if (!choice_.plays(step)) continue;
+            step_ = &step;
+            std::visit(*this, step.what);
+        }
+    }
+
+    void operator()(const Asleep&) { stage_.wait_asleep(); }
+    void operator()(const AsleepHere&) { stage_.wait_asleep(cpu_); }
+    void operator()(const Delivered&) { stage_.wait_delivered(); }
+    void operator()(const DeliveredHere&) { stage_.wait_delivered(cpu_); }
+    void operator()(const EndIfRefused&) { is_over_ = stage_.has_ended(cpu_); }
+    void operator()(const NudgingOff&) { stage_.set_nudging(false); }
+
+    void operator()(const Emit& emit) {
+        emit_some(stage_, cpu_, count(bytes(emit.count)), bytes(emit.bytes));
+    }
+    void operator()(const EmitEverywhere& emit) {
+        emit_everywhere(stage_, count(emit.count), bytes(emit.bytes));
+    }
+    void operator()(const EmitTyped& emit) {
+        const auto letter = static_cast<char>('a' + cpu_ % 26);
+        rings().emit(cpu_, rings().make(bytes(emit.bytes), std::string(emit.type_bytes, letter),
+                                        emit.extra_header_bytes));
+    }
+    void operator()(const EmitHeaders& emit) {
+        emit_headers(stage_, cpu_, count(emit.count), bytes(emit.bytes));
+    }
+    void operator()(const EmitBytes& emit) { rings().emit_bytes(cpu_, bytes(emit.bytes)); }
+    void operator()(const EmitSmall& emit) { emit_small(stage_, cpu_, bytes(emit.bytes)); }
+    void operator()(const EmitTo& to) { fill_up_to(stage_, cpu_, bytes(to.before_end)); }
+    void operator()(const Reserve& reserve) {
+        rings().reserve(cpu_, rings().make(bytes(reserve.bytes)), reserve.written);
+    }
+    void operator()(const Batch& batch) {
+        std::vector<EventSpec> specs;
+        for (const Amount& size : batch.sizes) specs.push_back(rings().make(bytes(size)));
+        rings().batch(cpu_, specs);
+    }
+    void operator()(const Drop& drop) {
+        const std::uint64_t count = drop.count + cpu_ * drop.more_for_each_cpu;
+        for (std::uint64_t i = 0; i < count; ++i) rings().drop(cpu_);
+    }
+    void operator()(const Lap& one) {
+        lap(stage_, cpu_, bytes(one.bytes) + cpu_ * one.more_for_each_cpu);
+    }
+    void operator()(const Outrun& one) { rings().outrun(cpu_, one.bytes, one.events); }
+    void operator()(const OverwriteAll& over) {
+        overwrite_all(stage_, [&over](std::string& payload, std::uint64_t) {
+            payload.assign(payload.size(), over.filling);
+        });
+    }
+    void operator()(const Resize& resize) {
+        std::vector<BufferIndex>& retired = retired_.emplace_back();
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu)
+            retired.push_back(rings().history().present_buffer(cpu));
+        stage_.resize(bytes(resize.capacity, stage_.capacity_bytes()), resize.rule,
+                      resize.position);
+    }
+    void operator()(const Swap& swap) {
+        rings().swap(cpu_, SwapSpec{bytes(swap.capacity, stage_.capacity_bytes())});
+    }
+    void operator()(const NudgeRetired& nudge) {
+        const std::uint64_t times = count(nudge.times);
+        // A schedule may leave the resize out.
+        if (!choice_.is_whole() && retired_.size() < nudge.resizes_ago) return;
+        for (const BufferIndex buffer : retired_.at(retired_.size() - nudge.resizes_ago)) {
+            for (std::uint64_t i = 0; i < times; ++i) rings().nudge(buffer);
+        }
+    }
+    void operator()(const FutexWake&) { rings().spurious_wake(cpu_); }
+    void operator()(const SpuriousWake&) { wake_for_nothing(stage_, cpu_); }
+
+    void operator()(const AtOnce& at_once) {
+        stage_.freeze();
+        play(at_once.steps);
+        stage_.thaw();
+    }
+    void operator()(const InOrder& in_order) { play(in_order.steps); }
+    void operator()(const Times& times) {
+        const std::uint64_t all = count(times.count);
+        for (std::uint64_t i = 0; i < all; ++i) play(times.steps);
+    }
+    void operator()(const OnCpu& on) {
+        play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
+    }
+    void operator()(const OnEachCpu& on) {
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) play_on(cpu, on.steps);
+    }
+    void operator()(const Call& call) { call.function(stage_); }
+    void operator()(const Limited& limited) {
+        WalkLimit limit(stage_);
+        limit_ = &limit;
+        play(limited.steps);
+        limit_ = nullptr;
+    }
+
+    void operator()(const Place& place) {
+        is_over_ =
+            !place_next_event(stage_, bytes(place.before_end), place.filler) || stage_.has_ended(0);
+    }
+    void operator()(const MoveWritePos& move) {
+        move_positions(stage_, write_pos(stage_, cpu_), bytes(move.to));
+    }
+
+    void operator()(const BeforeEachAccess& walk);
+    void operator()(const BeforeAccessTo& access);
+    void operator()(const UnderRead& read);
+    void operator()(const InNextBuffer& next);
+    void operator()(const HoldAt& hold);
+
+  private:
+    Rings& rings() { return stage_.rings(); }
+    std::uint64_t bytes(const Amount& number, std::uint64_t current) const {
+        return number.in(number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes
+                                                        : current);
+    }
+    std::uint64_t bytes(const Amount& number) const {
+        return bytes(number, number.of == Amount::Of::current ? capacity(stage_, cpu_) : 0);
+    }
+    std::uint64_t count(std::uint64_t as_written) const {
+        return choice_.count(*step_, as_written);
+    }
+    WalkChoice choice_of(const Step& walk);
+    void play_each(const Step& walk, const std::vector<std::uint64_t>& accesses,
+                   const std::function<bool(std::uint64_t)>& play_one);
+    void play_on(std::uint32_t cpu, const Steps& steps) {
+        const std::uint32_t before = std::exchange(cpu_, cpu);
+        play(steps);
+        cpu_ = before;
+    }
+    bool act_in_next_buffer(const InNextBuffer& next, std::uint64_t access);
+    void hold_at(const HoldAt& hold, std::uint64_t access);
+
+    Stage& stage_;
+    const RowChoice& choice_;
+    std::vector<RowPlay>& begun_;
+    const Step* step_ = nullptr;  // that is played
+    std::uint32_t cpu_ = 0;
+    bool is_over_ = false;
+    WalkLimit* limit_ = nullptr;                     // of Limited
+    std::vector<std::vector<BufferIndex>> retired_;  // by each Resize
+};
+
+// A walk that a schedule leaves out leaves the consumer asleep, as the walk would.
+WalkChoice RowPlayer::choice_of(const Step& walk) {
+    const std::uint32_t number = choice_.row().number_of(walk);
+    const std::uint32_t cpu = cpu_;
+    WalkChoice choice;
+    choice.only = choice_.accesses(walk, cpu);
+    if (choice.only && choice.only->empty()) stage_.wait_asleep();
+    choice.on_begin = [this, number, cpu](const AccessNumber& access) {
+        RowPlay play{point_of(number, cpu, access), 0, {}};
+        const std::vector<Record>& records = stage_.records().records();
+        if (!records.empty()) play.lines = records.back().line;
+        for (std::uint32_t each = 0; each < stage_.cpus(); ++each) {
+            const std::vector<Event>& events = rings().history().events_of(each);
+            play.last_sequences.push_back(events.empty() ? 0 : events.back().sequence);
+        }
+        begun_.push_back(std::move(play));
+    };
+    return choice;
+}
+
+// Plays before each of these accesses while `play_one` returns true, or before the chosen ones.
+void RowPlayer::play_each(const Step& walk, const std::vector<std::uint64_t>& accesses,
+                          const std::function<bool(std::uint64_t)>& play_one) {
+    const WalkChoice choice = choice_of(walk);
+    std::vector<AccessNumber> all;
+    for (const std::uint64_t access : accesses) all.push_back({Counted::all, access});
+    for (const AccessNumber& access : choice.only.value_or(all)) {
+        if (limit_ != nullptr && limit_->is_over()) return;
+        choice.on_begin(access);
+        if (!play_one(access.number)) return;
+    }
+}
+
+void RowPlayer::operator()(const BeforeEachAccess& walk) {
+    const Step& step = *step_;
+    const auto act = [&] { play(walk.actions); };
+    if (walk.last > 0) {
+        static const Steps kOneEvent{Emit{}};
+        const Steps& wake = walk.wake.empty() ? kOneEvent : walk.wake;
+        return play_each(step, up_to(walk.last), [&](std::uint64_t k) {
+            play(walk.before);
+            if (is_over_ || stage_.has_ended(cpu_) ||
+                !act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act))
+                return false;
+            play(walk.afterwards);
+            return true;
+        });
+    }
+    const WalkChoice choice = choice_of(step);
+    if (walk.after) {
+        const auto after = [&] { act_at_every_access_after(stage_, *walk.after, act, choice); };
+        return play_after(*walk.after, after);
+    }
+    if (walk.spurious_wakes == 0) return act_at_every_access(stage_, cpu_, act, choice);
+    const std::uint64_t wakes = 1 + choice_.count(step, *count_of(step));
+    act_at_every_access_after_nothing(stage_, cpu_, act, wakes, choice);
+}
+
+void RowPlayer::operator()(const BeforeAccessTo& access) {
+    const Step& here = *step_;
+    AccessStep step;
+    step.cpus = access.cpus;
+    for (std::uint32_t cpu = 0; access.cpus.empty() && cpu < stage_.cpus(); ++cpu)
+        step.cpus.push_back(cpu);
+    step.first_page = access.first_page;
+    step.pages = access.pages;
+    step.wake = [&] { play(access.wake); };
+    step.act = [&](const GuardHit&) { play(access.actions); };
+    if (access.accesses.empty()) return act_at_every_step(stage_, step, choice_of(here));
+    play_each(here, access.accesses, [&](std::uint64_t k) {
+        act_at_step(stage_, step, k);
+        return true;
+    });
+}
+
+void RowPlayer::operator()(const UnderRead& read) {
+    play_each(*step_, {1}, [&](std::uint64_t) {
+        overwrite_under_read(
+            stage_, bytes(read.at) / kPageBytes, read.pages, [&] { play(read.wake); },
+            [&] { play(read.actions); }, read.if_unseen);
+        return true;
+    });
+}
+
+// False: the testee made no such access.
+bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t access) {
+    bool is_done = false;
+    std::uint64_t left = access;
+    const std::uint64_t first_page = next.pages == NextPages::data ? 1 : 0;
+    const std::uint64_t last_page =
+        next.pages == NextPages::metadata ? 0 : 2 * stage_.capacity_bytes() / kPageBytes;
+    stage_.set_on_mapped([&](const Mapped& mapped) {
+        if (is_done || !stage_.is_present(mapped, 0)) return;
+        stage_.guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
+            if (is_done || --left > 0) return Stage::AtGuard::step;
+            is_done = true;
+            play(next.actions);
+            return Stage::AtGuard::release;
+        });
+    });
+    stage_.resize(stage_.capacity_bytes());
+    stage_.wait_asleep();
+    stage_.set_on_mapped(nullptr);
+    stage_.release_guards();
+    return is_done;
+}
+
+void RowPlayer::operator()(const InNextBuffer& next) {
+    play_each(*step_, up_to(next.last), [&](std::uint64_t access) {
+        play(next.before);
+        return !is_over_ && act_in_next_buffer(next, access);
+    });
+}
+
+void RowPlayer::operator()(const HoldAt& hold) {
+    play_each(*step_, {hold.access}, [&](std::uint64_t access) {
+        hold_at(hold, access);
+        return true;
+    });
+}
+
+void RowPlayer::hold_at(const HoldAt& hold, std::uint64_t access) {
+    std::uint64_t left = access;
+    bool held = false;
+    const auto others_are_busy = [this] {
+        for (std::uint32_t cpu = 1; cpu < stage_.cpus(); ++cpu) {
+            if (!stage_.has_ended(cpu) && !(is_delivered(stage_, cpu) && stage_.asleep(cpu)))
+                return true;
+        }
+        return false;
+    };
+    stage_.guard(0, hold.page, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return Stage::AtGuard::step;
+        held = true;
+        play(hold.meanwhile);
+        stage_.hold_while(hit.tid, others_are_busy, std::chrono::milliseconds(hold.at_most_ms));
+        play(hold.afterwards);
+        return Stage::AtGuard::release;
+    });
+    play(hold.wake);
+    stage_.wait_asleep();
+    stage_.release_guards();
+}
+
+void set_up(Stage& stage, const Setup& setup) {
+    RingsSetup rings = stage.default_setup();
+    const std::uint64_t usual = rings.capacity_bytes;
+    if (setup.cpus != 0) rings.cpus = setup.cpus;
+    rings.capacity_bytes = setup.capacity.in(usual);
+    for (std::uint32_t cpu = 0; setup.position && cpu < rings.cpus; ++cpu)
+        rings.start_positions.push_back(setup.position->in(usual) + cpu * setup.position_step);
+    stage.set_up(rings);
+}
+
+}  // namespace
+
+std::size_t play_of(const Finding& finding, const std::vector<RowPlay>& plays) {
+    const auto is_before = [&](const RowPlay& play) {
+        if (finding.line > 0) return play.lines < finding.line;
+        const bool has_event =
+            finding.cpu && finding.sequence > 0 && *finding.cpu < play.last_sequences.size();
+        return !has_event || play.last_sequences[*finding.cpu] < finding.sequence;
+    };
+    const auto last = std::find_if(plays.rbegin(), plays.rend(), is_before);
+    return last == plays.rend() ? 0 : static_cast<std::size_t>(plays.rend() - last) - 1;
+}
+
+CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const RowChoice& choice,
+                     std::vector<RowPlay>& begun) {
+    set_up(stage, setup);
+    stage.set_wake_result(setup.wake_result);
+    stage.set_nudging(setup.nudging);
+    std::optional<Stage::ShortenedWaits> shortened_waits;
+    if (setup.shortened_waits) shortened_waits.emplace(stage);
+    RowPlayer player(stage, choice, begun);
+    player.play(setup.before_start);
+    stage.start();
+    player.play(steps);
+    return stage.finish();
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// The schedule of a row: which of its producer steps are played, and at which accesses of its
+// walks. A whole run of a row plays all of them. One play that failed is a schedule with one
+// access, which can be written to a file, replayed and made smaller. Knows no stage.
+#ifndef KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
+#define KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/model/schedule.h"
+#include "conformance/play/play.h"
+#include "conformance/play/steps.h"
+
+namespace kmes::conformance {
+
+// Schedule::scenario of a row.
+inline constexpr std::string_view kRowScenario = "row";
+
+// What the number of a step says of it.
+enum class StepRole {
+    structure,  // waits, places and combinations: always played
+    producer,   // a schedule can leave it out
+    walk,       // actions before accesses of the consumer
+};
+StepRole role_of(const Step& step);
+// How often a producer step acts, if a number of the row says so. Of a walk: its spurious wakes
+// after the first one.
+std::optional<std::uint64_t> count_of(const Step& step);
+// The greatest access that a walk may have in a schedule.
+std::uint64_t last_access_of(const Step& walk);
+
+// The steps of a row in the order in which they are written, each with a number from 1.
+class RowSteps {
+  public:
+    // Both lists must outlive this object.
+    RowSteps(const Steps& before_start, const Steps& steps);
+
+    std::uint32_t count() const { return static_cast<std::uint32_t>(steps_.size()); }
+    // 0: it is none of the row.
+    std::uint32_t number_of(const Step& step) const;
+    // `number`: from 1 to count().
+    const Step& step(std::uint32_t number) const { return *steps_.at(number - 1); }
+
+  private:
+    void add(const Steps& steps);
+
+    std::vector<const Step*> steps_;
+    std::map<const Step*, std::uint32_t> numbers_;
+};
+
+// The point of one play of a walk.
+AccessPoint point_of(std::uint32_t walk, std::uint32_t cpu, const AccessNumber& access);
+
+// All producer steps of the row, and these plays.
+Schedule schedule_of(const RowSteps& row, std::uint64_t seed, std::span<const AccessPoint> plays);
+
+// One line that says what is wrong with a schedule for this row; empty: nothing.
+std::string problem_of(const Schedule& schedule, const RowSteps& row);
+
+// A move of such a schedule in words.
+std::string describe(const Move& move, const RowSteps& row);
+
+// What of a row is played.
+class RowChoice {
+  public:
+    // nullptr: all of it. Both must outlive this object; problem_of finds nothing in the schedule.
+    RowChoice(const RowSteps& row, const Schedule* schedule);
+
+    bool is_whole() const { return schedule_ == nullptr; }
+    bool plays(const Step& step) const;
+    // How often the step acts, where the row says `as_written`.
+    std::uint64_t count(const Step& step, std::uint64_t as_written) const;
+    // Of a walk on this CPU. nullopt: every access in turn.
+    std::optional<std::vector<AccessNumber>> accesses(const Step& walk, std::uint32_t cpu) const;
+    const RowSteps& row() const { return row_; }
+
+  private:
+    const Move* move_of(const Step& step) const;
+
+    const RowSteps& row_;
+    const Schedule* schedule_;
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
