@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "conformance/explorer/equivalence.h"
 #include "conformance/explorer/points.h"
 #include "conformance/play/play_once.h"
 
@@ -125,7 +126,7 @@ class Search {
                 points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
             first_of_pairs_.insert(thinned.begin(), thinned.end());
         }
-        if (!is_drawn()) singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        if (!is_drawn()) take_singles(baseline.trace, is_deep);
         branches_left_ =
             std::clamp(singles_.size() / kMovesToABranch, kBranchesAtLeast, kBranchesKept);
         begin_ = SearchClock::now();
@@ -134,6 +135,14 @@ class Search {
     }
 
   private:
+    void take_singles(const PlayTrace& trace, bool is_deep) {
+        singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        if (has_several_threads_ || trace.has_reading_calls) return;
+        const std::size_t all = singles_.size();
+        singles_ = without_equivalent(singles_, trace.entries, scenario_.cpus);
+        saved_ = all - singles_.size();
+    }
+
     bool is_drawn() const { return scenario_.turning != Turning::none; }
 
     void run_workers() {
@@ -302,6 +311,7 @@ class Search {
         if (next_single_ < singles_.size())
             text += fmt::format("; the time sufficed for {} of {} single moves", next_single_,
                                 singles_.size());
+        if (saved_ > 0) text += fmt::format("; {} plays saved by equivalence", saved_);
         if (pairs_ > 0) text += fmt::format("; {} of them pairs, one by one", pairs_);
         if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
         if (suite_errors_ > 0)
@@ -314,7 +324,7 @@ class Search {
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};
         outcome.explored = Explored{played_, seconds_since_begin(),
-                                    !is_drawn() && next_single_ >= singles_.size()};
+                                    !is_drawn() && next_single_ >= singles_.size(), saved_};
         return outcome;
     }
 
@@ -348,6 +358,7 @@ class Search {
     std::vector<AccessPoint> points_;
     std::vector<Move> singles_;
     std::size_t next_single_ = 0;
+    std::size_t saved_ = 0;  // single moves that make the same play as another one
     std::uint64_t several_ = 0;
     std::uint64_t several_at_most_ = 0;
     std::size_t branches_left_ = 0;  // to be kept

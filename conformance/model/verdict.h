@@ -37,6 +37,8 @@ struct Explored {
     std::uint64_t schedules = 0;
     double seconds = 0;
     bool whole = false;  // every point of its scenarios, and not only what the time allowed
+    // Not played: the same as another one, by the equivalence of neighbouring accesses.
+    std::uint64_t saved = 0;
 };
 
 // Begins the message of a pass of which something was not played, and says what.

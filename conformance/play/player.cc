@@ -61,6 +61,7 @@ CaseOutcome Player::play() {
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
     stage_.release_guards();
+    trace_.has_reading_calls = stage_.tracer().redirected_calls() > 0;
     // The end events come now, and nobody may overwrite them.
     return stage_.finish();
 }
@@ -204,8 +205,19 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
     return point;
 }
 
-void Player::keep(const TraceEntry& entry) {
-    if (trace_.entries.size() < kTraceAtMost) trace_.entries.push_back(entry);
+void Player::keep(TraceEntry entry) {
+    if (trace_.entries.size() >= kTraceAtMost) return;
+    // Nobody asks for the gaps of a play with moves.
+    if (schedule_.moves.empty() && !schedule_.drawn) entry.is_after_gap = is_gap_over();
+    trace_.entries.push_back(entry);
+}
+
+// True: the testee has done something else than accesses since the last call.
+bool Player::is_gap_over() {
+    stage_.read_report();
+    const Deeds now{stage_.attaches().size(), stage_.maps().size(), stage_.waits().size(),
+                    stage_.records().bytes_fed()};
+    return std::exchange(deeds_, now) != now || spin_watch_.lets_pass();
 }
 
 // The last moment before the kernel looks at the word: nothing of it is an access to a page.

@@ -28,12 +28,17 @@ struct TraceEntry {
     AccessPoint point;
     std::uint64_t instruction_pointer = 0;
     std::int32_t thread = 0;  // in order of appearance, from 1; 0: none
+    // Of a play without moves: since the entry before, the testee has attached, mapped a buffer,
+    // waited, or written to its report; or reads were let pass unseen.
+    bool is_after_gap = false;
 };
 
 struct PlayTrace {
     std::vector<TraceEntry> entries;
     // What a drawn schedule did at them. A schedule of these moves does the same.
     std::vector<Move> drawn;
+    // The testee reads buffers by system calls, whose accesses are no entries.
+    bool has_reading_calls = false;
 };
 
 // How much of a play is stopped at: all of it, or from the phase of the first move to the last
@@ -98,7 +103,8 @@ class Player {
     bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     AccessPoint note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
-    void keep(const TraceEntry& entry);
+    void keep(TraceEntry entry);
+    bool is_gap_over();
     bool make_move(const Move& move, const GuardHit& hit);
     void make_moves_asleep();
     // With the words for the picture.
@@ -146,7 +152,16 @@ class Player {
     int moves_under_way_ = 0;
     bool is_open_;                // guards are looked at
     std::vector<Mapped> mapped_;  // until they are
-    bool looks_at_data_;          // until the last move that comes at data has been made
+    // What the testee has done beside accesses: attaches, mappings, waits, bytes of the report.
+    struct Deeds {
+        std::size_t attaches = 0;
+        std::size_t mappings = 0;
+        std::size_t waits = 0;
+        std::uint64_t report_bytes = 0;
+        bool operator==(const Deeds&) const = default;
+    };
+    Deeds deeds_;
+    bool looks_at_data_;  // until the last move that comes at data has been made
 };
 
 // In plain words: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".

@@ -48,9 +48,11 @@ std::string explored_text(const CaseResult& result) {
     const Explored& explored = *result.explored;
     if (explored.schedules == 0 && explored.whole)
         return fmt::format("  nothing to explore: {}", printable(result.message));
-    return fmt::format("  {} schedule{} in {:.1f} s{}", explored.schedules,
+    const std::string saved =
+        explored.saved == 0 ? "" : fmt::format(", {} plays saved by equivalence", explored.saved);
+    return fmt::format("  {} schedule{} in {:.1f} s{}{}", explored.schedules,
                        explored.schedules == 1 ? "" : "s", explored.seconds,
-                       explored.whole ? ", every single move" : "");
+                       explored.whole ? ", every single move" : "", saved);
 }
 
 // In the order in which they are to be read.

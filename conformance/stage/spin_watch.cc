@@ -3,6 +3,8 @@
 // See spin_watch.h.
 #include "conformance/stage/spin_watch.h"
 
+#include <algorithm>
+
 namespace kmes::conformance {
 
 void SpinWatch::saw(const GuardHit& hit) {
@@ -19,6 +21,11 @@ void SpinWatch::saw(const GuardHit& hit) {
     looks.operations = operations;
     if (is_look && ++looks.count == looks_of_a_spin_)
         looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
+}
+
+bool SpinWatch::lets_pass() const {
+    return std::any_of(looks_.begin(), looks_.end(),
+                       [](const auto& each) { return each.second.pass; });
 }
 
 void SpinWatch::look_again() {

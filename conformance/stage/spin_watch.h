@@ -26,6 +26,8 @@ class SpinWatch {
     void saw(const GuardHit& hit);
     // Before the producer does anything: all reads are seen again.
     void look_again();
+    // Since a spin, reads of some mapping are not seen.
+    bool lets_pass() const;
 
   private:
     // How often the metadata of a mapping has been read since the testee last did anything else.

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// See equivalence.h.
+#include "conformance/explorer/equivalence.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "conformance/oracle/layout.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+// What an action stores in a buffer that the testee may have mapped. Nobody has mapped the buffer
+// that a swap makes.
+struct Stores {
+    bool generation = false;
+    bool positions = false;  // write_pos, tail_pos
+    bool counter = false;    // futex_counter
+    bool data = false;
+    bool on_all_cpus = false;
+};
+
+// nullopt: it depends on more than memory.
+std::optional<Stores> stores_of(Action action) {
+    switch (action) {
+        case Action::nothing:
+        case Action::drop:
+        case Action::wake:  // no thread waits where the only one makes an access
+            return Stores{};
+        case Action::emit:
+        case Action::burst:
+        case Action::batch:
+        case Action::lap_part:
+        case Action::lap:
+        case Action::laps:
+            return Stores{.positions = true, .counter = true, .data = true};
+        case Action::grow:
+        case Action::shrink:
+        case Action::swap:
+        case Action::swap_twice:
+            return Stores{.generation = true, .counter = true, .on_all_cpus = true};
+        case Action::nudge:
+            return Stores{.counter = true, .on_all_cpus = true};
+        case Action::reserve:
+        case Action::tear:
+        case Action::hold:
+        case Action::overtake:
+        case Action::write_over:
+        case Action::yield:
+            break;
+    }
+    return std::nullopt;
+}
+
+bool overlaps(const AccessPoint& access, std::uint64_t offset, std::uint64_t bytes) {
+    return access.offset_bytes < offset + bytes && offset < access.offset_bytes + access.size_bytes;
+}
+
+// Equal for moves that differ in their point only.
+auto action_of(const Move& move) {
+    return std::make_tuple(move.action, move.parameter, move.further, move.written);
+}
+
+class Equivalence {
+  public:
+    Equivalence(const std::vector<TraceEntry>& trace, std::uint32_t cpus)
+        : trace_(trace), cpus_(cpus) {
+        for (std::size_t i = 0; i < trace.size(); ++i) place_.emplace(trace[i].point, i);
+    }
+
+    bool are_equal(const Move& move, const Move& later) const {
+        const AccessPoint& point = move.point;
+        const AccessPoint& next = later.point;
+        if (point.kind != PointKind::access || next.kind != PointKind::access) return false;
+        if (point.split_bytes != 0 || next.split_bytes != 0) return false;
+        if (point.phase != next.phase || point.cpu != next.cpu) return false;
+        const auto from = place_.find(point);
+        const auto to = place_.find(next);
+        if (from == place_.end() || to == place_.end() || from->second >= to->second) return false;
+        const std::uint32_t cpu = (point.cpu + move.further) % cpus_;
+        for (std::size_t i = from->second; i < to->second; ++i) {
+            const AccessPoint& access = trace_[i].point;
+            if (access.kind != PointKind::access || trace_[i + 1].is_after_gap ||
+                !commutes(move.action, access.cpu == cpu, access))
+                return false;
+        }
+        return true;
+    }
+
+  private:
+    const std::vector<TraceEntry>& trace_;
+    std::uint32_t cpus_;
+    std::map<AccessPoint, std::size_t> place_;
+};
+
+}  // namespace
+
+bool commutes(Action action, bool same_cpu, const AccessPoint& access) {
+    const std::optional<Stores> stores = stores_of(action);
+    // A producer loads what a consumer stores (need_wake), and the judge looks at all of it.
+    if (!stores || access.is_write) return false;
+    if (!same_cpu && !stores->on_all_cpus) return true;
+    const bool meets = (stores->generation && overlaps(access, kGenerationOffset, 8)) ||
+                       (stores->positions && overlaps(access, kWritePosOffset, 16)) ||
+                       (stores->counter && overlaps(access, kFutexCounterOffset, 4)) ||
+                       (stores->data && access.offset_bytes + access.size_bytes > kMetadataBytes);
+    return !meets;
+}
+
+std::vector<Move> without_equivalent(const std::vector<Move>& moves,
+                                     const std::vector<TraceEntry>& trace, std::uint32_t cpus) {
+    const Equivalence equivalence(trace, cpus);
+    std::map<decltype(action_of(moves.front())), std::size_t> next_of;
+    std::vector<bool> is_kept(moves.size(), true);
+    for (std::size_t i = moves.size(); i-- > 0;) {
+        const auto [next, is_last] = next_of.emplace(action_of(moves[i]), i);
+        if (is_last) continue;
+        is_kept[i] = !equivalence.are_equal(moves[i], moves[next->second]);
+        next->second = i;
+    }
+    std::vector<Move> kept;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        if (is_kept[i]) kept.push_back(moves[i]);
+    }
+    return kept;
+}
+
+}  // namespace kmes::conformance
