@@ -4,21 +4,21 @@
 #include <cerrno>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 constexpr std::string_view kByIndex =
     "The consumer delivers every event under the index of its fd.";
 
 // The whole life of a consumer on `count` CPUs.
-Script life_on(std::uint32_t count) {
-    return {{cpus(count), emit_all(3, 100), start, delivered, emit_all(3, 200), delivered}};
+const Steps kLife{Delivered{}, EmitEverywhere{3, 200}, Delivered{}};
+Setup life_on(std::uint32_t count) {
+    return {.cpus = count, .before_start = {EmitEverywhere{3, 100}}};
 }
 
 CaseOutcome eagain(Stage& stage) {
@@ -36,47 +36,63 @@ void make_files_longer(RingsSetup& setup) {
     setup.least_file_bytes = 2 * kPageBytes + 2 * setup.capacity_bytes;
 }
 
-}  // namespace
-
-const std::vector<Case> kAttachCases = {
-    {"5.1.5/attach-and-map", must, "5.1.5", "attach, mapping and end",
+const Row kAttachRows[] = {
+    {"5.1.5/attach-and-map",
+     must,
+     "5.1.5",
+     "attach, mapping and end",
      "Serve kmes_attach and one mmap a CPU. Emit the end event on each CPU.",
      "The consumer maps each fd with one shared mmap of 4096 + 2 x capacity bytes from offset 0. "
      "It exits with status 0.",
-     Script{{start, mapped}}},
+     {AllMapped{}}},
     // After the resize most of the next events are beyond the mapping.
-    {"5.1.5/files-longer-than-the-mapping", must, "5.1.5", "files longer than the mapping",
+    {"5.1.5/files-longer-than-the-mapping",
+     must,
+     "5.1.5",
+     "files longer than the mapping",
      "Serve files that are one page longer than 4096 + 2 x capacity bytes. Resize to a quarter of "
      "the capacity, with files of about four times the length of the mapping.",
      "The consumer takes the capacity from kmes_attach, not from the length of a file.",
-     Script{{rings(make_files_longer), emit_all(2, 100), start, asleep, resize(0.25),
-             emit_all(2, 100), asleep}}},
-    {"5.1.5/fds-from-300-on", must, "5.1.5", "fds above 255",
+     {Asleep{}, Resize{current(1, 4)}, EmitEverywhere{2}, Asleep{}},
+     {.rings = make_files_longer, .before_start = {EmitEverywhere{2}}}},
+    {"5.1.5/fds-from-300-on",
+     must,
+     "5.1.5",
+     "fds above 255",
      "Hand out fds of 300 and more, as in a process with many open files. Resize.",
      "The consumer maps these fds as any others.",
-     Script{{[](Stage& stage) { stage.set_least_fd(300); }, emit_all(2, 100), start, asleep,
-             resize(2), emit_all(2, 100), asleep}}},
+     {Asleep{}, Resize{current(2)}, EmitEverywhere{2}, Asleep{}},
+     {.before_start = {[](Stage& stage) { stage.set_least_fd(300); }, EmitEverywhere{2}}}},
     {"5.1.1/one-cpu", must, "5.1.1", "one CPU",
      "Serve one buffer, with events before and after the attach.",
-     "The consumer delivers every event.", life_on(1)},
+     "The consumer delivers every event.", kLife, life_on(1)},
     {"5.1.1/four-cpus", must, "5.1.1", "four CPUs",
-     "Serve four buffers, with events before and after the attach.", kByIndex, life_on(4)},
+     "Serve four buffers, with events before and after the attach.", kByIndex, kLife, life_on(4)},
     {"5.1.1/sixteen-cpus", must, "5.1.1", "sixteen CPUs",
-     "Serve sixteen buffers, with events before and after the attach.", kByIndex, life_on(16)},
+     "Serve sixteen buffers, with events before and after the attach.", kByIndex, kLife,
+     life_on(16)},
     {"contract-1/more-cpus-than-slots", must, "contract-1", "ERANGE with sixty-four CPUs",
      "Serve sixty-four buffers. Answer a kmes_attach with fewer slots with ERANGE and the required "
      "number in *count.",
-     "The consumer calls again with enough slots and drains every CPU.", life_on(64)},
+     "The consumer calls again with enough slots and drains every CPU.", kLife, life_on(64)},
     {"contract-1/eagain", must, "contract-1", "EAGAIN at the first attach",
      "Answer the first three calls of kmes_attach with EAGAIN (the rings do not exist yet), and "
      "the fourth with the buffers.",
      "The consumer calls again until the attach succeeds, or exits with a non-zero status.",
      eagain},
-    {"5.1.2/events-of-the-boot-phase", must, "5.1.2", "events of the boot phase",
+    {"5.1.2/events-of-the-boot-phase",
+     must,
+     "5.1.2",
+     "events of the boot phase",
      "Emit events into boot buffers and hand them over to the rings before the consumer attaches.",
      "The consumer delivers these events, then those that follow with the next sequence numbers.",
-     Script{{rings([](RingsSetup& setup) { setup.boot_capacity_bytes = 65536; }), emit_all(5, 300),
-             hand_over, start, delivered, emit_all(5, 300), delivered}}},
+     {Delivered{}, EmitEverywhere{5, 300}, Delivered{}},
+     {.rings = [](RingsSetup& rings) { rings.boot_capacity_bytes = 65536; },
+      .before_start = {EmitEverywhere{5, 300}, HandOver{}}}},
 };
+
+}  // namespace
+
+const std::vector<Case> kAttachCases = cases_of(kAttachRows);
 
 }  // namespace kmes::conformance

@@ -6,14 +6,13 @@
 #include <memory>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 // One CPU moves to a new buffer; the buffer is swapped once more at the `k`-th step on the way: a
 // kmes_attach that was served, an mmap, or an access to the page that was mapped. False: there was
@@ -184,21 +183,23 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
     return stage.finish();
 }
 
-}  // namespace
-
-const std::vector<Case> kInterruptedAttachCases = {
+const Row kInterruptedAttachRows[] = {
     {"5.1.2/attach-in-the-boot-phase", must, "5.1.2", "an attach before the hand-over",
      "Start the consumer in the boot phase. Answer kmes_attach with EAGAIN until the last CPU is "
      "handed over. Emit events before, between and after.",
      "The consumer tries again until it succeeds and delivers what survives, or exits with a "
      "non-zero status.",
      attach_in_the_boot_phase},
-    {"E19/resize-at-every-step-of-an-attach", erratum, "E19", "a resize at every step of an attach",
+    {"E19/resize-at-every-step-of-an-attach",
+     erratum,
+     "E19",
+     "a resize at every step of an attach",
      "While the consumer moves to a new buffer, replace that one, too: after each attach, after "
      "the "
      "mmap, before each access to the page in turn. Nudge retired buffers.",
      "The consumer ends up in the current buffer, loses nothing and delivers nothing twice.",
-     Script{{cpus(1), emit_all(3, 100), start, asleep, resize_at_every_step_of_an_attach}}},
+     {Asleep{}, resize_at_every_step_of_an_attach},
+     {.cpus = 1, .before_start = {EmitEverywhere{3}}}},
     {"E14/attaches-of-two-capacities", erratum, "E14", "two threads that attach at the same time",
      "While two CPUs move to new buffers, hold one thread after each attach and mmap in turn, and "
      "before each system call in between. Replace both buffers by larger or smaller ones, and let "
@@ -207,5 +208,9 @@ const std::vector<Case> kInterruptedAttachCases = {
      "nothing.",
      attaches_of_two_capacities},
 };
+
+}  // namespace
+
+const std::vector<Case> kInterruptedAttachCases = cases_of(kInterruptedAttachRows);
 
 }  // namespace kmes::conformance

@@ -8,7 +8,6 @@
 
 #include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 
 namespace kmes::conformance {
 

@@ -6,16 +6,17 @@
 #include <string>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
-#include "conformance/play/access_step.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
+
+constexpr std::string_view kAsOneNumber =
+    "The consumer loads each position as one 64-bit number and compares positions as such.";
 
 constexpr std::uint64_t bit(int number) {
     return std::uint64_t{1} << number;
@@ -23,64 +24,49 @@ constexpr std::uint64_t bit(int number) {
 
 // All positions begin `before` bytes before the border, on each CPU seven bytes earlier than on the
 // one before it, and pass the border.
-Script positions_around(std::uint64_t border, std::uint64_t before, std::uint64_t capacities = 0) {
-    const auto begin = [=](RingsSetup& setup) {
-        for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu)
-            setup.start_positions.push_back(border - before - capacities * setup.capacity_bytes -
+Setup begin_before(std::uint64_t border, std::uint64_t before, std::uint64_t capacities = 0) {
+    const auto begin = [=](RingsSetup& rings) {
+        for (std::uint32_t cpu = 0; cpu < rings.cpus; ++cpu)
+            rings.start_positions.push_back(border - before - capacities * rings.capacity_bytes -
                                             7 * cpu);
     };
-    return {{rings(begin), emit_all(2, 100), start, delivered, emit_all(40, 333), delivered, freeze,
-             on_each_cpu([](Stage& stage, std::uint32_t cpu) { lap(stage, cpu); }), thaw,
-             delivered}};
+    return {.rings = begin, .before_start = {EmitEverywhere{2}}};
 }
+const Steps kPassBorder{Delivered{}, EmitEverywhere{40, 333}, Delivered{},
+                        AtOnce{{OnEachCpu{{Lap{}}}}}, Delivered{}};
 
 // At each access in turn write_pos passes the border; in laps tail_pos does.
-struct PositionsPass {
-    std::uint64_t border;
-    bool in_laps;
+Row positions_pass(std::string_view id, std::string_view title, std::string_view description,
+                   std::uint64_t border, bool in_laps) {
+    // In laps the border is between tail_pos and write_pos.
+    const std::uint64_t to = in_laps ? border + 3000 : border - 130;
+    const Steps actions = in_laps ? Steps{Lap{}} : Steps{Emit{1, 70}};
+    return {id,
+            must,
+            "5.1.6.2",
+            title,
+            description,
+            kAsOneNumber,
+            {Limited{{BeforeAccessTo{.wake = {Emit{}},
+                                     .actions = actions,
+                                     .before = {Asleep{}, EndIfRefused{}, MoveWritePos{to}}}}}},
+            {.cpus = 1,
+             .rings =
+                 [border](RingsSetup& rings) {
+                     rings.start_positions = {border - 8 * rings.capacity_bytes};
+                 },
+             .before_start = {Lap{}}}};
+}
 
-    CaseOutcome operator()(Stage& stage) const {
-        RingsSetup setup = stage.default_setup();
-        setup.cpus = 1;
-        setup.start_positions = {border - 8 * setup.capacity_bytes};
-        stage.set_up(setup);
-        lap(stage, 0);
-        stage.start();
-        AccessStep step;
-        step.cpus = {0};
-        step.wake = [&stage] { emit_some(stage, 0, 1, 100); };
-        step.act = [&stage, this](const GuardHit&) {
-            if (in_laps)
-                lap(stage, 0);
-            else
-                emit_some(stage, 0, 1, 70);
-        };
-        bool more = true;
-        WalkLimit limit(stage);
-        for (std::uint64_t k = 1; more && k < kStepAccessesAtMost && !limit.is_over(); ++k) {
-            stage.wait_asleep();
-            if (stage.has_ended(0)) break;
-            // In laps the border is between tail_pos and write_pos.
-            move_positions(stage, write_pos(stage, 0), in_laps ? border + 3000 : border - 130);
-            more = act_at_step(stage, step, k);
-        }
-        return stage.finish();
-    }
-};
-
-ScriptStep begin_at(std::uint64_t position) {
-    return rings(
-        [position](RingsSetup& setup) { setup.start_positions.assign(setup.cpus, position); });
+std::function<void(RingsSetup&)> begin_at(std::uint64_t position) {
+    return [position](RingsSetup& rings) { rings.start_positions.assign(rings.cpus, position); };
 }
 
 // New buffers whose positions are higher by this, with three events more.
-ScriptStep shift(std::int64_t by) {
-    return times(1, {asleep, freeze,
-                     [by](Stage& stage) {
-                         stage.resize(stage.capacity_bytes(), PositionRule::shift,
-                                      static_cast<std::uint64_t>(by));
-                     },
-                     emit_all(3, 300), thaw});
+Step shift(std::int64_t by) {
+    return InOrder{
+        {Asleep{}, AtOnce{{Resize{current(), PositionRule::shift, static_cast<std::uint64_t>(by)},
+                           EmitEverywhere{3, 300}}}}};
 }
 
 // The bytes of an event of `bytes` bytes with this sequence number, as a log of logs holds them.
@@ -149,49 +135,47 @@ CaseOutcome event_at_the_old_position(Stage& stage) {
     return stage.finish();
 }
 
-}  // namespace
-
-const std::vector<Case> kPositionCases = {
+const Row kPositionRows[] = {
     {"5.1.6.2/positions-beyond-32-bits", must, "5.1.6.2", "positions around 2^32",
-     "Let write_pos and tail_pos pass 2^32.", kOwnBytes, positions_around(bit(32), 300)},
+     "Let write_pos and tail_pos pass 2^32.", kOwnBytes, kPassBorder, begin_before(bit(32), 300)},
     {"5.1.6.2/positions-beyond-31-bits", must, "5.1.6.2", "positions around 2^31",
-     "Let write_pos and tail_pos pass 2^31.", kOwnBytes, positions_around(bit(31), 300)},
+     "Let write_pos and tail_pos pass 2^31.", kOwnBytes, kPassBorder, begin_before(bit(31), 300)},
     {"5.1.6.2/positions-beyond-63-bits", must, "5.1.6.2", "positions around 2^63",
-     "Let write_pos and tail_pos pass 2^63.", kOwnBytes, positions_around(bit(63), 300)},
+     "Let write_pos and tail_pos pass 2^63.", kOwnBytes, kPassBorder, begin_before(bit(63), 300)},
     {"5.1.6.2/positions-near-the-top", must, "5.1.6.2", "positions just below 2^64",
-     "Keep write_pos and tail_pos just below 2^64.", kOwnBytes, positions_around(0, 0, 8)},
+     "Keep write_pos and tail_pos just below 2^64.", kOwnBytes, kPassBorder, begin_before(0, 0, 8)},
 };
 
-constexpr std::string_view kAsOneNumber =
-    "The consumer loads each position as one 64-bit number and compares positions as such.";
-
-const std::vector<Case> kPositionStepCases = {
-    {"5.1.6.2/positions-pass-31-bits-at-every-step", must, "5.1.6.2",
-     "write_pos across 2^31 at every step",
-     "Before each access to the metadata page in turn, move write_pos over 2^31 with an event.",
-     kAsOneNumber, PositionsPass{bit(31), false}},
-    {"5.1.6.2/positions-pass-32-bits-at-every-step", must, "5.1.6.2",
-     "write_pos across 2^32 at every step",
-     "Before each access to the metadata page in turn, move write_pos over 2^32 with an event.",
-     kAsOneNumber, PositionsPass{bit(32), false}},
-    {"5.1.6.2/positions-pass-63-bits-at-every-step", must, "5.1.6.2",
-     "write_pos across 2^63 at every step",
-     "Before each access to the metadata page in turn, move write_pos over 2^63 with an event.",
-     kAsOneNumber, PositionsPass{bit(63), false}},
-    {"5.1.6.2/laps-pass-32-bits-at-every-step", must, "5.1.6.2",
-     "tail_pos across 2^32 at every step",
-     "Before each access to the metadata page in turn, move tail_pos over 2^32 with a lap.",
-     kAsOneNumber, PositionsPass{bit(32), true}},
+const Row kPositionStepRows[] = {
+    positions_pass(
+        "5.1.6.2/positions-pass-31-bits-at-every-step", "write_pos across 2^31 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^31 with an event.",
+        bit(31), false),
+    positions_pass(
+        "5.1.6.2/positions-pass-32-bits-at-every-step", "write_pos across 2^32 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^32 with an event.",
+        bit(32), false),
+    positions_pass(
+        "5.1.6.2/positions-pass-63-bits-at-every-step", "write_pos across 2^63 at every step",
+        "Before each access to the metadata page in turn, move write_pos over 2^63 with an event.",
+        bit(63), false),
+    positions_pass(
+        "5.1.6.2/laps-pass-32-bits-at-every-step", "tail_pos across 2^32 at every step",
+        "Before each access to the metadata page in turn, move tail_pos over 2^32 with a lap.",
+        bit(32), true),
 };
 
-const std::vector<Case> kOldPositionCases = {
-    {"E11/positions-fit-by-chance", erratum, "E11",
+const Row kOldPositionRows[] = {
+    {"E11/positions-fit-by-chance",
+     erratum,
+     "E11",
      "an old position that is valid in the new buffer",
      "Shift the positions by 50 to 900 bytes either way at a resize. The old read position is "
      "between the new tail_pos and write_pos.",
      kFindsPlace,
-     Script{{begin_at(1'000'000), emit_all(10, 300), start, shift(50), shift(300), shift(900),
-             shift(-300), shift(-600), shift(-900), shift(-50), asleep}}},
+     {shift(50), shift(300), shift(900), shift(-300), shift(-600), shift(-900), shift(-50),
+      Asleep{}},
+     {.rings = begin_at(1'000'000), .before_start = {EmitEverywhere{10, 300}}}},
     {"E11/image-at-the-old-position", erratum, "E11", "the image of an event at the old position",
      "Shift the positions at three resizes, so that the old read position is in the payload of the "
      "next event. Put the image of an event with the next sequence number there.",
@@ -206,14 +190,22 @@ const std::vector<Case> kOldPositionCases = {
 };
 
 // Nothing survives that could move a reader, whose old position is beyond all of the new buffer.
-const std::vector<Case> kZeroPositionCases = {
-    {"E11/empty-and-begins-at-zero", erratum, "E11",
+const Row kZeroPositionRows[] = {
+    {"E11/empty-and-begins-at-zero",
+     erratum,
+     "E11",
      "an empty buffer replaced by a buffer that begins at 0",
      "Begin the old buffer at a large position, without events, and the new one at 0.",
      "The consumer begins at tail_pos of the new buffer.",
-     Script{{begin_at(1'000'000'000), start, asleep,
-             [](Stage& stage) { stage.resize(stage.capacity_bytes(), PositionRule::tail_at, 0); },
-             asleep, emit_all(3, 100), asleep}}},
+     {Asleep{}, Resize{current(), PositionRule::tail_at, 0}, Asleep{}, EmitEverywhere{3}, Asleep{}},
+     {.rings = begin_at(1'000'000'000)}},
 };
+
+}  // namespace
+
+const std::vector<Case> kPositionCases = cases_of(kPositionRows);
+const std::vector<Case> kPositionStepCases = cases_of(kPositionStepRows);
+const std::vector<Case> kOldPositionCases = cases_of(kOldPositionRows);
+const std::vector<Case> kZeroPositionCases = cases_of(kZeroPositionRows);
 
 }  // namespace kmes::conformance

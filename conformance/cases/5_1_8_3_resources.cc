@@ -13,14 +13,13 @@
 #include <map>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 // More files than the default limit allows, for the buffers that the runner keeps. The testee has
 // been started before, and keeps its own limit.
@@ -274,26 +273,18 @@ CaseOutcome many_torn_reads(Stage& stage) {
     return stage.finish();
 }
 
-ScriptStep three_hundred_times(std::vector<ScriptStep> steps) {
-    return [steps = std::move(steps)](Stage& stage) {
-        for (int i = 0; i < 300 && !stage.has_ended(0); ++i) {
-            for (const ScriptStep& each : steps) each(stage);
-        }
-    };
-}
-
 CaseOutcome three_hundred_changes(Stage& stage) {
     constexpr rlim_t kFiles = 4 * 300;  // four for a buffer
     set_up_one_cpu(stage);
     stage.start();
     stage.wait_asleep();
     const ManyFiles files(kFiles);
-    three_hundred_times({resize(), emit(0, 1, 40), asleep})(stage);
+    for (int i = 0; i < 300 && !stage.has_ended(0); ++i) {
+        stage.resize(stage.capacity_bytes());
+        emit_some(stage, 0, 1, 40);
+        stage.wait_asleep();
+    }
     return stage.finish();
-}
-
-void event_at_every_access(Stage& stage) {
-    act_at_every_access(stage, 0, [&stage] { emit_some(stage, 0, 1, 70); });
 }
 
 constexpr std::string_view kNoGrowth =
@@ -302,20 +293,24 @@ constexpr std::string_view kNoGrowthWithMemory =
     "The consumer gives back what belongs to old buffers, so no count grows in every interval, and "
     "memory not by three mebibytes in each.";
 
-}  // namespace
-
-const std::vector<Case> kThreeHundredCases = {
-    {"5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps", must, "5.1.8.2-2",
+const Row kThreeHundredRows[] = {
+    {"5.1.8.2-2/event-at-every-step-after-three-hundred-sleeps",
+     must,
+     "5.1.8.2-2",
      "an event at every step after three hundred sleeps",
      "Emit 300 events on one CPU, one whenever its consumer sleeps. Then emit one before each of "
      "its accesses to the metadata page in turn.",
      kDelivers,
-     Script{
-         {cpus(1), start, three_hundred_times({asleep, emit(0, 1, 40)}), event_at_every_access}}},
+     {Times{300, {Asleep{}, EndIfRefused{}, Emit{1, 40}}}, BeforeEachAccess{{Emit{1, 70}}}},
+     kOneCpu},
     {"5.1.8.3/three-hundred-changes", must, "5.1.8.3", "three hundred new buffers on one CPU",
      "Replace the buffer of one CPU 300 times, with an event after each.", kFollows,
      three_hundred_changes},
 };
+
+}  // namespace
+
+const std::vector<Case> kThreeHundredCases = cases_of(kThreeHundredRows);
 
 const std::vector<Case> kLeakCases = {
     {"5.1.8.3-6/two-hundred-resizes", should, "5.1.8.3-6", "resources after two hundred resizes",

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/explorer/explore.h"
 #include "conformance/explorer/scenarios.h"
 #include "conformance/explorer/soak.h"

@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 constexpr std::uint64_t kLargest = 256ull << 20;
 
@@ -33,16 +32,10 @@ void set_largest(RingsSetup& setup) {
     setup.start_positions = {3 * kLargest - 100'000};
 }
 
-void resize_to_usual(Stage& stage) {
-    stage.resize(stage.default_setup().capacity_bytes);
-}
-
 // Ten laps while the consumer is stopped, anywhere in its drain.
-ScriptStep ten_laps(std::uint64_t event_bytes) {
-    const auto laps = [event_bytes](Stage& stage, std::uint32_t cpu) {
-        for (int i = 0; i < 10; ++i) lap(stage, cpu, event_bytes + cpu);
-    };
-    return times(1, {emit_all(20, event_bytes / 10), freeze, on_each_cpu(laps), thaw, asleep});
+Step ten_laps(std::uint64_t event_bytes) {
+    return InOrder{{EmitEverywhere{20, event_bytes / 10},
+                    AtOnce{{OnEachCpu{{Times{10, {Lap{event_bytes, 1}}}}}}}, Asleep{}}};
 }
 
 std::uint64_t any_size(Stage& stage) {
@@ -81,20 +74,28 @@ CaseOutcome Load::operator()(Stage& stage) const {
     return stage.finish();
 }
 
-}  // namespace
-
-const std::vector<Case> kMuchCases = {
-    {"5.1.3/largest-capacity", must, "5.1.3", "buffers of 256 MiB",
+const Row kMuchRows[] = {
+    {"5.1.3/largest-capacity",
+     must,
+     "5.1.3",
+     "buffers of 256 MiB",
      "Use the largest capacity that can be configured, with events around the end of the ring. "
      "Then resize to the usual one.",
      "The consumer delivers every event.",
-     Script{{check_memory, rings(set_largest), emit(0, 9, 30'000), start, delivered,
-             emit(0, 1, 1 << 20), emit(0, 9, 100), asleep, resize_to_usual, emit(0, 3, 100),
-             asleep}}},
-    {"5.1.9/paused-for-ten-laps", must, "5.1.9", "a pause of ten laps",
+     {Delivered{}, Emit{1, kMebibyte}, Emit{9}, Asleep{}, Resize{usual()}, Emit{3}, Asleep{}},
+     {.rings = set_largest, .before_start = {check_memory, Emit{9, 30'000}}}},
+    {"5.1.9/paused-for-ten-laps",
+     must,
+     "5.1.9",
+     "a pause of ten laps",
      "Stop the consumer in the middle of its drain. Overwrite the ring ten times.",
-     kContinuesAtTail, Script{{start, asleep, ten_laps(700), ten_laps(3000), ten_laps(20000)}}},
+     kContinuesAtTail,
+     {Asleep{}, ten_laps(700), ten_laps(3000), ten_laps(20000)}},
 };
+
+}  // namespace
+
+const std::vector<Case> kMuchCases = cases_of(kMuchRows);
 
 const std::vector<Case> kLoadCases = {
     {"5.1.9/under-load", must, "5.1.9", "events under load",

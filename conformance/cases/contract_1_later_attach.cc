@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {

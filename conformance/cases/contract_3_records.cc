@@ -13,15 +13,14 @@
 #include <utility>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 constexpr std::uint32_t kCpus = 2;
 
@@ -349,23 +348,18 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
 // A wait with a limit may end with ETIMEDOUT at any time: the consumer chooses the limit, and may
 // have been held since. Then it checks again and sets need_wake again. The same holds for a signal,
 // which may end any wait.
-Script waits_end_early_by(int error) {
-    const auto wake = [](Stage& stage, std::uint32_t cpu) {
-        stage.rings().spurious_wake(cpu);
-        stage.let_run(1);
-    };
-    return {{[error](Stage& stage) { stage.set_wake_result(-error); }, start,
-             times(8, {asleep, on_each_cpu(wake), asleep, emit_all(1, 80)}), asleep}};
-}
+const Steps kSpuriousWakes{
+    Times{8,
+          {Asleep{}, OnEachCpu{{FutexWake{}, [](Stage& stage) { stage.let_run(1); }}}, Asleep{},
+           EmitEverywhere{1, 80}}},
+    Asleep{}};
 
 constexpr std::string_view kWritesBeforeExit =
     "The consumer exits only after it has written the records of everything that it has read.";
 constexpr std::string_view kChecksAgain =
     "The consumer checks for events and sets need_wake again.";
 
-}  // namespace
-
-const std::vector<Case> kRecordCases = {
+const Row kRecordRows[] = {
     {"contract-3/whole-lines", must, "contract-3", "whole lines in each write",
      "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each write "
      "to the report.",
@@ -398,12 +392,26 @@ const std::vector<Case> kRecordCases = {
      "Check the time limit of the sleep that follows.",
      "The consumer never sleeps for more than 100 ms while an event is unread.",
      no_limit_instead_of_a_look},
-    {"5.1.8.2-5/waits-that-time-out", must, "5.1.8.2-5", "ETIMEDOUT from futex_wait",
+    {"5.1.8.2-5/waits-that-time-out",
+     must,
+     "5.1.8.2-5",
+     "ETIMEDOUT from futex_wait",
      "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
-     kChecksAgain, waits_end_early_by(ETIMEDOUT)},
-    {"5.1.8.2-5/interrupted-without-an-event", must, "5.1.8.2-5",
-     "EINTR from futex_wait, without an event", "Wake the consumer without an event, with EINTR.",
-     kChecksAgain, waits_end_early_by(EINTR)},
+     kChecksAgain,
+     kSpuriousWakes,
+     {.wake_result = -ETIMEDOUT}},
+    {"5.1.8.2-5/interrupted-without-an-event",
+     must,
+     "5.1.8.2-5",
+     "EINTR from futex_wait, without an event",
+     "Wake the consumer without an event, with EINTR.",
+     kChecksAgain,
+     kSpuriousWakes,
+     {.wake_result = -EINTR}},
 };
+
+}  // namespace
+
+const std::vector<Case> kRecordCases = cases_of(kRecordRows);
 
 }  // namespace kmes::conformance

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 // Each CPU but the last ends; the last one goes on.
 void end_cpu_by_cpu(Stage& stage) {
@@ -43,87 +42,101 @@ void emit_almost_the_end(Stage& stage) {
 }
 
 // Its type alone makes the end.
-void emit_other_end(Stage& stage, std::uint32_t cpu) {
+void emit_other_ends(Stage& stage) {
     const std::string type(kEndEventType);
     const std::uint64_t least = kHeaderBytesBeforeType + type.size();
-    EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
-                                 : stage.rings().make(least + 16, type, 16);
-    end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
-    stage.rings().emit(cpu, std::move(end));
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
+                                     : stage.rings().make(least + 16, type, 16);
+        end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
+        stage.rings().emit(cpu, std::move(end));
+    }
 }
 
-CaseOutcome event_at_every_step(Stage& stage) {
-    return with_fewer_and_fewer(stage, [&stage](std::uint32_t cpu) {
-        act_at_every_access(stage, cpu, [&stage, cpu] { emit_some(stage, cpu, 1, 70); });
-    });
+// Ends the first of three CPUs, then the second. Plays `steps` on the last CPU when two are left,
+// and when one is.
+Steps with_fewer_and_fewer(const Steps& steps) {
+    const auto end = [](std::uint32_t cpu) { return [cpu](Stage& stage) { end_cpu(stage, cpu); }; };
+    return {Asleep{}, end(0), Asleep{}, OnCpu{kLastCpu, steps},
+            Asleep{}, end(1), Asleep{}, OnCpu{kLastCpu, steps}};
 }
 
-// As in E3/swap-at-every-step.
-CaseOutcome swap_at_every_step(Stage& stage) {
-    stage.set_nudging(false);
-    return with_fewer_and_fewer(stage, [&stage](std::uint32_t cpu) {
-        act_at_every_access(stage, cpu, [&stage, cpu] {
-            stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
-            emit_some(stage, cpu, 1, 70);
-        });
-    });
+Steps three_changes() {
+    const auto change = [](std::uint64_t factor) {
+        return Steps{Resize{current(factor)}, EmitEverywhere{2}, Asleep{}};
+    };
+    return {each({2, 1, 1}, change)};
 }
 
-CaseOutcome ended_through_changes(Stage& stage) {
-    return with_fewer_and_fewer(stage, [&stage](std::uint32_t) {
-        for (const std::uint64_t factor : {2u, 1u, 1u}) {
-            stage.resize(factor * stage.capacity_bytes());
-            emit_everywhere(stage, 2, 100);
-            stage.wait_asleep();
-        }
-    });
-}
-
-}  // namespace
-
-const std::vector<Case> kFirstEndCases = {
-    {"contract-4/cpu-by-cpu", must, "contract-4", "end of one CPU after another",
+const Row kFirstEndRows[] = {
+    {"contract-4/cpu-by-cpu",
+     must,
+     "contract-4",
+     "end of one CPU after another",
      "Emit the end event on one CPU, then events on the last CPU. Repeat with the next CPU.",
      "The consumer ends only the CPU of the end event, and exits when all CPUs have ended.",
-     Script{{rings([](RingsSetup& setup) { setup.cpus = std::max(setup.cpus, 2u); }), start, mapped,
-             end_cpu_by_cpu}}},
-    {"contract-4/nothing-after-the-end", must, "contract-4", "events after the end event",
+     {AllMapped{}, end_cpu_by_cpu},
+     {.rings = [](RingsSetup& rings) { rings.cpus = std::max(rings.cpus, 2u); }}},
+    {"contract-4/nothing-after-the-end",
+     must,
+     "contract-4",
+     "events after the end event",
      "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
      "The consumer delivers nothing after the end event.",
-     Script{{start, mapped, freeze,
-             [](Stage& stage) { stage.rings().emit(0, stage.rings().make_end()); }, emit(0, 5, 80),
-             thaw}}},
-    {"contract-4/almost-the-end", must, "contract-4", "types similar to the end event's",
+     {AllMapped{}, AtOnce{{[](Stage& stage) { stage.rings().emit(0, stage.rings().make_end()); },
+                           Emit{5, 80}}}}},
+    {"contract-4/almost-the-end",
+     must,
+     "contract-4",
+     "types similar to the end event's",
      "Emit events whose type differs from kmes.conformance.end by one byte more, one byte less, "
      "one other byte, or by its case.",
      "The consumer delivers these events as ordinary ones.",
-     Script{{start, mapped, emit_almost_the_end, emit(0, 2, 80), delivered}}},
+     {AllMapped{}, emit_almost_the_end, Emit{2, 80}, Delivered{}}},
 };
 
-const std::vector<Case> kOtherEndCases = {
-    {"contract-4/other-ends", must, "contract-4", "end events of other shapes",
+const Row kOtherEndRows[] = {
+    {"contract-4/other-ends",
+     must,
+     "contract-4",
+     "end events of other shapes",
      "Emit end events with a payload, with a longer header, and with other origins.",
      "The consumer ends the CPU of each of them.",
-     Script{{start, asleep, on_each_cpu(emit_other_end), delivered}}},
+     {Asleep{}, emit_other_ends, Delivered{}}},
 };
 
-const std::vector<Case> kEndedCpuCases = {
-    {"contract-4/ended-through-changes", must, "contract-4",
+const Row kEndedCpuRows[] = {
+    {"contract-4/ended-through-changes",
+     must,
+     "contract-4",
      "an ended CPU during changes of buffers",
      "Emit the end event on two of three CPUs, one after the other. After each, replace all "
      "buffers three times and emit events on every CPU.",
      "The consumer reads nothing more of a CPU that has ended, and exits when all have.",
-     ended_through_changes},
-    {"E2/event-at-every-step-beside-ended-cpus", erratum, "E2",
+     with_fewer_and_fewer(three_changes()),
+     {.cpus = 3}},
+    {"E2/event-at-every-step-beside-ended-cpus",
+     erratum,
+     "E2",
      "an event at every step before a sleep, with ended CPUs",
      "Play E2/event-at-every-step with two CPUs left of three, and with one.",
      "The consumer never sleeps on an unread event, however many CPUs are left.",
-     event_at_every_step},
-    {"E3/swap-at-every-step-beside-ended-cpus", erratum, "E3",
+     with_fewer_and_fewer({BeforeEachAccess{{Emit{1, 70}}}}),
+     {.cpus = 3}},
+    {"E3/swap-at-every-step-beside-ended-cpus",
+     erratum,
+     "E3",
      "a resize at every step before a sleep, with ended CPUs",
      "Play E3/swap-at-every-step with two CPUs left of three, and with one.",
      "The consumer never sleeps on the old buffer, however many CPUs are left.",
-     swap_at_every_step},
+     with_fewer_and_fewer({BeforeEachAccess{{Swap{}, Emit{1, 70}}}}),
+     {.cpus = 3, .nudging = false}},
 };
+
+}  // namespace
+
+const std::vector<Case> kFirstEndCases = cases_of(kFirstEndRows);
+const std::vector<Case> kOtherEndCases = cases_of(kOtherEndRows);
+const std::vector<Case> kEndedCpuCases = cases_of(kEndedCpuRows);
 
 }  // namespace kmes::conformance

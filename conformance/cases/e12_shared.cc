@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/driver_findings.h"
+#include "conformance/play/row.h"
 #include "conformance/stage/second_instance.h"
 #include "conformance/tracer/patience.h"
 
@@ -25,7 +25,6 @@ namespace {
 
 using enum Level;
 using enum Demand;
-using namespace script;
 
 // The other consumer's store at 5.1.8.2 step 6.
 void other_clears(Stage& stage) {
@@ -73,11 +72,9 @@ void cleared_at_every_step(Stage& stage) {
 
 // The other consumer had a spurious wake and asks again: the flag is 1 although the testee is
 // awake, and the testee clears it. That is harmless for the testee itself, whatever its mode.
-void set_at_every_step(Stage& stage) {
-    act_at_every_access(stage, 0, [&stage] {
-        stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
-                                    "another consumer of this buffer sets need_wake");
-    });
+void other_sets(Stage& stage) {
+    stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
+                                "another consumer of this buffer sets need_wake");
 }
 
 // -- The program twice ------------------------------------------------------------------------
@@ -227,23 +224,37 @@ constexpr std::string_view kLimit =
 constexpr std::string_view kBoth =
     "The consumer delivers every event in both instances, and neither of them sleeps on one.";
 
-}  // namespace
-
-const std::vector<Case> kSharedCases = {
-    {"E12/cleared-while-it-sleeps", erratum, "E12", "need_wake cleared by another consumer",
+const Row kSharedRows[] = {
+    {"E12/cleared-while-it-sleeps",
+     erratum,
+     "E12",
+     "need_wake cleared by another consumer",
      "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the first "
      "one sleeps. Then emit an event.",
-     kLimit, Script{{cpus(1), start, asleep, cleared_while_it_sleeps}}, shared},
-    {"E12/cleared-at-every-step", erratum, "E12",
+     kLimit,
+     {Asleep{}, cleared_while_it_sleeps},
+     kOneCpu,
+     shared},
+    {"E12/cleared-at-every-step",
+     erratum,
+     "E12",
      "need_wake cleared by another consumer at every step",
      "Let a second consumer of the buffer clear need_wake before each access to the metadata page "
      "in turn. Then emit an event.",
-     kLimit, Script{{cpus(1), start, asleep, cleared_at_every_step}}, shared},
-    {"E12/set-at-every-step", erratum, "E12", "need_wake set by another consumer at every step",
+     kLimit,
+     {Asleep{}, cleared_at_every_step},
+     kOneCpu,
+     shared},
+    {"E12/set-at-every-step",
+     erratum,
+     "E12",
+     "need_wake set by another consumer at every step",
      "Let a second consumer of the buffer set need_wake before each access to the metadata page in "
      "turn.",
      "The consumer tolerates a spurious wake and sleeps again.",
-     Script{{cpus(1), start, asleep, set_at_every_step}}, shared},
+     {Asleep{}, BeforeEachAccess{{other_sets}}},
+     kOneCpu,
+     shared},
     {"E12/two-instances", erratum, "E12",
      "two instances of the program, one stalled after its wake",
      "Start the program once more on the same buffer and wake both. Hold the second one before "
@@ -256,5 +267,9 @@ const std::vector<Case> kSharedCases = {
      "sleep.",
      kBoth, two_instances_under_load, shared},
 };
+
+}  // namespace
+
+const std::vector<Case> kSharedCases = cases_of(kSharedRows);
 
 }  // namespace kmes::conformance

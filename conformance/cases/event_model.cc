@@ -10,18 +10,17 @@
 
 #include "conformance/cases/colliding_types.h"
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 // One event of each size on the CPUs in turn. Waits whenever a quarter of a buffer is out.
-ScriptStep sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_of) {
+Step sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_of) {
     return [sizes_of](Stage& stage) {
         std::uint64_t out = 0;
         std::uint32_t cpu = 0;
@@ -70,19 +69,17 @@ void wrap_everywhere(Stage& stage) {
     }
 }
 
-void wrap_exactly(Stage& stage, std::uint32_t cpu) {
-    fill_up_to(stage, cpu, 0);
-    emit_some(stage, cpu, 2, 77);
-    stage.wait_delivered(cpu);
-    fill_up_to(stage, cpu, 30);
-    emit_some(stage, cpu, 3, 30);
-    stage.wait_delivered(cpu);
-    // Half of the ring, across its end.
-    fill_up_to(stage, cpu, stage.capacity_bytes() / 4 + 3);
-    stage.wait_delivered(cpu);
-    emit_some(stage, cpu, 1, stage.capacity_bytes() / 2);
-    stage.wait_delivered(cpu);
-}
+// The last event is half of the ring, across its end.
+const Steps kWrapExactly{EmitTo{},
+                         Emit{2, 77},
+                         DeliveredHere{},
+                         EmitTo{30},
+                         Emit{3, 30},
+                         DeliveredHere{},
+                         EmitTo{current(1, 4) + 3},
+                         DeliveredHere{},
+                         Emit{1, current(1, 2)},
+                         DeliveredHere{}};
 
 EventSpec of_type(Stage& stage, const std::string& type) {
     return stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type);
@@ -113,12 +110,13 @@ void emit_types(Stage& stage) {
 }
 
 // An event of each type on CPU 0, one after the other, and all of them once more.
-Script twice(std::vector<std::string> (*types)()) {
-    const ScriptStep emit_types = [types](Stage& stage) {
+Steps twice(std::vector<std::string> (*types)()) {
+    const auto emit_types = [types](Stage& stage) {
         for (const std::string& type : types()) stage.rings().emit(0, of_type(stage, type));
     };
-    return {{cpus(1, 1 << 20), start, times(2, {asleep, freeze, emit_types, thaw}), asleep}};
+    return {Times{2, {Asleep{}, AtOnce{{emit_types}}}}, Asleep{}};
 }
+const Setup kOneMebibyte{.cpus = 1, .capacity = kMebibyte};
 
 // For one that keeps types by a part of their bytes, or keeps only so many of them.
 std::vector<std::string> many_types() {
@@ -181,7 +179,7 @@ void emit_origins(Stage& stage) {
 }
 
 // An event with each timestamp on each CPU.
-ScriptStep timestamps(std::vector<std::uint64_t> all) {
+Step timestamps(std::vector<std::uint64_t> all) {
     return [all = std::move(all)](Stage& stage) {
         for (const std::uint64_t timestamp : all) {
             for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
@@ -209,27 +207,27 @@ CaseOutcome payload_bytes(Stage& stage) {
     return stage.finish();
 }
 
-Script sequences_from(std::uint64_t first) {
-    const auto drop = [](Stage& stage, std::uint32_t cpu) { stage.rings().drop(cpu); };
-    return {{rings([first](RingsSetup& setup) { setup.first_sequence = first; }), emit_all(2, 100),
-             start, asleep, emit_all(3, 100), asleep, on_each_cpu(drop), emit_all(2, 100),
-             resize(2), emit_all(2, 100), asleep}};
+const Steps kDropAndResize{
+    Asleep{},          EmitEverywhere{3},  Asleep{},          OnEachCpu{{Drop{}}},
+    EmitEverywhere{2}, Resize{current(2)}, EmitEverywhere{2}, Asleep{}};
+Setup sequences_from(std::uint64_t first) {
+    return {.rings = [first](RingsSetup& rings) { rings.first_sequence = first; },
+            .before_start = {EmitEverywhere{2}}};
 }
 
 // futex_counter moves by one for each wake: eight of them take it over the end.
-Script counter_from(std::uint32_t first) {
-    return {{rings([first](RingsSetup& setup) { setup.first_futex_counter = first; }), start,
-             asleep, times(8, {emit_all(1, 100), asleep})}};
+const Steps kEightWakes{Asleep{}, Times{8, {EmitEverywhere{}, Asleep{}}}};
+Setup counter_from(std::uint32_t first) {
+    return {.rings = [first](RingsSetup& rings) { rings.first_futex_counter = first; }};
 }
 
-ScriptStep resize_between_events(double factor) {
-    return times(1, {emit_all(2, 100), resize(factor), emit_all(2, 100), asleep});
+Step resize_between_events(std::uint64_t factor) {
+    return InOrder{{EmitEverywhere{2}, Resize{current(factor)}, EmitEverywhere{2}, Asleep{}}};
 }
 
 // Drops in a row on CPU 0, without a wake.
-ScriptStep drops(int count) {
-    const auto drop = [](Stage& stage) { stage.rings().drop(0); };
-    return times(1, {times(count, {drop}), asleep, emit_all(1, 100)});
+Step drops(std::uint64_t count) {
+    return InOrder{{Drop{count}, Asleep{}, EmitEverywhere{}}};
 }
 
 constexpr std::string_view kOwnNumbers =
@@ -237,98 +235,149 @@ constexpr std::string_view kOwnNumbers =
 constexpr std::string_view kComparesCounter =
     "The consumer compares futex_counter for equality only, so it never sleeps on an unread event.";
 
-void set_64_kib(RingsSetup& setup) {
-    setup.capacity_bytes = 65536;  // a large ring would have to be filled for each wrap
-}
+// A large ring would have to be filled for each wrap.
+const Setup kSmall{.capacity = 64 * kKibibyte};
 
-}  // namespace
-
-const std::vector<Case> kEventCases = {
-    {"event-model/every-small-size", must, "event-model", "every size from 30 to 300 bytes",
-     "Emit one event of every size from 30 to 300 bytes.", kOwnBytes,
-     Script{{start, mapped, sizes(small_sizes), delivered}}},
+const Row kEventRows[] = {
+    {"event-model/every-small-size",
+     must,
+     "event-model",
+     "every size from 30 to 300 bytes",
+     "Emit one event of every size from 30 to 300 bytes.",
+     kOwnBytes,
+     {AllMapped{}, sizes(small_sizes), Delivered{}}},
     // More than 16 bits can tell.
-    {"5.1.7-5/sizes-up-to-half", must, "5.1.7-5", "sizes up to 50 % of the capacity",
+    {"5.1.7-5/sizes-up-to-half",
+     must,
+     "5.1.7-5",
+     "sizes up to 50 % of the capacity",
      "Emit events and payloads around every power of two, and up to exactly half of the capacity.",
      kOwnBytes,
-     Script{{rings([](RingsSetup& setup) {
-                 setup.capacity_bytes = std::max<std::uint64_t>(setup.capacity_bytes, 524288);
-             }),
-             start, mapped, sizes(sizes_up_to_half), delivered}}},
-    {"5.1.4/wrap-at-every-byte", must, "5.1.4", "a wrap at every byte of an event",
-     "Emit an event of 61 bytes across the end of the ring, once for each of its bytes.", kOwnBytes,
-     Script{{rings(set_64_kib), start, mapped, wrap_everywhere}}},
-    {"5.1.4/wrap-at-an-event-boundary", must, "5.1.4",
+     {AllMapped{}, sizes(sizes_up_to_half), Delivered{}},
+     {.rings =
+          [](RingsSetup& rings) {
+              rings.capacity_bytes = std::max<std::uint64_t>(rings.capacity_bytes, 524288);
+          }}},
+    {"5.1.4/wrap-at-every-byte",
+     must,
+     "5.1.4",
+     "a wrap at every byte of an event",
+     "Emit an event of 61 bytes across the end of the ring, once for each of its bytes.",
+     kOwnBytes,
+     {AllMapped{}, wrap_everywhere},
+     kSmall},
+    {"5.1.4/wrap-at-an-event-boundary",
+     must,
+     "5.1.4",
      "a wrap between events, and across half a ring",
      "Emit events that end exactly at the end of the ring, and one of half the capacity across it.",
-     kOwnBytes, Script{{rings(set_64_kib), start, mapped, on_each_cpu(wrap_exactly)}}},
-    {"event-model/types", must, "event-model", "types of any length",
+     kOwnBytes,
+     {AllMapped{}, OnEachCpu{kWrapExactly}},
+     kSmall},
+    {"event-model/types",
+     must,
+     "event-model",
+     "types of any length",
      "Emit events with types of 1 to thousands of bytes, with UTF-8 sequences of two to four "
      "bytes, "
      "and with a zero byte.",
-     kOwnBytes, Script{{start, mapped, emit_types}}},
+     kOwnBytes,
+     {AllMapped{}, emit_types}},
     {"event-model/many-types", must, "event-model", "thousands of types at once",
      "Emit 3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, "
      "twice.",
-     kOwnBytes, twice(many_types)},
+     kOwnBytes, twice(many_types), kOneMebibyte},
     {"event-model/types-alike", must, "event-model", "types that differ in one byte, or collide",
      "Emit types of 5 to 4000 bytes that differ in one byte, at each place. Emit pairs of types "
      "with the same FNV-1, FNV-1a, CRC-32, djb2 or other 32-bit hash.",
-     kOwnBytes, twice(types_alike)},
-    {"event-model/empty-payload", must, "event-model", "payloads of zero bytes",
-     "Emit events without a payload between others.", kOwnBytes,
-     Script{{emit_all(3, 30), start, delivered,
-             times(3, {[](Stage& stage) {
-                           stage.rings().emit(0, stage.rings().make(29 + 12, "twelve bytes"));
-                       },
-                       emit(0, 1, 90)}),
-             delivered}}},
-    {"event-model/longer-header", must, "event-model", "headers longer than 29 + type_len",
+     kOwnBytes, twice(types_alike), kOneMebibyte},
+    {"event-model/empty-payload",
+     must,
+     "event-model",
+     "payloads of zero bytes",
+     "Emit events without a payload between others.",
+     kOwnBytes,
+     {Delivered{},
+      Times{
+          3,
+          {[](Stage& stage) { stage.rings().emit(0, stage.rings().make(29 + 12, "twelve bytes")); },
+           Emit{1, 90}}},
+      Delivered{}},
+     {.before_start = {EmitEverywhere{3, 30}}}},
+    {"event-model/longer-header",
+     must,
+     "event-model",
+     "headers longer than 29 + type_len",
      "Emit events whose header_size is 1 to 1000 bytes more than the minimum, as in a later "
      "version. Give events of one type several header lengths.",
-     kOwnBytes, Script{{start, mapped, emit_longer_headers, delivered}}},
-    {"event-model/origins", must, "event-model", "every origin class",
-     "Emit events of origin classes 0 to 255, of which 4 and more are reserved.", kOwnBytes,
-     Script{{start, mapped, emit_origins, delivered}}},
-    {"event-model/clock-jumps", must, "event-model", "timestamps that jump",
-     "Set CLOCK_REALTIME back and forth between events.", kOwnBytes,
-     Script{
-         {start, mapped,
-          timestamps({1'700'000'000'000'000'000, 1'600'000'000'000'000'000, 1,
-                      0xffff'ffff'ffff'fff0, 5, 0x7fff'ffff'ffff'ffff, 1'700'000'000'000'000'000}),
-          delivered}}},
+     kOwnBytes,
+     {AllMapped{}, emit_longer_headers, Delivered{}}},
+    {"event-model/origins",
+     must,
+     "event-model",
+     "every origin class",
+     "Emit events of origin classes 0 to 255, of which 4 and more are reserved.",
+     kOwnBytes,
+     {AllMapped{}, emit_origins, Delivered{}}},
+    {"event-model/clock-jumps",
+     must,
+     "event-model",
+     "timestamps that jump",
+     "Set CLOCK_REALTIME back and forth between events.",
+     kOwnBytes,
+     {AllMapped{},
+      timestamps({1'700'000'000'000'000'000, 1'600'000'000'000'000'000, 1, 0xffff'ffff'ffff'fff0, 5,
+                  0x7fff'ffff'ffff'ffff, 1'700'000'000'000'000'000}),
+      Delivered{}}},
     {"event-model/payload-bytes", must, "event-model", "payloads of any bytes",
      "Emit payloads of every byte value, of a whole event, and of newlines.", kOwnBytes,
      payload_bytes},
 };
 
 // A case with 2^63 resizes is impossible, so no case asks for such a generation.
-const std::vector<Case> kNumberCases = {
+const Row kNumberRows[] = {
     {"5.1.6.3/counter-wraps", must, "5.1.6.3", "futex_counter across 2^32",
      "Set futex_counter to three below 2^32. Emit eight events, each to a sleeping consumer.",
-     kComparesCounter, counter_from(0xfffffffd)},
+     kComparesCounter, kEightWakes, counter_from(0xfffffffd)},
     {"5.1.6.3/counter-beyond-31-bits", must, "5.1.6.3", "futex_counter across 2^31",
      "Set futex_counter to three below 2^31. Emit eight events, each to a sleeping consumer.",
-     kComparesCounter, counter_from(0x7ffffffd)},
+     kComparesCounter, kEightWakes, counter_from(0x7ffffffd)},
     {"event-model/sequences-beyond-32-bits", must, "event-model", "sequence numbers beyond 2^32",
      "Let the sequence numbers cross 2^32. Drop an event and resize afterwards.", kOwnNumbers,
-     sequences_from((1ull << 32) - 3)},
+     kDropAndResize, sequences_from((1ull << 32) - 3)},
     {"event-model/sequences-beyond-63-bits", must, "event-model", "sequence numbers beyond 2^63",
      "Let the sequence numbers cross 2^63. Drop an event and resize afterwards.", kOwnNumbers,
-     sequences_from((1ull << 63) - 3)},
-    {"5.1.6.1/generations-beyond-32-bits", must, "5.1.6.1", "generation beyond 2^32",
-     "Set the generation of the first buffers to two below 2^32. Resize three times.", kOwnNumbers,
-     Script{{rings([](RingsSetup& setup) { setup.first_generation = (1ull << 32) - 2; }),
-             emit_all(2, 100), start, asleep, resize_between_events(2), resize_between_events(1),
-             resize_between_events(2)}}},
-    {"5.1.9/long-runs-of-drops", must, "5.1.9", "hundreds of dropped events in a row",
+     kDropAndResize, sequences_from((1ull << 63) - 3)},
+    {"5.1.6.1/generations-beyond-32-bits",
+     must,
+     "5.1.6.1",
+     "generation beyond 2^32",
+     "Set the generation of the first buffers to two below 2^32. Resize three times.",
+     kOwnNumbers,
+     {Asleep{}, resize_between_events(2), resize_between_events(1), resize_between_events(2)},
+     {.rings = [](RingsSetup& rings) { rings.first_generation = (1ull << 32) - 2; },
+      .before_start = {EmitEverywhere{2}}}},
+    {"5.1.9/long-runs-of-drops",
+     must,
+     "5.1.9",
+     "hundreds of dropped events in a row",
      "Drop 255, 256 and 300 events in a row, without a wake.",
      "The consumer delivers what follows. An L record, where there is one, has the exact number.",
-     Script{{start, asleep, emit_all(1, 100), drops(255), drops(256), drops(300), asleep}}},
-    {"event-model/timestamps-at-the-ends", must, "event-model", "timestamps of 0 and 2^64 - 1",
-     "Emit events with timestamps of 0, 1, 2^63 and 2^64 - 1.", kOwnNumbers,
-     Script{{[](Stage& stage) { stage.rings().take_timestamps_as_given(); }, start, mapped,
-             timestamps({0, 0xffff'ffff'ffff'ffff, 0, 1, 0x8000'0000'0000'0000, 0}), asleep}}},
+     {Asleep{}, EmitEverywhere{}, drops(255), drops(256), drops(300), Asleep{}}},
+    {"event-model/timestamps-at-the-ends",
+     must,
+     "event-model",
+     "timestamps of 0 and 2^64 - 1",
+     "Emit events with timestamps of 0, 1, 2^63 and 2^64 - 1.",
+     kOwnNumbers,
+     {AllMapped{}, timestamps({0, 0xffff'ffff'ffff'ffff, 0, 1, 0x8000'0000'0000'0000, 0}),
+      Asleep{}},
+     {.before_start = {[](Stage& stage) { stage.rings().take_timestamps_as_given(); }}}},
 };
+
+}  // namespace
+
+const std::vector<Case> kEventCases = cases_of(kEventRows);
+const std::vector<Case> kNumberCases = cases_of(kNumberRows);
 
 }  // namespace kmes::conformance

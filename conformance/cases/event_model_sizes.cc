@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-using namespace script;
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
 
@@ -265,9 +264,8 @@ void emit_large_headers(Stage& stage) {
 }
 
 // The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
-Script one_event_of(std::uint64_t mebibytes, std::uint64_t capacity_mebibytes) {
-    return {{cpus(1, capacity_mebibytes * kMebibyte), start, asleep,
-             emit(0, 1, mebibytes * kMebibyte), asleep}};
+Steps one_event_of(std::uint64_t mebibytes) {
+    return {Asleep{}, Emit{1, mebibytes * kMebibyte}, Asleep{}};
 }
 
 void emit_wide_header(Stage& stage) {
@@ -318,30 +316,52 @@ const std::vector<Case> kSizeCases = {
      kDeliversWhole, survivors_larger_than_half},
 };
 
-const std::vector<Case> kLargeHeaderCases = {
-    {"event-model/large-headers", must, "event-model", "headers of up to 1.2 MB",
+namespace {
+
+const Row kLargeHeaderRows[] = {
+    {"event-model/large-headers",
+     must,
+     "event-model",
+     "headers of up to 1.2 MB",
      "Emit types of 4 to 64 KiB, and headers that are longer than their type by up to 1,200,000 "
      "bytes.",
      "The consumer reads type_len as 16 bits and header_size as 32, with no limit other than the "
      "event's size.",
-     Script{{rings([](RingsSetup& setup) { setup.capacity_bytes = 4 << 20; }), start,
-             emit_large_headers}}},
+     {emit_large_headers},
+     {.capacity = 4 * kMebibyte}},
 };
 
-const std::vector<Case> kMebibyteCases = {
-    {"event-model/five-mebibytes", must, "event-model",
+const Row kMebibyteRows[] = {
+    {"event-model/five-mebibytes",
+     must,
+     "event-model",
      "an event of 5 MiB, a header of 200,000 bytes",
      "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
      "MiB.",
      kDeliversWhole,
-     Script{{cpus(1, 16 * kMebibyte), start, asleep, emit(0, 1, 5 * kMebibyte), asleep,
-             emit_wide_header, asleep}}},
-    {"event-model/nine-mebibytes", must, "event-model", "an event of 9 MiB",
+     {Asleep{}, Emit{1, 5 * kMebibyte}, Asleep{}, emit_wide_header, Asleep{}},
+     {.cpus = 1, .capacity = 16 * kMebibyte}},
+    {"event-model/nine-mebibytes",
+     must,
+     "event-model",
+     "an event of 9 MiB",
      "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
-     kDeliversWhole, one_event_of(9, 32)},
-    {"event-model/eighteen-mebibytes", must, "event-model", "an event of 18 MiB",
+     kDeliversWhole,
+     one_event_of(9),
+     {.cpus = 1, .capacity = 32 * kMebibyte}},
+    {"event-model/eighteen-mebibytes",
+     must,
+     "event-model",
+     "an event of 18 MiB",
      "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
-     kDeliversWhole, one_event_of(18, 64)},
+     kDeliversWhole,
+     one_event_of(18),
+     {.cpus = 1, .capacity = 64 * kMebibyte}},
 };
+
+}  // namespace
+
+const std::vector<Case> kLargeHeaderCases = cases_of(kLargeHeaderRows);
+const std::vector<Case> kMebibyteCases = cases_of(kMebibyteRows);
 
 }  // namespace kmes::conformance

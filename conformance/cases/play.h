@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "conformance/model/case.h"
@@ -15,6 +16,18 @@
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
+
+// The columns that several rows have in common: each row is a call with the others.
+struct Common {
+    Level level;
+    std::string_view clause;
+    std::string_view description;
+    std::string_view expectation;
+
+    Case operator()(std::string_view id, std::string_view title, CaseFunction run) const {
+        return {id, level, clause, title, description, expectation, std::move(run)};
+    }
+};
 
 // Adds one case that anybody may ask for, to `cases`, which must outlive it.
 using AddCase = std::function<void(std::string_view id, Level level, std::string_view clause,

@@ -14,8 +14,8 @@
 
 #include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
-#include "conformance/cases/script.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
@@ -23,7 +23,6 @@ namespace {
 
 using enum Level;
 using enum Moment;
-using namespace script;
 
 constexpr std::uint64_t kTop = 0xffffffffffffffff;
 
@@ -430,6 +429,17 @@ constexpr Common kLapsAhead{
     "The consumer takes a write_pos more than the capacity beyond read_pos and tail_pos for "
     "corrupt content. It refuses the buffer, or moves to write_pos. It drains the sound CPUs."};
 
+const Row kReservedBytes{
+    "5.1.6.1/reserved-bytes-that-change",
+    robust,
+    "5.1.6.1",
+    "reserved bytes that change after the attach",
+    "Set all reserved bytes of CPU 0's page while the consumer sleeps. Then emit events and "
+    "resize.",
+    "The consumer ignores reserved bytes and drains the buffer.",
+    {Asleep{}, set_reserved_bytes, EmitEverywhere{3}, Asleep{}, Resize{current(2)},
+     EmitEverywhere{3}, Asleep{}}};
+
 }  // namespace
 
 const std::vector<Case> kOneImageCases = {
@@ -520,13 +530,7 @@ const std::vector<Case> kPageImageCases = {
      "Change a static field of a buffer while the consumer sleeps, on thirteen CPUs. Emit events "
      "on both sides of the end of the ring.",
      kNoHarm, Forged{kChangedFields.size(), while_it_runs, static_field}},
-    {"5.1.6.1/reserved-bytes-that-change", robust, "5.1.6.1",
-     "reserved bytes that change after the attach",
-     "Set all reserved bytes of CPU 0's page while the consumer sleeps. Then emit events and "
-     "resize.",
-     "The consumer ignores reserved bytes and drains the buffer.",
-     Script{{start, asleep, set_reserved_bytes, emit_all(3, 100), asleep, resize(2),
-             emit_all(3, 100), asleep}}},
+    case_of(kReservedBytes),
 };
 
 }  // namespace kmes::conformance

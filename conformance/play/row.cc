@@ -114,21 +114,6 @@ CaseOutcome run_row(const Case& the_case, const StageSettings& settings, const R
     return tell_failure(the_case, settings, row, steps, played, is_worth_another);
 }
 
-Case case_of(const Row& row) {
-    const CaseText& text = row.text;
-    Case made{text.id,          text.level,       text.clause, text.title,
-              text.description, text.expectation, row.script};
-    if (made.run) return made;
-    made.run = [&row](Stage& stage) { return run_row(stage.the_case(), stage.settings(), row); };
-    made.schedule_problem = [&row](const Schedule& schedule) {
-        return problem_of(schedule, RowSteps(row.setup.before_start, row.steps));
-    };
-    made.describe_move = [&row](const Move& move) {
-        return describe(move, RowSteps(row.setup.before_start, row.steps));
-    };
-    return made;
-}
-
 }  // namespace
 
 Batch growing_batch(std::uint64_t count, Amount bytes) {
@@ -143,6 +128,21 @@ Steps leave_in_the_old_buffer(std::uint64_t events) {
 
 Step overwrite_newest(std::uint64_t bytes) {
     return InOrder{{EmitSmall{current() - bytes}, Emit{1, bytes}}};
+}
+
+Case case_of(const Row& row) {
+    const CaseText& text = row.text;
+    Case made{text.id,          text.level,       text.clause, text.title,
+              text.description, text.expectation, row.script,  row.demand};
+    if (made.run) return made;
+    made.run = [&row](Stage& stage) { return run_row(stage.the_case(), stage.settings(), row); };
+    made.schedule_problem = [&row](const Schedule& schedule) {
+        return problem_of(schedule, RowSteps(row.setup.before_start, row.steps));
+    };
+    made.describe_move = [&row](const Move& move) {
+        return describe(move, RowSteps(row.setup.before_start, row.steps));
+    };
+    return made;
 }
 
 std::vector<Case> cases_of(std::span<const Row> rows) {

@@ -5,6 +5,7 @@
 #define KMES_CONFORMANCE_PLAY_ROW_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "conformance/model/case.h"
 #include "conformance/play/steps.h"
+#include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
 
@@ -20,12 +22,13 @@ namespace kmes::conformance {
 struct Setup {
     std::uint32_t cpus = 0;  // 0: as the command line says
     Amount capacity = usual();
-    std::optional<Amount> position = {};  // of CPU 0 at the start; none: 0 everywhere
-    std::uint64_t position_step = 0;      // the position of each later CPU is higher by this
-    Steps before_start = {};              // played before the testee starts
-    std::int64_t wake_result = 0;         // see Stage::set_wake_result
-    bool nudging = true;                  // see Stage::set_nudging
-    bool shortened_waits = false;         // see Stage::ShortenedWaits
+    std::function<void(RingsSetup&)> rings = {};  // what else of the rings is not as usual
+    std::optional<Amount> position = {};          // of CPU 0 at the start; none: 0 everywhere
+    std::uint64_t position_step = 0;  // the position of each later CPU is higher by this
+    Steps before_start = {};          // played before the testee starts
+    std::int64_t wake_result = 0;     // see Stage::set_wake_result
+    bool nudging = true;              // see Stage::set_nudging
+    bool shortened_waits = false;     // see Stage::ShortenedWaits
 };
 inline const Setup kOneCpu{.cpus = 1};
 
@@ -42,16 +45,34 @@ struct CaseText {
 // One case. The suite sets up the rings, starts the testee, plays the steps, and ends with the end
 // event on every CPU and the judge's verdict. A script plays all of that by itself.
 struct Row {
-    Row(const CaseText& case_text, Steps played, Setup surroundings = {})
-        : text(case_text), steps(std::move(played)), setup(std::move(surroundings)) {}
-    Row(const CaseText& case_text, CaseFunction whole)
-        : text(case_text), script(std::move(whole)) {}
+    Row(const CaseText& case_text, Steps played, Setup surroundings = {},
+        Demand asked_for = Demand::always)
+        : text(case_text),
+          steps(std::move(played)),
+          setup(std::move(surroundings)),
+          demand(asked_for) {}
+    Row(const CaseText& case_text, CaseFunction whole, Demand asked_for = Demand::always)
+        : text(case_text), script(std::move(whole)), demand(asked_for) {}
+    // The same, with the text in the columns of a Case.
+    Row(std::string_view id, Level level, std::string_view clause, std::string_view title,
+        std::string_view description, std::string_view expectation, Steps played,
+        Setup surroundings = {}, Demand asked_for = Demand::always)
+        : Row({id, level, clause, title, description, expectation}, std::move(played),
+              std::move(surroundings), asked_for) {}
+    Row(std::string_view id, Level level, std::string_view clause, std::string_view title,
+        std::string_view description, std::string_view expectation, CaseFunction whole,
+        Demand asked_for = Demand::always)
+        : Row({id, level, clause, title, description, expectation}, std::move(whole), asked_for) {}
 
     CaseText text;
     Steps steps;
     Setup setup;
     CaseFunction script;
+    Demand demand = Demand::always;
 };
+
+// The case of a row, which must outlive it.
+Case case_of(const Row& row);
 
 // A case for each row. The rows must outlive the cases. A failure of a row that is no script has a
 // schedule (row_schedule.h), and is of the one play that failed where that play fails alone.

@@ -42,6 +42,7 @@ class RowPlayer {
     void operator()(const AsleepHere&) { stage_.wait_asleep(cpu_); }
     void operator()(const Delivered&) { stage_.wait_delivered(); }
     void operator()(const DeliveredHere&) { stage_.wait_delivered(cpu_); }
+    void operator()(const AllMapped&) { stage_.wait_mapped(); }
     void operator()(const EndIfRefused&) { is_over_ = stage_.has_ended(cpu_); }
     void operator()(const NudgingOff&) { stage_.set_nudging(false); }
 
@@ -69,6 +70,10 @@ class RowPlayer {
         std::vector<EventSpec> specs;
         for (const Amount& size : batch.sizes) specs.push_back(rings().make(bytes(size)));
         rings().batch(cpu_, specs);
+    }
+    void operator()(const HandOver&) {
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu)
+            rings().hand_over(cpu, SwapSpec{stage_.capacity_bytes(), PositionRule::keep, 0});
     }
     void operator()(const Drop& drop) {
         const std::uint64_t count = drop.count + cpu_ * drop.more_for_each_cpu;
@@ -243,6 +248,11 @@ void RowPlayer::operator()(const BeforeAccessTo& access) {
     step.pages = access.pages;
     step.wake = [&] { play(access.wake); };
     step.act = [&](const GuardHit&) { play(access.actions); };
+    if (!access.before.empty())
+        return play_each(here, up_to(last_access_of(here)), [&](std::uint64_t k) {
+            play(access.before);
+            return !is_over_ && act_at_step(stage_, step, k);
+        });
     if (access.accesses.empty()) return act_at_every_step(stage_, step, choice_of(here));
     play_each(here, access.accesses, [&](std::uint64_t k) {
         act_at_step(stage_, step, k);
@@ -326,6 +336,7 @@ void set_up(Stage& stage, const Setup& setup) {
     rings.capacity_bytes = setup.capacity.in(usual);
     for (std::uint32_t cpu = 0; setup.position && cpu < rings.cpus; ++cpu)
         rings.start_positions.push_back(setup.position->in(usual) + cpu * setup.position_step);
+    if (setup.rings) setup.rings(rings);
     stage.set_up(rings);
 }
 

@@ -37,7 +37,9 @@ std::vector<const Steps*> nested(const Step& step) {
                 return {&one.steps};
             else if constexpr (kIsOneOf<One, BeforeEachAccess>)
                 return {&one.before, &one.wake, &one.actions, &one.afterwards};
-            else if constexpr (kIsOneOf<One, BeforeAccessTo, UnderRead>)
+            else if constexpr (kIsOneOf<One, BeforeAccessTo>)
+                return {&one.before, &one.wake, &one.actions};
+            else if constexpr (kIsOneOf<One, UnderRead>)
                 return {&one.wake, &one.actions};
             else if constexpr (kIsOneOf<One, InNextBuffer>)
                 return {&one.before, &one.actions};
@@ -118,7 +120,7 @@ std::uint64_t last_access_of(const Step& walk) {
     if (const auto* each = std::get_if<BeforeEachAccess>(&walk.what))
         return each->last == 0 ? kWalkAccessesAtMost : each->last;
     if (const auto* next = std::get_if<InNextBuffer>(&walk.what)) return next->last;
-    return std::get_if<UnderRead>(&walk.what) != nullptr ? 1 : kStepAccessesAtMost;
+    return std::get_if<UnderRead>(&walk.what) != nullptr ? 1 : kStepAccessesAtMost - 1;
 }
 
 RowSteps::RowSteps(const Steps& before_start, const Steps& steps) {

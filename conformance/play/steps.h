@@ -11,6 +11,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -83,6 +84,7 @@ struct Asleep {};         // until everything is delivered and the testee sleeps
 struct AsleepHere {};     // the same for the current CPU
 struct Delivered {};      // until everything is delivered
 struct DeliveredHere {};  // the same for the current CPU
+struct AllMapped {};      // until every buffer is mapped, or refused
 // The rest of the row is not played if the testee has refused or ended the current CPU. The judge
 // decides whether it was right.
 struct EndIfRefused {};
@@ -122,7 +124,8 @@ struct Reserve {  // an event that UnderRead publishes
 struct Batch {
     std::vector<Amount> sizes;
 };
-struct Drop {  // sequence numbers without an event
+struct HandOver {};  // ends the boot phase of every CPU
+struct Drop {        // sequence numbers without an event
     std::uint64_t count = 1;
     std::uint64_t more_for_each_cpu = 0;
 };
@@ -171,7 +174,7 @@ struct OnCpu {  // modulo the number of CPUs
 struct OnEachCpu {
     Steps steps;
 };
-struct Call {  // what no other step says
+struct Call {  // what no other step says: a function is a step, too
     std::function<void(Stage&)> function;
 };
 // The walks inside end when they have taken long together (WalkLimit).
@@ -212,6 +215,7 @@ struct BeforeAccessTo {
     std::uint64_t first_page = 0;           // page 0 is the metadata
     std::uint64_t pages = 1;
     std::vector<std::uint64_t> accesses = {};  // none: each in turn
+    Steps before = {};                         // each access
 };
 // `wake` gives the sleeping consumer of CPU 0 something to read. `actions` come before its first
 // access to `pages` pages of the data, from the page at offset `at` of the region on.
@@ -244,14 +248,24 @@ struct HoldAt {
 
 struct Step {
     template <typename One>
-    Step(One one) : what(std::move(one)) {}
+    Step(One one) : what(of(std::move(one))) {}
 
-    std::variant<Asleep, AsleepHere, Delivered, DeliveredHere, EndIfRefused, NudgingOff, Emit,
-                 EmitEverywhere, EmitTyped, EmitHeaders, EmitBytes, EmitSmall, EmitTo, Reserve,
-                 Batch, Drop, Lap, Outrun, OverwriteAll, Resize, Swap, NudgeRetired, FutexWake,
-                 SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Call, Limited, Place,
-                 MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt>
+    std::variant<Asleep, AsleepHere, Delivered, DeliveredHere, AllMapped, EndIfRefused, NudgingOff,
+                 Emit, EmitEverywhere, EmitTyped, EmitHeaders, EmitBytes, EmitSmall, EmitTo,
+                 Reserve, Batch, HandOver, Drop, Lap, Outrun, OverwriteAll, Resize, Swap,
+                 NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu,
+                 Call, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead,
+                 InNextBuffer, HoldAt>
         what;
+
+  private:
+    template <typename One>
+    static auto of(One one) {
+        if constexpr (std::is_invocable_v<One&, Stage&>)
+            return Call{std::move(one)};
+        else
+            return one;
+    }
 };
 
 // The steps that `make` makes of each value, one after the other.
