@@ -14,7 +14,8 @@ enum class PointKind {
     access,  // of memory
     wait,    // the entry into a futex wait on the word of a CPU: the kernel has not looked yet
     sleep,   // nothing: a phase begins, in which everything is delivered and everybody sleeps
-    // Of a schedule of a row (conformance/play/row_schedule.h): `phase` is the number of the step.
+    // The schedule of a row (conformance/play/row_schedule.h) has these. `phase` is the number of
+    // the step.
     row_step,    // the producer step is played, `parameter` times where it has a count
     row_access,  // the actions of the walk come before the `occurrence`-th access of the consumer
     row_first_access,  // the same; only the first access of each instruction to each field counts

@@ -38,8 +38,8 @@ struct Case {
     CaseFunction run;
     Demand demand = Demand::always;
     double explore_share = 0;  // of an explored case: of the seconds of a run of all of them
-    // Of a row: what is wrong with a schedule for it, in one line (empty: nothing); and a move of
-    // such a schedule in words.
+    // A row has both: what is wrong with a schedule for it, in one line (empty: nothing), and a
+    // move of such a schedule in words.
     std::function<std::string(const Schedule&)> schedule_problem = nullptr;
     std::function<std::string(const Move&)> describe_move = nullptr;
 };

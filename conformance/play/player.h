@@ -28,8 +28,8 @@ struct TraceEntry {
     AccessPoint point;
     std::uint64_t instruction_pointer = 0;
     std::int32_t thread = 0;  // in order of appearance, from 1; 0: none
-    // Of a play without moves: since the entry before, the testee has attached, mapped a buffer,
-    // waited, or written to its report; or reads were let pass unseen.
+    // Since the entry before, the testee has attached, mapped a buffer, waited, or written to its
+    // report; or reads were let pass unseen. Known only for a play without moves.
     bool is_after_gap = false;
 };
 

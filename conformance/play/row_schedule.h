@@ -31,8 +31,8 @@ enum class StepRole {
     walk,       // actions before accesses of the consumer
 };
 StepRole role_of(const Step& step);
-// How often a producer step acts, if a number of the row says so. Of a walk: its spurious wakes
-// after the first one.
+// How often a producer step acts, if a number of the row says so. A walk has the number of its
+// spurious wakes after the first one.
 std::optional<std::uint64_t> count_of(const Step& step);
 // The greatest access that a walk may have in a schedule.
 std::uint64_t last_access_of(const Step& walk);
@@ -78,7 +78,7 @@ class RowChoice {
     bool plays(const Step& step) const;
     // How often the step acts, where the row says `as_written`.
     std::uint64_t count(const Step& step, std::uint64_t as_written) const;
-    // Of a walk on this CPU. nullopt: every access in turn.
+    // The chosen accesses of a walk on this CPU. nullopt: every access in turn.
     std::optional<std::vector<AccessNumber>> accesses(const Step& walk, std::uint32_t cpu) const;
     const RowSteps& row() const { return row_; }
 
