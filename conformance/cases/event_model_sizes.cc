@@ -18,8 +18,6 @@ namespace {
 
 using enum Level;
 
-constexpr std::uint64_t kMebibyte = 1 << 20;
-
 // 2^k - 1, 2^k and 2^k + 1 from `least` to `most`.
 std::vector<std::uint64_t> around_powers_of_two(std::uint64_t least, std::uint64_t most) {
     std::vector<std::uint64_t> sizes;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "conformance/oracle/layout.h"
@@ -29,7 +30,7 @@ std::optional<Stores> stores_of(Action action) {
     switch (action) {
         case Action::nothing:
         case Action::drop:
-        case Action::wake:  // no thread waits where the only one makes an access
+        case Action::wake:  // no thread waits when the only one makes an access
             return Stores{};
         case Action::emit:
         case Action::burst:
@@ -70,6 +71,11 @@ class Equivalence {
     Equivalence(const std::vector<TraceEntry>& trace, std::uint32_t cpus)
         : trace_(trace), cpus_(cpus) {
         for (std::size_t i = 0; i < trace.size(); ++i) place_.emplace(trace[i].point, i);
+        for (const TraceEntry& entry : trace) {
+            if (entry.thread == 0) continue;  // asleep
+            threads_[entry.point.phase].insert(entry.thread);
+            if (entry.point.phase > 0) later_threads_.insert(entry.thread);
+        }
     }
 
     bool are_equal(const Move& move, const Move& later) const {
@@ -78,6 +84,7 @@ class Equivalence {
         if (point.kind != PointKind::access || next.kind != PointKind::access) return false;
         if (point.split_bytes != 0 || next.split_bytes != 0) return false;
         if (point.phase != next.phase || point.cpu != next.cpu) return false;
+        if (!has_one_thread(point.phase)) return false;
         const auto from = place_.find(point);
         const auto to = place_.find(next);
         if (from == place_.end() || to == place_.end() || from->second >= to->second) return false;
@@ -92,9 +99,17 @@ class Equivalence {
     }
 
   private:
+    // A thread attaches in phase 0, and often another one reads then. After phase 0 there is one.
+    bool has_one_thread(std::uint32_t phase) const {
+        const auto found = threads_.find(phase);
+        return (found == threads_.end() || found->second.size() <= 1) && later_threads_.size() <= 1;
+    }
+
     const std::vector<TraceEntry>& trace_;
     std::uint32_t cpus_;
     std::map<AccessPoint, std::size_t> place_;
+    std::map<std::uint32_t, std::set<std::int32_t>> threads_;  // with accesses or waits, by phase
+    std::set<std::int32_t> later_threads_;                     // after phase 0
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ bool commutes(Action action, bool same_cpu, const AccessPoint& access);
 //   or written a record, and the judge compares those with the time of the action. Or reads were
 //   unseen.
 // - Another phase, and a wait: there a wake of the action counts.
-// - Several threads: the action changes which of them runs. The caller does not ask then.
+// - Several threads with accesses or waits in the phase, or after phase 0: the action and its wake
+//   change which of them runs.
 // - Actions that depend on more than memory: reserve and write_over count accesses, overtake and
 //   tear look at the last access to the data, hold and yield act on the thread.
 std::vector<Move> without_equivalent(const std::vector<Move>& moves,

@@ -106,6 +106,27 @@ TEST(Equivalence, NothingPassesAGapAPhaseOrAWait) {
     EXPECT_FALSE(is_one_play(Action::wake, wait, load(kGenerationOffset)));
 }
 
+// The thread that attaches may read in phase 0.
+TEST(Equivalence, NothingPassesWhereSeveralThreadsRead) {
+    const auto kept = [](std::uint32_t phase_of_the_other, std::uint32_t phase) {
+        std::vector<TraceEntry> trace{load(kWritePosOffset, 4), load(kWritePosOffset),
+                                      load(kTailPosOffset)};
+        trace[0].point.phase = phase_of_the_other;
+        trace[0].thread = 2;
+        for (std::size_t i = 1; i < trace.size(); ++i) {
+            trace[i].point.phase = phase;
+            trace[i].thread = 1;
+        }
+        const std::vector<Move> moves{{trace[1].point, Action::swap},
+                                      {trace[2].point, Action::swap}};
+        return without_equivalent(moves, trace, 1).size();
+    };
+    EXPECT_EQ(kept(0, 1), 1u);
+    EXPECT_EQ(kept(0, 0), 2u);
+    EXPECT_EQ(kept(1, 1), 2u);
+    EXPECT_EQ(kept(2, 1), 2u);
+}
+
 TEST(Equivalence, AnEmissionOnAnotherCpuPassesEveryLoad) {
     EXPECT_TRUE(is_one_play(Action::emit, load(kWritePosOffset), load(kTailPosOffset), 1, 2));
     EXPECT_FALSE(is_one_play(Action::emit, load(kWritePosOffset), load(kTailPosOffset), 2, 2));

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "conformance/explorer/cover.h"
 #include "conformance/explorer/equivalence.h"
 #include "conformance/explorer/points.h"
 #include "conformance/play/play_once.h"
@@ -95,7 +96,8 @@ class Search {
           settings_(settings),
           scenario_(scenario),
           begin_(SearchClock::now()),
-          random_(settings.seed) {
+          random_(settings.seed),
+          cover_(settings.explore.deep) {
         settings_.record_accesses = false;
         settings_.record_timeline = false;
         seconds_ = settings.explore.seconds * share;
@@ -137,7 +139,8 @@ class Search {
   private:
     void take_singles(const PlayTrace& trace, bool is_deep) {
         singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
-        if (has_several_threads_ || trace.has_reading_calls) return;
+        // Accesses inside of system calls are not in the trace.
+        if (trace.has_reading_calls) return;
         const std::size_t all = singles_.size();
         singles_ = without_equivalent(singles_, trace.entries, scenario_.cpus);
         saved_ = all - singles_.size();
@@ -201,8 +204,8 @@ class Search {
         const std::size_t left = 1 + singles_.size() - next_single_;
         play.is_branch = random_() % left < branches_left_;
         if (play.is_branch) --branches_left_;
-        if (play.is_branch || begins_pairs(play.schedule.moves.front()))
-            play.course = Course::whole;
+        const Move& move = play.schedule.moves.front();
+        if (play.is_branch || begins_pairs(move) || cover_.needs(move)) play.course = Course::whole;
         return play;
     }
 
@@ -222,6 +225,12 @@ class Search {
         schedule.moves = next_pair();
         if (!schedule.moves.empty()) return schedule;
         if (several_ >= several_at_most_) return std::nullopt;
+        if (std::optional<std::vector<Move>> moves = cover_.next(random_)) {
+            schedule.moves = std::move(*moves);
+            // `deep` plays the product beside the schedules at random.
+            if (!settings_.explore.deep) ++several_;
+            return schedule;
+        }
         schedule.drawn = is_drawn();
         if (schedule.drawn)
             schedule.seed += several_;
@@ -295,6 +304,7 @@ class Search {
         if (found == trace.end()) return;
         Branch branch{move, points_of({found + 1, trace.end()}, 0, Density::thinned)};
         if (branch.points.empty()) return;
+        cover_.add(branch);
         if (begins_pairs(move)) pair_branches_.push_back(branch);
         if (play.is_branch) branches_.push_back(std::move(branch));
     }
@@ -312,6 +322,9 @@ class Search {
             text += fmt::format("; the time sufficed for {} of {} single moves", next_single_,
                                 singles_.size());
         if (saved_ > 0) text += fmt::format("; {} plays saved by equivalence", saved_);
+        if (cover_.taken() > 0)
+            text +=
+                fmt::format("; {} of them two moves, of {} cells", cover_.taken(), cover_.size());
         if (pairs_ > 0) text += fmt::format("; {} of them pairs, one by one", pairs_);
         if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
         if (suite_errors_ > 0)
@@ -343,11 +356,6 @@ class Search {
         return outcome;
     }
 
-    struct Branch {
-        Move move;
-        std::vector<AccessPoint> points;
-    };
-
     const Case& case_;
     StageSettings settings_;
     const Scenario& scenario_;
@@ -363,6 +371,7 @@ class Search {
     std::uint64_t several_at_most_ = 0;
     std::size_t branches_left_ = 0;  // to be kept
     std::vector<Branch> branches_;
+    Cover cover_;                           // of schedules of two moves
     std::set<AccessPoint> first_of_pairs_;  // where the first move of a pair may stand
     std::vector<Branch> pair_branches_;
     std::size_t pair_branch_ = 0;
