@@ -139,8 +139,6 @@ class Search {
   private:
     void take_singles(const PlayTrace& trace, bool is_deep) {
         singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
-        // Accesses inside of system calls are not in the trace.
-        if (trace.has_reading_calls) return;
         const std::size_t all = singles_.size();
         singles_ = without_equivalent(singles_, trace.entries, scenario_.cpus);
         saved_ = all - singles_.size();

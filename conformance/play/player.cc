@@ -61,7 +61,6 @@ CaseOutcome Player::play() {
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
     stage_.release_guards();
-    trace_.has_reading_calls = stage_.tracer().redirected_calls() > 0;
     // The end events come now, and nobody may overwrite them.
     return stage_.finish();
 }
@@ -216,7 +215,7 @@ void Player::keep(TraceEntry entry) {
 bool Player::is_gap_over() {
     stage_.read_report();
     const Deeds now{stage_.attaches().size(), stage_.maps().size(), stage_.waits().size(),
-                    stage_.records().bytes_fed()};
+                    stage_.records().bytes_fed(), stage_.tracer().redirected_calls()};
     return std::exchange(deeds_, now) != now || spin_watch_.lets_pass();
 }
 

@@ -37,8 +37,6 @@ struct PlayTrace {
     std::vector<TraceEntry> entries;
     // What a drawn schedule did at them. A schedule of these moves does the same.
     std::vector<Move> drawn;
-    // The testee reads buffers by system calls, whose accesses are no entries.
-    bool has_reading_calls = false;
 };
 
 // How much of a play is stopped at: all of it, or from the phase of the first move to the last
@@ -152,12 +150,14 @@ class Player {
     int moves_under_way_ = 0;
     bool is_open_;                // guards are looked at
     std::vector<Mapped> mapped_;  // until they are
-    // What the testee has done beside accesses: attaches, mappings, waits, bytes of the report.
+    // What the testee has done beside accesses: attaches, mappings, waits, bytes of the report, and
+    // system calls that reach into a buffer.
     struct Deeds {
         std::size_t attaches = 0;
         std::size_t mappings = 0;
         std::size_t waits = 0;
         std::uint64_t report_bytes = 0;
+        std::uint64_t redirected_calls = 0;
         bool operator==(const Deeds&) const = default;
     };
     Deeds deeds_;
