@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "conformance/main/nearest.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -23,6 +24,7 @@ CommandWords split_words(const std::vector<std::string>& arguments) {
 std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
                                const Surroundings& around) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    const std::vector<std::string> own = words;
     std::reverse(words.begin(), words.end());  // the library wants them last first
     try {
         app.parse(words);
@@ -33,9 +35,23 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
         std::string line = error.what();
         std::replace(line.begin(), line.end(), '\n', ' ');
         while (!line.empty() && line.back() == ' ') line.pop_back();
-        return say_usage(app.get_name(), printable(line), around);
+        return say_usage(app.get_name(), printable(line) + meant_option(app, own), around);
     }
     return std::nullopt;
+}
+
+std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+        return did_you_mean(names, name);
+    }
+    return "";
 }
 
 int say_usage(const std::string& command, const std::string& line, const Surroundings& around) {

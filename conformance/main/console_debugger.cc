@@ -12,6 +12,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "conformance/main/nearest.h"
 #include "conformance/oracle/record.h"
 #include "conformance/report/text.h"
 #include "conformance/stage/stage.h"
@@ -28,7 +29,7 @@ constexpr std::string_view kHelp =
     "a buffer is such an action (off at first)\n  state               print threads, positions, "
     "delivered and owed events\n  emit CPU [BYTES]    emit one more event; the oracle expects it, "
     "too\n  detach              detach from the testee, stopped by SIGSTOP, for gdb -p; ends the "
-    "case\n  quit                end the case here\n";
+    "case\n  quit, q             end the case here\n  help, h             print this list\n";
 
 std::string word_of(const BufferPlace& place) {
     return fmt::format("buffer {} at byte {}", place.buffer, place.offset_bytes);
@@ -132,12 +133,16 @@ ConsoleDebugger::After ConsoleDebugger::obey(Stage& stage, const std::string& li
         emit(stage, rest);
     } else if (word == "detach") {
         detach(stage);
-    } else if (word == "quit") {
+    } else if (word == "quit" || word == "q") {
         stop_inconclusive("ended by hand (--debug)");
-    } else if (word == "help") {
+    } else if (word == "help" || word == "h") {
         out_ << kHelp;
     } else {
-        out_ << "\"" << printable(line) << "\" is not a command; the commands are:\n" << kHelp;
+        out_ << "\"" << printable(line) << "\" is not a command"
+             << did_you_mean({"step", "continue", "accesses", "state", "emit", "detach", "quit"},
+                             word)
+             << "; the commands are:\n"
+             << kHelp;
     }
     return After::stay;
 }
@@ -202,7 +207,7 @@ void ConsoleDebugger::detach(Stage& stage) {
         words >> word;
         std::string rest;
         std::getline(words >> std::ws, rest);
-        if (word == "quit") break;
+        if (word == "quit" || word == "q") break;
         if (word == "emit") {
             emit(stage, rest);
         } else if (word == "state") {

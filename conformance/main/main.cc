@@ -17,6 +17,7 @@
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/interrupt.h"
 #include "conformance/main/machine.h"
+#include "conformance/main/preflight.h"
 #include "conformance/main/program.h"
 #include "conformance/main/report_commands.h"
 #include "conformance/main/selftest.h"
@@ -105,6 +106,10 @@ int main(int argument_count, char** arguments) {
         .describe_stepper = describe_stepper,
         .describe_move = [](const Move& move) { return describe(move); },
         .debugger = &debugger,
+        .preflight =
+            [](const StageSettings& settings) {
+                return run_preflight(play_smoke_stream, settings);
+            },
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},
                        surroundings);

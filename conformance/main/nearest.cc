@@ -13,17 +13,20 @@ namespace {
 // A longer text is no name; it is not compared beyond this.
 constexpr std::size_t kMostBytes = 256;
 
-// Levenshtein's distance.
+// The optimal string alignment distance: an insertion, a deletion, a replacement, and two
+// neighbours in the wrong order count as one each.
 std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
+    std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
+        before.swap(above);
+        above.swap(row);
         row[0] = i + 1;
         for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+            const std::size_t replaced = above[j] + (a[i] == b[j] ? 0 : 1);
+            row[j + 1] = std::min({replaced, row[j] + 1, above[j + 1] + 1});
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+                row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b.size()];

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include "conformance/main/nearest.h"
+#include "conformance/main/command_line.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -155,6 +155,10 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
                    "run one case without time limits, and wait for a command on standard input at "
                    "each step")
         ->type_name("CASE");
+    app.add_flag(
+        "!--no-preflight", options.preflight,
+        "run the cases even where a short run before them (as smoke) shows that the adapter "
+        "cannot work");
     app.add_flag("--shared", options.shared,
                  "run also the cases with several consumers on one buffer");
     app.add_option("--soak", raw.soak, "run also the case of random plays, for SECONDS")
@@ -234,7 +238,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     declare_deeper(app, raw, options);
     declare_surroundings(app, options);
     app.add_flag("--fail-fast", options.fail_fast, "stop after the first case that fails");
-    app.add_flag("-v", options.verbose, "show the details of every case");
+    app.add_flag("-v", options.verbose,
+                 "print every failure in full, and the details of every case");
+    app.add_flag("--quiet", options.quiet, "print only what did not pass, and the sums");
 }
 
 // The library's message on one line.
@@ -242,21 +248,6 @@ std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return printable(text);
-}
-
-// What did_you_mean says of the first word that looks like an option and is none.
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options()) {
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    for (const std::string& word : words) {
-        const std::string name = word.substr(0, word.find('='));
-        if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-        return did_you_mean(names, name);
-    }
-    return "";
 }
 
 // Options that are right by themselves and not together.
@@ -283,6 +274,7 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
     }
     if (options.fix_known_failures && options.known_failures.empty())
         return "--fix-known-failures also needs --known-failures FILE";
+    if (options.quiet && options.verbose) return "--quiet excludes -v";
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
     if (options.testee.empty() && !runs_nothing) {
         return "no program to test is named; expected kmes-conformance [OPTIONS...] -- PROGRAM "

@@ -36,6 +36,8 @@ struct Options {
     bool fix_known_failures = false;         // --fix-known-failures
     bool fail_fast = false;
     bool verbose = false;
+    bool quiet = false;                      // --quiet
+    bool preflight = true;                   // --no-preflight
     ExploreSettings explore;                 // --explore
     Stepper stepper = Stepper::automatic;    // --stepper
     std::optional<std::string> save_folder;  // --save

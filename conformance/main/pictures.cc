@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "conformance/main/evidence.h"
+#include "conformance/main/symptom.h"
 #include "conformance/model/run_record.h"
 #include "conformance/report/result.h"
 
@@ -16,6 +17,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kPicturesWithoutBeingAsked = 3;
+constexpr int kRoundsOfDrawing = 2;
 // A run that took longer (a hang of which one had to wait for the limit) is not made again for the
 // sake of a picture.
 constexpr double kWorthASecondRunSeconds = 20;
@@ -31,9 +33,15 @@ bool is_same(const RunRecord& one, const RunRecord& other) {
     return first.code == second.code && first.cpu == second.cpu;
 }
 
-std::uint64_t steps_of(const CaseOutcome& outcome) {
-    if (!outcome.record) return 0;
-    return outcome.record->timeline.steps().size() + outcome.record->timeline.left_out();
+void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& result) {
+    Finding finding;
+    if (outcome.record && !outcome.record->findings.empty())
+        finding = outcome.record->findings.front();
+    finding.clause = result.clause;
+    finding.message = outcome.message;
+    const Symptom symptom = symptom_of(finding, the_case.clause);
+    result.cause = symptom.cause;
+    result.is_clause_assumed = symptom.is_assumed;
 }
 
 bool has_accesses(const Timeline& timeline) {
@@ -46,11 +54,14 @@ bool has_accesses(const Timeline& timeline) {
 void Pictures::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
                    CaseResult& result, std::size_t index) {
     if (outcome.verdict != Verdict::fail) return;
-    failures_.push_back({std::string(the_case.clause), result.clause, steps_of(outcome)});
+    note_symptom(outcome, the_case, result);
+    const auto place = static_cast<std::uint64_t>(&the_case - around_.cases.data());
+    failures_.push_back({std::string(the_case.clause), result.clause, place, result.cause,
+                         result.is_clause_assumed});
     results_.push_back(index);
-    if (!outcome.record || outcome.record->timeline.empty()) return;
+    if (which_ == Drawn::none || !outcome.record || outcome.record->timeline.empty()) return;
     Kept kept{failures_.size() - 1, &the_case, settings, outcome};
-    if (all_) {
+    if (which_ == Drawn::all) {
         draw_into(kept, result);
     } else {
         result.picture = kNotDrawn;
@@ -58,12 +69,12 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
     }
 }
 
-// Only as many of a clause as could be drawn, if there were no other.
+// Only as many of a group as could be drawn, if there were no other.
 void Pictures::keep(Kept kept) {
-    const std::string clause = failures_[kept.failure].finding_clause;
+    const std::string group = group_key(failures_[kept.failure]);
     kept_.push_back(std::move(kept));
     const auto is_of_it = [&](const Kept& each) {
-        return failures_[each.failure].finding_clause == clause;
+        return group_key(failures_[each.failure]) == group;
     };
     if (std::count_if(kept_.begin(), kept_.end(), is_of_it) <=
         static_cast<std::ptrdiff_t>(kPicturesWithoutBeingAsked))
@@ -78,19 +89,41 @@ void Pictures::keep(Kept kept) {
 }
 
 void Pictures::finish(RunReport& report) {
+    std::vector<FailureGroup> groups = group_failures(failures_);
+    // A second run may know a clause better, and then there are other groups.
+    for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
+        groups = group_failures(failures_);
+    kept_.clear();
     report.telling.clear();
-    const std::vector<std::size_t> order = rank_failures(failures_);
-    for (const std::size_t failure : order) report.telling.push_back(results_[failure]);
-    std::size_t drawn = 0;
-    for (const std::size_t failure : order) {
+    for (const std::size_t failure : rank_failures(groups))
+        report.telling.push_back(results_[failure]);
+    // Whatever its case tests, a failure is of the clause that the clearest one with this reason is
+    // of.
+    for (const FailureGroup& group : groups) {
+        for (const std::size_t failure : group.members)
+            report.results[results_[failure]].clause = group.clause;
+    }
+}
+
+// Draws the best evidence of the first groups. True: a clause is another than before.
+bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& report) {
+    bool has_changed = false;
+    for (std::size_t i = 0; i < std::min(groups.size(), kPicturesWithoutBeingAsked); ++i) {
+        const std::size_t failure = groups[i].members.front();
         const auto kept = std::find_if(kept_.begin(), kept_.end(), [failure](const Kept& each) {
             return each.failure == failure;
         });
-        if (kept == kept_.end() || drawn >= kPicturesWithoutBeingAsked) continue;
-        draw_into(*kept, report.results[results_[failure]]);
-        ++drawn;
+        if (kept == kept_.end()) continue;
+        CaseResult& result = report.results[results_[failure]];
+        draw_into(*kept, result);
+        kept_.erase(kept);
+        Failed& failed = failures_[failure];
+        has_changed = has_changed || failed.finding_clause != result.clause;
+        failed.finding_clause = result.clause;
+        failed.cause = result.cause;
+        failed.is_assumed = result.is_clause_assumed;
     }
-    kept_.clear();
+    return has_changed;
 }
 
 void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
@@ -102,6 +135,7 @@ void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
         // Where a signal has cut the second run short, the first one is drawn.
         if (!around_.stop && second.record && is_same(first, *second.record)) {
             result.clause = second.clause;
+            note_symptom(second, *kept.the_case, result);
             result.message = second.message;
             result.details = second.details;
             take_evidence(second, result);

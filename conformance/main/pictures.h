@@ -18,9 +18,10 @@ namespace kmes::conformance {
 
 class Pictures {
   public:
-    // `all`: every failed case has one (-v); else only the few that tell most, at the end.
-    Pictures(const Surroundings& around, const PictureOptions& options, bool all)
-        : around_(around), options_(options), all_(all) {}
+    // none: only the order is made. best: at the end, of the few that tell most. all: of each (-v).
+    enum class Drawn { none, best, all };
+    Pictures(const Surroundings& around, const PictureOptions& options, Drawn which)
+        : around_(around), options_(options), which_(which) {}
 
     // After each case, with what its first run took in `result`, which is at `index` of the
     // report's results and stays there. What may have to be drawn later is kept: little of it.
@@ -39,6 +40,7 @@ class Pictures {
     };
 
     void keep(Kept kept);
+    bool draw_best(const std::vector<FailureGroup>& groups, RunReport& report);
     // Runs the case once more. The text is to speak of the run that is drawn, which has seen more,
     // and may know the clause better.
     void draw_into(const Kept& kept, CaseResult& result) const;
@@ -46,7 +48,7 @@ class Pictures {
 
     const Surroundings& around_;
     PictureOptions options_;
-    bool all_;
+    Drawn which_;
     std::vector<Failed> failures_;
     std::vector<std::size_t> results_;  // of each failure: its index among the results
     std::vector<Kept> kept_;

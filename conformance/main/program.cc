@@ -147,7 +147,7 @@ class Run {
         : options_(options),
           around_(around),
           cases_(std::move(cases)),
-          pictures_(around, picture_options(options, around), options.verbose),
+          pictures_(around, picture_options(options, around), drawn(options)),
           settings_(settings_of(options, around)) {
         // A case has the same share of them in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
@@ -191,8 +191,14 @@ class Run {
         if (const int status = open_known_failures(); status != 0) return status;
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
-        if (around_.describe_stepper) report_.stepper = around_.describe_stepper(settings_);
+        const std::string mistake = check_adapter();
+        if (report_.preflight.empty() && around_.describe_stepper)
+            report_.stepper = around_.describe_stepper(settings_);
         run_cases();
+        if (!mistake.empty() && !prints_console())
+            say(around_, report_.preflight_status,
+                "the adapter cannot work: " + printable(mistake) +
+                    " (--no-preflight runs the cases nevertheless)");
         if (report_.interrupted) say_interrupted();
         if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
         if (report_.interrupted) return around_.stop.status_or(kExitSuite);
@@ -203,14 +209,33 @@ class Run {
     }
 
   private:
-    bool prints_console() const {
-        return options_.report == ReportFormat::console || options_.report_file;
+    static bool prints_console(const Options& options) {
+        return options.report == ReportFormat::console || options.report_file;
+    }
+    bool prints_console() const { return prints_console(options_); }
+
+    static Pictures::Drawn drawn(const Options& options) {
+        if (!draws_traces(options)) return Pictures::Drawn::none;
+        return options.verbose ? Pictures::Drawn::all : Pictures::Drawn::best;
+    }
+
+    // Whether any case can pass. The first mistake of an adapter that cannot work, else empty.
+    std::string check_adapter() {
+        // A person who debugs sees for himself; a device has buffers of its own.
+        if (!around_.preflight || !options_.preflight || settings_.debug ||
+            !options_.device.empty())
+            return {};
+        Preflight found = around_.preflight(settings_);
+        if (around_.stop) return {};
+        report_.preflight = std::move(found.mistakes);
+        report_.preflight_status = found.status;
+        return found.first;
     }
 
     // JSON has the trace of the first run of a case, as it is asked for thousands of runs.
-    bool draws_traces() const {
-        return prints_console() || options_.report == ReportFormat::html ||
-               std::ranges::any_of(options_.more_reports, [](const ReportTarget& target) {
+    static bool draws_traces(const Options& options) {
+        return prints_console(options) || options.report == ReportFormat::html ||
+               std::ranges::any_of(options.more_reports, [](const ReportTarget& target) {
                    return target.format != ReportFormat::json;
                });
     }
@@ -257,6 +282,8 @@ class Run {
     void run_cases() {
         ConsoleOptions console_options;
         console_options.verbose = options_.verbose;
+        console_options.quiet = options_.quiet;
+        console_options.command = around_.command;
         console_options.colour = around_.out_has_colour && !options_.report_file;
         console_options.id_width = longest_id(cases_);
         Copy copy(around_.out, console_text_);
@@ -266,11 +293,11 @@ class Run {
         const Clock::time_point begin = Clock::now();
         if (prints_console()) console.begin(report_, cases_.size());
         // What has been finished is written, whatever happens on the way.
-        guarded([&] { run_each(console, progress); });
+        if (report_.preflight.empty()) guarded([&] { run_each(console, progress); });
         for (std::size_t i = report_.results.size(); i < cases_.size(); ++i) {
             report_.not_run.emplace_back(cases_[i]->id);
         }
-        if (draws_traces()) draw_traces(progress);
+        draw_traces(progress);
         report_.interrupted = !report_.not_run.empty() && around_.stop;
         report_.seconds = seconds_since(begin);
         guarded([&] { stale_ = settle_known_failures(); });
@@ -333,11 +360,9 @@ class Run {
         if (options_.save_folder && outcome.verdict == Verdict::fail)
             guarded([&] { save(the_case, outcome, result); });
         if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
-        if (draws_traces()) {
-            guarded([&] {
-                pictures_.add(the_case, settings_, outcome, result, report_.results.size() - 1);
-            });
-        }
+        guarded([&] {
+            pictures_.add(the_case, settings_, outcome, result, report_.results.size() - 1);
+        });
         return true;
     }
 
@@ -402,6 +427,7 @@ class Run {
         words.insert(words.end(), {"--cpus", std::to_string(options_.cpus), "--capacity",
                                    std::to_string(options_.capacity_bytes), "--seed",
                                    std::to_string(options_.seed)});
+        if (!options_.preflight) words.push_back("--no-preflight");
         if (options_.timeout_scale != 1.0) {
             words.insert(words.end(),
                          {"--timeout-scale", fmt::format("{}", options_.timeout_scale)});

@@ -28,6 +28,14 @@ struct Command {
     std::function<int(const std::vector<std::string>& arguments, const Surroundings&)> run;
 };
 
+// What a short run before the first case says of the adapter (`smoke`).
+struct Preflight {
+    // Not empty: no case can pass. Lines for a person, with what is wrong.
+    std::string mistakes;
+    int status = 0;     // of a run that ends for it
+    std::string first;  // the first mistake, in one line
+};
+
 struct Surroundings {
     const std::vector<Case>& cases;
     // run_on_stage and check_set_up of conformance/stage.
@@ -61,6 +69,8 @@ struct Surroundings {
     std::function<std::string(const Move&)> describe_move = nullptr;
     // Who is asked in a run with --debug.
     Debugger* debugger = nullptr;
+    // Before the first case; empty: there is no preflight.
+    std::function<Preflight(const StageSettings&)> preflight = nullptr;
 };
 
 // `arguments` without the name of the program. Returns the exit status.

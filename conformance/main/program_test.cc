@@ -92,6 +92,11 @@ class Shell {
                               return 42;
                           }}},
             .describe_stepper = [](const StageSettings&) { return "guards: they work"; },
+            .preflight =
+                [this](const StageSettings&) {
+                    ++preflights;
+                    return preflight;
+                },
         };
         return run_program(arguments, surroundings);
     }
@@ -110,6 +115,8 @@ class Shell {
     std::vector<Case> cases = few_cases();
     std::function<CaseOutcome(const Case&)> act;
     std::string set_up_problem;
+    Preflight preflight;
+    int preflights = 0;
     bool terminal = false;
     StopFlag stop;
     std::ostringstream out;
@@ -373,17 +380,29 @@ TEST(Program, DrawsTheFailuresThatTellMostWhateverRanFirst) {
         return failure_after(the_case.id == "E10/one" ? 40 : 20, "E3");
     };
     EXPECT_EQ(shell.test(), 1);
-    // Each case, and then those again that are drawn, with every access told.
-    EXPECT_THAT(shell.ran, ElementsAre("E10/one", "E10/two", "E10/three", "E10/four", "E3/meant",
-                                       "E3/meant", "E10/two", "E10/three"));
+    // Each case, and then the one again that is drawn, with every access told.
+    EXPECT_THAT(shell.ran,
+                ElementsAre("E10/one", "E10/two", "E10/three", "E10/four", "E3/meant", "E3/meant"));
     EXPECT_TRUE(shell.last_settings.record_accesses);
-    const std::string text = shell.out.str();
-    const std::string not_drawn =
-        "(the picture of this failure: run it again as below, or with -v)";
-    EXPECT_LT(text.find("fail E3/meant"), text.find("fail E10/two"));
-    EXPECT_LT(text.find("fail E10/three"), text.find(not_drawn));
-    EXPECT_LT(text.find("fail E10/four"), text.find("fail E10/one"));
-    EXPECT_THAT(text, HasSubstr("    E3           5 cases  E3/meant\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n    4 more cases of E3 (-v prints them in full):\n"
+                                           "        E10/one  wrong\n"
+                                           "        E10/two  wrong\n"
+                                           "        E10/three  wrong\n"
+                                           "        E10/four  wrong\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("    E3           5 cases  E3/meant\n"));
+}
+
+TEST(Program, DrawsNoMoreThanThreeClauses) {
+    Shell shell;
+    shell.cases = {case_of("E1/one", Level::erratum), case_of("E2/one", Level::erratum),
+                   case_of("E3/one", Level::erratum), case_of("E4/one", Level::erratum)};
+    shell.act = [](const Case& the_case) {
+        return failure_after(20, std::string(the_case.clause));
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_EQ(shell.ran.size(), 4u + 3u);
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("(the picture of this failure: run it again as below, or with -v)"));
 }
 
 TEST(Program, DrawsEachFailureAtOnceWhereAllAreAskedFor) {
@@ -584,6 +603,61 @@ TEST(Program, LooksAtTheReportFileBeforeTheRun) {
     EXPECT_EQ(shell.test({"--report-file", "/proc/r.json"}), 3);
     EXPECT_THAT(shell.error.str(), HasSubstr("cannot write the report file"));
     EXPECT_THAT(shell.ran, IsEmpty());
+}
+
+TEST(Program, EndsBeforeTheFirstCaseWhereTheAdapterCannotWork) {
+    Shell shell;
+    shell.preflight = {"  line 1: oh no\n      is:    \"E\"\n", 1, "line 1: oh no"};
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.ran, IsEmpty());
+    EXPECT_EQ(
+        shell.out.str(),
+        "kmes-conformance 1: ./consumer 'an argument'\n"
+        "3 cases, 4 CPUs, capacity 65536 bytes, seed 1\n"
+        "\n"
+        "the adapter cannot work, and no case was run:\n"
+        "  line 1: oh no\n"
+        "      is:    \"E\"\n"
+        "    check the adapter alone: tools/kmes conformance smoke -- ./consumer 'an argument'\n"
+        "    run the cases nevertheless: tools/kmes conformance --no-preflight -- ./consumer "
+        "'an argument'\n"
+        "\n"
+        "0 cases: 0 pass, 0 fail, 3 not run; 0.0 s\n");
+    EXPECT_EQ(shell.error.str(), "");
+    shell.preflight.status = 4;
+    EXPECT_EQ(shell.test({"--report", "json"}), 4);
+    const nlohmann::json parsed = nlohmann::json::parse(shell.out.str());
+    EXPECT_EQ(parsed["preflight"], shell.preflight.mistakes);
+    EXPECT_EQ(parsed["not_run"].size(), 3u);
+    EXPECT_EQ(shell.error.str(),
+              "kmes-conformance: the adapter cannot work: line 1: oh no (--no-preflight runs the "
+              "cases nevertheless)\n");
+}
+
+TEST(Program, RunsNoPreflightWhereThatIsAskedOrOfNoUse) {
+    Shell shell;
+    EXPECT_EQ(shell.test(), 0);
+    EXPECT_EQ(shell.preflights, 1);
+    shell.preflight = {"  no\n", 1, "no"};
+    shell.fail_case("5.1.5/maps");
+    EXPECT_EQ(shell.test({"--no-preflight"}), 1);
+    EXPECT_EQ(shell.ran.size(), 3u);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --no-preflight -- ./consumer"));
+    shell.act = nullptr;
+    EXPECT_EQ(shell.test({"--debug", "5.1.5/maps"}), 0);
+    EXPECT_EQ(shell.test({"--device", "/dev/kmes"}), 0);
+    EXPECT_EQ(shell.preflights, 1);
+}
+
+TEST(Program, PrintsOnlyWhatDidNotPassWhereThatIsAsked) {
+    Shell shell;
+    EXPECT_EQ(shell.test({"--quiet"}), 0);
+    EXPECT_THAT(shell.out.str(), testing::StartsWith("\n3 cases: 3 pass, 0 fail; "));
+    shell.fail_case("E21/twice");
+    EXPECT_EQ(shell.test({"--quiet"}), 1);
+    EXPECT_THAT(shell.out.str(), testing::StartsWith("\nfail E21/twice (clause E21)\n"));
+    EXPECT_EQ(shell.test({"--quiet", "-v"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--quiet excludes -v"));
 }
 
 TEST(Program, EndsWhereNothingCanRun) {

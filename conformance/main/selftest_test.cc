@@ -133,10 +133,10 @@ TEST(Selftest, RunsABrokenOneAgainWhoseCaseWasPlayedInPart) {
 TEST(Selftest, RunsABrokenOneWithItsCaseAndACorrectOneByDefault) {
     Shell shell;
     EXPECT_EQ(shell.run({"--explore", "off"}), 0);
-    EXPECT_THAT(
-        shell.calls["broken_slow-waker"],
-        ElementsAre("--filter", "E1/late", "--level", "robust", "--timeout-scale", "0.25",
-                    "--explore", "off", "--", shell.folder() + "/testees/broken_slow-waker"));
+    EXPECT_THAT(shell.calls["broken_slow-waker"],
+                ElementsAre("--filter", "E1/late", "--level", "robust", "--no-preflight",
+                            "--timeout-scale", "0.25", "--explore", "off", "--",
+                            shell.folder() + "/testees/broken_slow-waker"));
     EXPECT_THAT(shell.calls["broken_sharer"], Contains("--shared"));
     EXPECT_THAT(shell.calls["python-one.program"],
                 ElementsAre("--timeout-scale", "1", "--explore", "off", "--", "python3",

@@ -22,6 +22,9 @@ namespace {
 constexpr std::size_t kProblemsShown = 8;
 constexpr std::size_t kLinesShown = 20;
 constexpr std::size_t kErrorLines = 12;
+// What is longer goes on in the next line, so far to the right.
+constexpr std::size_t kLineBytes = 200;
+constexpr std::size_t kGoesOn = 6;
 
 // The first lines of what the testee wrote elsewhere.
 void print_text(std::ostream& out, std::string_view title, const std::string& text) {
@@ -48,7 +51,7 @@ void print_report(std::ostream& out, const std::string& report) {
 
 void print_problem(std::ostream& out, const LineProblem& problem) {
     const std::string where = problem.line == 0 ? "" : fmt::format("line {}: ", problem.line);
-    out << "  " << where << printable(problem.what) << "\n";
+    out << wrapped("  " + where + printable(problem.what), kLineBytes, kGoesOn);
     if (!problem.is.empty()) out << "      is:    " << printable(problem.is) << "\n";
     if (!problem.right.empty()) out << "      right: \"" << printable(problem.right) << "\"\n";
 }
@@ -108,10 +111,7 @@ int print_run(const SmokeRun& run, const std::vector<LineProblem>& lines, bool v
             << std::flush;
         return out.good() ? kExitClean : kExitSuite;
     }
-    for (const std::string& problem : run.problems) out << "  " << printable(problem) << "\n";
-    print_problems(out, lines);
-    print_text(out, "standard error of the testee", run.standard_error);
-    if (run.report.empty()) print_text(out, "standard output of the testee", run.standard_output);
+    print_mistakes(out, run, lines);
     out << fmt::format("\n{} mistake{}; the first is the one to begin with{}\n", count,
                        count == 1 ? "" : "s",
                        verbose ? "" : " (-v shows the report with its line numbers)")
@@ -159,12 +159,7 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
     if (!run.suite_error.empty()) {
         return say(around, around.stop.status_or(kExitSuite), printable(run.suite_error));
     }
-    std::vector<LineProblem> lines;
-    if (!run.flooded) lines = check_report(run.rings->history(), run.report);
-    // Where there are no records at all, that is the mistake, and not each that is missing.
-    if (!run.has_events && !run.problems.empty()) lines.clear();
-    // A record that is missing may have been about to come.
-    if (run.cut_short) std::erase_if(lines, [](const LineProblem& each) { return each.line == 0; });
+    const std::vector<LineProblem> lines = wrong_lines(run);
     const bool is_right_so_far = run.problems.empty() && lines.empty();
     if (!run.inconclusive.empty() && (is_right_so_far || !run.cut_short)) {
         around.out << "inconclusive: " << printable(run.inconclusive) << "\n" << std::flush;
@@ -174,6 +169,24 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
 }
 
 }  // namespace
+
+std::vector<LineProblem> wrong_lines(const SmokeRun& run) {
+    std::vector<LineProblem> lines;
+    if (!run.flooded) lines = check_report(run.rings->history(), run.report);
+    // Where there are no records at all, that is the mistake, and not each that is missing.
+    if (!run.has_events && !run.problems.empty()) lines.clear();
+    // A record that is missing may have been about to come.
+    if (run.cut_short) std::erase_if(lines, [](const LineProblem& each) { return each.line == 0; });
+    return lines;
+}
+
+void print_mistakes(std::ostream& out, const SmokeRun& run, const std::vector<LineProblem>& lines) {
+    for (const std::string& problem : run.problems)
+        out << wrapped("  " + printable(problem), kLineBytes, kGoesOn);
+    print_problems(out, lines);
+    print_text(out, "standard error of the testee", run.standard_error);
+    if (run.report.empty()) print_text(out, "standard output of the testee", run.standard_output);
+}
 
 Command smoke_command(SmokePlayer player) {
     return {"smoke", [player = std::move(player)](const auto& arguments, const auto& around) {

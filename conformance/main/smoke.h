@@ -6,15 +6,24 @@
 #define KMES_CONFORMANCE_MAIN_SMOKE_H_
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "conformance/main/program.h"
+#include "conformance/main/smoke_check.h"
 #include "conformance/main/smoke_stream.h"
 
 namespace kmes::conformance {
 
 using SmokePlayer = std::function<SmokeRun(const SmokeSettings&)>;
+
+// What is wrong with the lines of its report. A record that is missing is left out where it is not
+// known whether it was about to come, or where that says less than what kept it from coming.
+std::vector<LineProblem> wrong_lines(const SmokeRun& run);
+
+// All that is wrong, the first of each kind in full, and what the program has said itself.
+void print_mistakes(std::ostream& out, const SmokeRun& run, const std::vector<LineProblem>& lines);
 
 // The command, played by `player`.
 Command smoke_command(SmokePlayer player = play_smoke_stream);

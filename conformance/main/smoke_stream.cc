@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "conformance/oracle/driver_findings.h"
+#include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
@@ -21,18 +23,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kCpus = 3;
 constexpr std::uint32_t kMain = 0;     // most events, a gap
 constexpr std::uint32_t kSecond = 1;   // ends first
 constexpr std::uint32_t kRefused = 2;  // its magic is wrong
-constexpr std::uint64_t kCapacity = 65536;
-constexpr std::uint64_t kNewCapacity = 131072;
 constexpr milliseconds kPoll{3};
 // A testee that is blocked for good at so many looks in a row has nothing more to say.
 constexpr milliseconds kLookEvery{20};
 constexpr unsigned kQuietLooks = 5;
 // One that is not, but brings nothing new, gets so much time; times the scale.
 constexpr milliseconds kPatience{4000};
+// How long one that does not sleep is waited for, where no verdict depends on that.
+constexpr milliseconds kRest{300};
 // The whole run, whatever the testee does; times the scale.
 constexpr milliseconds kLimit{11000};
 // A report of these few events is a hundred times shorter, comments included.
@@ -47,8 +48,8 @@ struct Interrupted {};
 
 class Session {
   public:
-    explicit Session(const SmokeSettings& settings) : settings_(settings) {
-        run_.rings = std::make_unique<Rings>(RingsSetup{kCpus, kCapacity, {}, {}});
+    explicit Session(const SmokeSettings& settings) : settings_(settings), cpus_(settings.cpus) {
+        run_.rings = std::make_unique<Rings>(RingsSetup{cpus_, settings.capacity_bytes, {}, {}});
         run_.rings->set_before_operation([this] {
             read_report();
             history().set_report_bytes(run_.report.size());
@@ -63,7 +64,7 @@ class Session {
     SmokeRun play() {
         begin_ = Clock::now();
         tracer_.start(settings_.testee);
-        if (play_events() && play_gap() && play_resize()) run_.to_the_end = true;
+        run_.to_the_end = play_events() && (settings_.is_brief || (play_gap() && play_resize()));
         play_end();
         conclude();
         return std::move(run_);
@@ -80,6 +81,7 @@ class Session {
 
     // A magic that is wrong in one byte: to be refused (5.1.6.1).
     void spoil(std::uint32_t cpu) {
+        if (cpu >= cpus_) return;
         const BufferIndex index = history().present_buffer(cpu);
         const std::array<std::uint8_t, 1> byte{'X'};
         run_.rings->write_metadata(index, 7, byte);
@@ -88,6 +90,7 @@ class Session {
 
     void emit(std::uint32_t cpu, std::string type, std::string payload, std::uint8_t origin,
               std::string extra_header = "") {
+        if (cpu >= cpus_) return;
         EventSpec spec;
         spec.type = std::move(type);
         spec.payload = std::move(payload);
@@ -102,8 +105,10 @@ class Session {
     // -- The stream ------------------------------------------------------------------------------
 
     bool play_events() {
-        if (!until([this] { return mapped_cpus_.size() == kCpus; }, "map every fd")) return false;
+        if (!until([this] { return mapped_cpus_.size() == cpus_; }, "map every fd")) return false;
         if (!until_delivered("the event that was there before the attach")) return false;
+        if (settings_.is_brief) let_rest();
+        run_.has_emitted_to_reader = true;
         emit(kMain, "smoke.twelve", "twelve bytes", 1);
         emit(kMain, "smoke.nothing", "", 2);
         // Letters among the hex digits of the type, and bytes from 0x80 on in the payload.
@@ -129,8 +134,8 @@ class Session {
     }
 
     bool play_resize() {
-        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
-            run_.rings->swap(cpu, SwapSpec{kNewCapacity, PositionRule::keep, 0});
+        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
+            run_.rings->swap(cpu, SwapSpec{2 * settings_.capacity_bytes, PositionRule::keep, 0});
         }
         spoil(kRefused);
         emit(kMain, "smoke.after.a.resize", "in the new buffer", 0);
@@ -139,10 +144,11 @@ class Session {
     }
 
     void play_end() {
-        if (ended_ || is_given_up_ || mapped_cpus_.size() < kCpus) return;
+        if (ended_ || is_given_up_ || mapped_cpus_.size() < cpus_) return;
         const std::string end(kEndEventType);
         emit(kSecond, end, "", 0);
-        if (run_.to_the_end && until_delivered("the end of CPU 1")) {
+        const bool plays_on = run_.to_the_end && !settings_.is_brief;
+        if (plays_on && until_delivered("the end of CPU 1")) {
             emit(kSecond, "smoke.behind.the.end", "not to be delivered", 0);
             --emitted_.at(kSecond);
             emit(kMain, "smoke.last", "and the other CPU goes on", 0);
@@ -173,7 +179,7 @@ class Session {
             if (condition()) return true;
             if (ended_ || is_given_up_) break;
             if (Clock::now() - begin_ >= scaled(kLimit)) {
-                give_up_for_time(what);
+                end_at_limit(what);
                 return false;
             }
             if (const std::string why = why_hopeless(); !why.empty()) {
@@ -182,6 +188,12 @@ class Session {
             }
         }
         return condition();
+    }
+
+    // Until it sleeps, for a short while: what comes just before a wait is a case of its own.
+    void let_rest() {
+        const TimePoint end = Clock::now() + scaled(kRest);
+        while (!ended_ && Clock::now() < end && !tracer_.inspect().all_blocked) pump();
     }
 
     void pump() {
@@ -213,7 +225,9 @@ class Session {
 
     void changed() {
         patience_.restart();
+        is_patience_over_ = false;
         quiet_looks_ = 0;
+        looks_ = resting_looks_ = 0;
     }
 
     // -- Ends before the stream does ----------------------------------------------------------
@@ -224,12 +238,27 @@ class Session {
         complain("the program floods its report: " + how);
     }
 
+    std::string no_progress() const {
+        return fmt::format("no progress in {} ms", patience_ms().count());
+    }
+
+    // A program that rests is waiting for something. One that works may be slow, as an interpreter
+    // that loads its modules on a busy machine is: it has all the time that there is.
+    bool has_rested() const { return resting_looks_ * 10 >= looks_ * 8; }
+
+    void end_at_limit(const std::string& what) {
+        if (!is_patience_over_) return give_up_for_time(what);
+        complain_hopeless(what, no_progress());
+        is_given_up_ = true;
+    }
+
     // The machine may have been too slow, or the testee: nothing is said against it.
     void give_up_for_time(const std::string& what) {
         is_given_up_ = run_.cut_short = true;
         run_.inconclusive = fmt::format(
-            "the stream was not at its end after {} ms, and the testee still made progress while "
-            "the suite waited for {}. --timeout-scale allows more time",
+            "the stream was not at its end after {} ms, in which the testee may not have had "
+            "enough "
+            "of the processor; the suite waited for {}. --timeout-scale allows more time",
             scaled(kLimit).count(), waiting_for_exit_ ? "the exit" : "the record of " + what);
     }
 
@@ -248,11 +277,13 @@ class Session {
     // Why nothing more will come; empty: something may.
     std::string why_hopeless() {
         const TimePoint now = Clock::now();
-        if (patience_.is_over(tracer_.testee_threads()))
-            return fmt::format("no progress in {} ms", patience_ms().count());
+        is_patience_over_ = patience_.is_over(tracer_.testee_threads());
+        if (is_patience_over_ && has_rested()) return no_progress();
         if (now - last_look_ < kLookEvery) return {};
         last_look_ = now;
         const Inspection inspection = tracer_.inspect();
+        ++looks_;
+        if (std::ranges::all_of(inspection.threads, is_out_of_the_way)) ++resting_looks_;
         const bool for_good = tracer_.testee_pid() != 0 && inspection.all_blocked_for_good &&
                               !inspection.other_processes;
         quiet_looks_ = for_good ? quiet_looks_ + 1 : 0;
@@ -273,12 +304,53 @@ class Session {
         if (attaches_ == 0) {
             return complain("the program does not call kmes_attach (system call 1091): " + why);
         }
-        if (mapped_cpus_.size() < kCpus) {
+        if (mapped_cpus_.size() < cpus_) {
             return complain(fmt::format("the program has {} fds and has mapped {} of them: {}",
-                                        kCpus, mapped_cpus_.size(), why));
+                                        cpus_, mapped_cpus_.size(), why));
         }
         stuck_at_ = run_.report.size();
-        stuck_ = fmt::format("waited for the record of {}: {}", what, why);
+        stuck_ = fmt::format("waited for the record of {}: {}{}", what, why, sleep_text());
+    }
+
+    // What is wrong with a wait by itself, whatever the thread had read before it. Empty: nothing
+    // is known.
+    std::string sleep_text() {
+        for (const ThreadState& thread : tracer_.inspect().threads) {
+            for (const FutexWord& word : thread.words) {
+                const auto found = served_back_.find(word.place.buffer);
+                if (found == served_back_.end()) continue;
+                const std::uint32_t cpu = history().buffer(found->second).cpu;
+                const std::uint64_t owed = first_owed(cpu);
+                WaitDescription wait;
+                wait.thread = thread.tid;
+                wait.on_futex = true;
+                wait.cpu = cpu;
+                wait.mapping_offset = word.place.offset_bytes;
+                wait.expected = word.value_expected;
+                wait.present = word.value_there;
+                wait.is_private = word.is_private;
+                wait.asked = run_.rings->need_wake(found->second) != 0;
+                const bool may_be_woken =
+                    !wait.is_private && wait.asked && wait.mapping_offset == kFutexCounterOffset;
+                if (owed == 0 || may_be_woken) continue;
+                const Finding finding = lost_wake_up(cpu, owed, wait);
+                return fmt::format(". {} [{}]", finding.message, finding.clause);
+            }
+        }
+        return {};
+    }
+
+    // The sequence number of the first event of this CPU that no line of the report can be of; 0:
+    // there is none.
+    std::uint64_t first_owed(std::uint32_t cpu) {
+        const std::string lines = "\n" + run_.report;
+        const std::string begin = fmt::format("\nE {} ", cpu);
+        std::size_t count = 0;
+        for (std::size_t at = lines.find(begin); at != std::string::npos;
+             at = lines.find(begin, at + 1))
+            ++count;
+        const auto& events = history().events_of(cpu);
+        return count < events.size() ? events[count].sequence : 0;
     }
 
     // -- Events of the tracer --------------------------------------------------------------------
@@ -371,7 +443,7 @@ class Session {
 
     AttachAnswer answer() {
         AttachAnswer answer;
-        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
             answer.buffers.push_back(served_.at(history().present_buffer(cpu)));
         }
         answer.capacity_bytes = run_.rings->capacity_bytes();
@@ -391,7 +463,7 @@ class Session {
         run_.standard_output = tracer_.standard_output();
         run_.standard_error = tracer_.standard_error();
         run_.has_events = event_lines_ > 0;
-        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
             if (const auto finding = run_.rings->check_metadata(history().present_buffer(cpu))) {
                 complain(finding->message);
             }
@@ -410,8 +482,10 @@ class Session {
         if (!ended_) return;
         if (ended_->sanitizer_needs_ptrace) {
             give_up_as_inconclusive("the program " + ended_->text);
+            run_.needs_ptrace_itself = true;
         } else if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
             run_.suite_error = ended_->text;
+            run_.is_not_startable = true;
         } else if (ended_->kind == EndKind::kKilled || !ended_->attached) {
             complain((ended_->kind == EndKind::kExited ? "the program " : "the program was ") +
                      ended_->text);
@@ -443,6 +517,7 @@ class Session {
         if (has_refused_a_sound_one()) return;  // that is why, and a mistake of its own
         const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
         if (came_late) {
+            run_.in_time = stuck_at_;
             return complain(
                 fmt::format("{}; the record came when the testee ended, but has to be written "
                             "before a sleep (is the output buffered?)",
@@ -458,6 +533,7 @@ class Session {
     }
 
     const SmokeSettings& settings_;
+    const std::uint32_t cpus_;
     SmokeRun run_;
     Tracer tracer_;
     std::map<BufferIndex, BufferId> served_;
@@ -471,6 +547,9 @@ class Session {
     std::uint64_t cut_writes_ = 0;
     std::uint64_t clock_ns_ = 1'700'000'000'123'456'789;
     unsigned quiet_looks_ = 0;
+    std::uint64_t looks_ = 0;  // since the last progress
+    std::uint64_t resting_looks_ = 0;
+    bool is_patience_over_ = false;
     bool told_private_ = false;
     bool waiting_for_exit_ = false;
     bool is_given_up_ = false;  // the stream is not played on

@@ -116,7 +116,12 @@ TEST(Smoke, NamesWhatNoLineShows) {
     for (const auto& [mistake, said] : mistakes) {
         Shell shell;
         EXPECT_EQ(shell.smoke(mistake), 1) << mistake << "\n" << shell.out.str();
-        EXPECT_THAT(shell.out.str(), HasSubstr(said)) << mistake;
+        // A long line goes on in the next one.
+        std::string text = shell.out.str();
+        for (std::size_t at = text.find("\n      "); at != std::string::npos;
+             at = text.find("\n      ", at))
+            text.replace(at, 7, " ");
+        EXPECT_THAT(text, HasSubstr(said)) << mistake;
         EXPECT_EQ(shell.error.str(), "") << mistake;
     }
 }

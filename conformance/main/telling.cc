@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace kmes::conformance {
 
@@ -26,50 +28,100 @@ int distance(const Failed& failed) {
     return is_near ? 1 : 2;
 }
 
-// The least tells most.
+// The least tells most. A fault that looks the same in every case needs no case that was made for
+// it.
 std::tuple<int, std::uint64_t> rank_of(const Failed& failed) {
-    return {distance(failed), failed.steps};
+    return {failed.cause.empty() ? distance(failed) : 0, failed.place};
+}
+
+// The clause of a symptom by itself.
+std::string_view clause_of_symptom(std::string_view cause) {
+    constexpr std::pair<std::string_view, std::string_view> kClauses[] = {
+        {"a refusal", "contract-records"}, {"a record with another", "event-model"},
+        {"exit status", "contract-4"},     {"signal", "contract"},
+        {"a malformed buffer", "5.1.6.1"},
+    };
+    for (const auto& [symptom, clause] : kClauses) {
+        if (cause.starts_with(symptom)) return clause;
+    }
+    return "contract-2";
+}
+
+// A symptom that cases of so many clauses show is of none of these.
+constexpr std::size_t kManyClauses = 8;
+
+std::string clause_of(const FailureGroup& group, const std::vector<Failed>& failures) {
+    const Failed& best = failures[group.members.front()];
+    if (!best.is_assumed) return best.finding_clause;
+    std::set<std::string_view> clauses;
+    for (const std::size_t member : group.members) clauses.insert(failures[member].case_clause);
+    if (clauses.size() < kManyClauses) return best.finding_clause;
+    return std::string(clause_of_symptom(best.cause));
+}
+
+// How much a failure says for its group: it names the clause itself, and a case that was made for
+// the clause did; or the clause is no more than that of the case.
+std::uint64_t weight_of(const Failed& failed) {
+    constexpr std::uint64_t kMadeForIt = 4;
+    constexpr std::uint64_t kNamed = 2;
+    constexpr std::uint64_t kAssumed = 1;
+    if (failed.is_assumed) return kAssumed;
+    return std::get<0>(rank_of(failed)) == 0 ? kMadeForIt : kNamed;
 }
 
 }  // namespace
+
+std::string group_key(const Failed& failed) {
+    return failed.is_assumed ? "cause " + failed.cause : "clause " + failed.finding_clause;
+}
 
 bool is_better_evidence(const Failed& one, const Failed& other) {
     return rank_of(one) < rank_of(other);
 }
 
-std::vector<std::size_t> rank_failures(const std::vector<Failed>& failures) {
-    struct Group {
-        std::vector<std::size_t> members;
-        std::size_t made_for_it = 0;
+std::vector<FailureGroup> group_failures(const std::vector<Failed>& failures) {
+    struct Weighed {
+        FailureGroup group;
+        std::uint64_t weight = 0;
     };
-    std::map<std::string_view, Group> by_clause;
+    std::map<std::string, Weighed> by_reason;
     for (std::size_t i = 0; i < failures.size(); ++i) {
-        Group& group = by_clause[failures[i].finding_clause];
-        group.members.push_back(i);
-        if (distance(failures[i]) == 0) ++group.made_for_it;
+        Weighed& weighed = by_reason[group_key(failures[i])];
+        weighed.group.members.push_back(i);
+        weighed.weight += weight_of(failures[i]);
     }
-    std::vector<Group> groups;
-    for (auto& [clause, group] : by_clause) {
+    std::vector<Weighed> groups;
+    for (auto& [reason, weighed] : by_reason) {
         // Of those that tell as much, the one that was seen first. (std::stable_sort of libstdc++
         // 12 uses what clang calls deprecated.)
-        std::sort(group.members.begin(), group.members.end(),
+        std::sort(weighed.group.members.begin(), weighed.group.members.end(),
                   [&](std::size_t one, std::size_t other) {
                       return std::tuple(rank_of(failures[one]), one) <
                              std::tuple(rank_of(failures[other]), other);
                   });
-        groups.push_back(std::move(group));
+        weighed.group.clause = clause_of(weighed.group, failures);
+        groups.push_back(std::move(weighed));
     }
-    std::sort(groups.begin(), groups.end(), [](const Group& one, const Group& other) {
-        // Of the clauses that are as well shown, the one that was seen first.
-        return std::tuple(other.made_for_it, other.members.size(), one.members.front()) <
-               std::tuple(one.made_for_it, one.members.size(), other.members.front());
+    std::sort(groups.begin(), groups.end(), [&](const Weighed& one, const Weighed& other) {
+        const std::size_t first = one.group.members.front();
+        const std::size_t second = other.group.members.front();
+        // Of groups that explain as much, the one with the simplest scenario.
+        return std::tuple(other.weight, failures[first].place, first) <
+               std::tuple(one.weight, failures[second].place, second);
     });
+    std::vector<FailureGroup> sorted;
+    for (Weighed& each : groups) sorted.push_back(std::move(each.group));
+    return sorted;
+}
+
+std::vector<std::size_t> rank_failures(const std::vector<FailureGroup>& groups) {
     std::vector<std::size_t> order;
-    for (std::size_t rank = 0; order.size() < failures.size(); ++rank) {
-        for (const Group& group : groups)
+    for (std::size_t rank = 0;; ++rank) {
+        const std::size_t before = order.size();
+        for (const FailureGroup& group : groups)
             if (rank < group.members.size()) order.push_back(group.members[rank]);
+        if (order.size() == before) return order;
     }
-    return order;
 }
 
 }  // namespace kmes::conformance

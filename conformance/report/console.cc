@@ -55,6 +55,20 @@ std::string explored_text(const CaseResult& result) {
                        explored.whole ? ", every single move" : "", saved);
 }
 
+// Characters of a line for one of several failures of the same clause.
+constexpr std::size_t kLineWidth = 200;
+
+// A text that is too long for its line ends with dots.
+std::string shortened(std::string text, std::size_t width) {
+    constexpr std::string_view kDots = "...";
+    if (text.size() <= width) return text;
+    // Not within a character.
+    std::size_t end = width - kDots.size();
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+    return text.append(kDots);
+}
+
 // In the order in which they are to be read.
 std::vector<const CaseResult*> failures_of(const RunReport& report) {
     std::vector<const CaseResult*> failures;
@@ -78,25 +92,28 @@ std::string ConsoleReport::paint(std::string_view text, Verdict verdict) const {
 }
 
 void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
+    if (options_.quiet) return;
     out_ << fmt::format("{}: {}\n", kSuiteName, printable(shell_command(report.testee)));
     out_ << fmt::format("{} case{}, {} CPU{}, capacity {} bytes, seed {}\n", case_count,
                         case_count == 1 ? "" : "s", report.cpus, report.cpus == 1 ? "" : "s",
                         report.capacity_bytes, report.seed);
     if (!report.stepper.empty()) out_ << "stepper: " << printable(report.stepper) << "\n";
-    out_ << "\n";
-    out_ << fmt::format("{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
-                        std::max<std::size_t>(options_.id_width, 4), "level", "verdict", "seconds");
+    if (report.preflight.empty())
+        out_ << fmt::format("\n{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
+                            std::max<std::size_t>(options_.id_width, 4), "level", "verdict",
+                            "seconds");
     out_.flush();
 }
 
 void ConsoleReport::add(const CaseResult& result) {
+    if (options_.quiet) return;
     // Padded before it is painted: colours have no width.
     const std::string verdict = fmt::format("{:<12}", spoken_name(result.verdict));
     out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}{}\n", printable(result.id),
                         std::max<std::size_t>(options_.id_width, 4), level_name(result.level),
                         paint(verdict, result.verdict), result.seconds, explored_text(result));
     if (options_.verbose) {
-        if (!result.message.empty()) out_ << "    " << printable(result.message) << "\n";
+        if (!result.message.empty()) print_text("    " + printable(result.message));
         print_details(result.details, kAllDetails);
     }
     out_.flush();
@@ -107,28 +124,73 @@ void ConsoleReport::end(const RunReport& report) {
     for (const Verdict verdict :
          {Verdict::suite_error, Verdict::fail, Verdict::inconclusive, Verdict::unsupported}) {
         if (verdict == Verdict::fail) {
-            for (const CaseResult* result : failures) print_problem(*result);
+            print_failures(failures);
             continue;
         }
         for (const CaseResult& result : report.results) {
             if (result.verdict == verdict) print_problem(result);
         }
     }
-    print_not_run(report);
+    if (report.preflight.empty())
+        print_not_run(report);
+    else
+        print_preflight(report);
     print_clauses(failures);
     print_sums(report);
     out_.flush();
+}
+
+// The clearest failure of each clause comes before the next ones of any.
+void ConsoleReport::print_failures(const std::vector<const CaseResult*>& failures) {
+    std::vector<const CaseResult*> in_full;
+    for (const CaseResult* result : failures) {
+        const auto is_of_it = [&](const CaseResult* each) {
+            return each->clause == result->clause;
+        };
+        if (options_.verbose || std::ranges::none_of(in_full, is_of_it)) in_full.push_back(result);
+    }
+    for (const CaseResult* result : in_full) {
+        print_problem(*result);
+        if (options_.verbose) continue;
+        const auto is_of_it = [&](const CaseResult* each) {
+            return each != result && each->clause == result->clause;
+        };
+        const auto others = std::ranges::count_if(failures, is_of_it);
+        if (others == 0) continue;
+        out_ << fmt::format("    {} more case{} of {} (-v prints them in full):\n", others,
+                            others == 1 ? "" : "s", printable(result->clause));
+        for (const CaseResult* each : failures) {
+            if (is_of_it(each)) print_in_a_line(*each);
+        }
+    }
+}
+
+void ConsoleReport::print_in_a_line(const CaseResult& result) {
+    out_ << shortened(
+                fmt::format("        {}  {}", printable(result.id), printable(result.message)),
+                kLineWidth)
+         << "\n";
+}
+
+void ConsoleReport::print_preflight(const RunReport& report) {
+    const std::string test = printable(shell_command(report.testee));
+    out_ << "\nthe adapter cannot work, and no case was run:\n";
+    print_text(printable(report.preflight, true));
+    out_ << fmt::format("    check the adapter alone: {} smoke -- {}\n", options_.command, test)
+         << fmt::format("    run the cases nevertheless: {} --no-preflight -- {}\n",
+                        options_.command, test);
 }
 
 void ConsoleReport::print_problem(const CaseResult& result) {
     out_ << fmt::format("\n{} {}", paint(spoken_name(result.verdict), result.verdict),
                         printable(result.id));
     if (!result.clause.empty()) out_ << fmt::format(" (clause {})", printable(result.clause));
-    out_ << "\n    " << printable(result.message) << "\n";
+    out_ << "\n";
+    print_text("    " + printable(result.message));
     if (!result.what_is_done.empty())
-        out_ << "    what is done: " << printable(result.what_is_done) << "\n";
+        print_text("    what is done: " + printable(result.what_is_done));
     if (!result.what_is_right.empty())
-        out_ << "    what is right: " << printable(result.what_is_right) << "\n";
+        print_text("    what is right: " + printable(result.what_is_right));
     // With -v they stand in the table already.
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);
@@ -139,7 +201,26 @@ void ConsoleReport::print_problem(const CaseResult& result) {
     const bool again = result.verdict != Verdict::unsupported;
     if (!result.saved.empty()) out_ << "    kept in: " << printable(result.saved) << "\n";
     if (again && !result.replay.empty())
-        out_ << "    run again: " << printable(result.replay) << "\n";
+        print_command("    run again: " + printable(result.replay));
+}
+
+// A shell takes it over several lines.
+void ConsoleReport::print_command(const std::string& text) {
+    constexpr std::string_view kNext = " \\\n        ";
+    std::string line = text;
+    while (line.size() > kLineWidth) {
+        const std::size_t cut = line.rfind(" --", kLineWidth - kNext.size());
+        if (cut == std::string::npos || line.find_first_not_of(' ') >= cut) break;
+        out_ << line.substr(0, cut) << kNext;
+        line.erase(0, cut + 1);
+    }
+    out_ << line << "\n";
+}
+
+// No line of the report is longer, so that a log can be read.
+void ConsoleReport::print_text(const std::string& text) {
+    constexpr std::size_t kGoesOn = 8;
+    out_ << wrapped(text, kLineWidth, kGoesOn);
 }
 
 void ConsoleReport::print_details(const std::string& details, std::size_t maximum_lines) {
@@ -147,7 +228,7 @@ void ConsoleReport::print_details(const std::string& details, std::size_t maximu
     std::size_t lines = 0;
     for (std::size_t begin = 0; begin < text.size(); ++lines) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        if (lines < maximum_lines) out_ << "    | " << text.substr(begin, end - begin) << "\n";
+        if (lines < maximum_lines) print_text("    | " + text.substr(begin, end - begin));
         begin = end + 1;
     }
     if (lines > maximum_lines) {

@@ -16,9 +16,11 @@
 namespace kmes::conformance {
 
 struct ConsoleOptions {
-    bool verbose = false;      // details of every case, in full
+    bool verbose = false;      // details of every case, and every failure in full
+    bool quiet = false;        // only what did not pass, and the sums
     bool colour = false;       // only for a terminal
     std::size_t id_width = 0;  // of the longest id that will come
+    std::string command = {};  // how a person starts the suite: "tools/kmes conformance"
 };
 
 class ConsoleReport {
@@ -26,17 +28,23 @@ class ConsoleReport {
     ConsoleReport(std::ostream& out, const ConsoleOptions& options)
         : out_(out), options_(options) {}
 
-    // What is run, and the head of the table.
+    // What is run, and the head of the table where cases will come.
     void begin(const RunReport& report, std::size_t case_count);
     // A line of the table; with `verbose` its details too.
     void add(const CaseResult& result);
-    // Failures in full, the most telling first; cases that did not run; of each clause that was
-    // found broken, how many cases failed and which to read; the sums.
+    // For each clause that was found broken its clearest failure in full, and the others in a line
+    // each; with `verbose` all of them in full. Cases that did not run; of each broken clause, how
+    // many cases failed and which to read; the sums.
     void end(const RunReport& report);
 
   private:
     std::string paint(std::string_view text, Verdict verdict) const;
+    void print_text(const std::string& text);
+    void print_command(const std::string& text);
     void print_problem(const CaseResult& result);
+    void print_failures(const std::vector<const CaseResult*>& failures);
+    void print_in_a_line(const CaseResult& result);
+    void print_preflight(const RunReport& report);
     void print_details(const std::string& details, std::size_t maximum_lines);
     void print_not_run(const RunReport& report);
     void print_clauses(const std::vector<const CaseResult*>& failures);

@@ -111,6 +111,8 @@ Json case_to_json(const CaseResult& result) {
         value["explored"]["seconds"] = milliseconds_kept(result.explored->seconds);
         value["explored"]["whole"] = result.explored->whole;
     }
+    add_text(value, "cause", result.cause);
+    if (result.is_clause_assumed) value["clause_assumed"] = true;
     add_text(value, "saved", result.saved);
     if (result.is_known) value["known"] = true;
     add_evidence(value, result);
@@ -178,6 +180,7 @@ std::string to_json(const RunReport& report) {
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
     // A run that ended early says so.
+    if (!report.preflight.empty()) value["preflight"] = valid_utf8(report.preflight);
     if (report.interrupted) value["interrupted"] = true;
     if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);
     value["summary"]["pass"] = summary.pass;

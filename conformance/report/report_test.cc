@@ -198,6 +198,7 @@ TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
     for (const char* id : {"E3/by-accident", "E3/meant"}) {
         report.results.push_back(result_of(id, Verdict::fail));
         report.results.back().clause = "E3";
+        report.results.back().message = "it is wrong";
     }
     report.telling = {3, 1, 2};
     std::ostringstream out;
@@ -206,13 +207,73 @@ TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
     const std::string text = out.str();
     const auto place = [&text](std::string_view what) { return text.find(what); };
     EXPECT_LT(place("fail E3/meant (clause E3)"), place("fail E21/twice (clause E21)"));
-    EXPECT_LT(place("fail E21/twice (clause E21)"), place("fail E3/by-accident (clause E3)"));
+    EXPECT_THAT(text, HasSubstr("    1 more case of E3 (-v prints them in full):\n"
+                                "        E3/by-accident  it is wrong\n"));
     EXPECT_THAT(text, HasSubstr("\n"
                                 "broken, and the case to read first (above, in this order):\n"
                                 "    E3           2 cases  E3/meant\n"
                                 "    E21          1 case   E21/twice\n"
                                 "\n"
                                 "4 cases: 1 pass, 3 fail; 1.2 s\n"));
+}
+
+TEST(Console, PrintsEveryFailureInFullWhereThatIsAsked) {
+    RunReport report = small_report();
+    report.results.push_back(report.results[1]);
+    report.results.back().id = "E21/other";
+    ConsoleOptions options;
+    options.verbose = true;
+    std::ostringstream out;
+    ConsoleReport(out, options).end(report);
+    EXPECT_THAT(out.str(), HasSubstr("\nfail E21/twice (clause E21)\n"));
+    EXPECT_THAT(out.str(), HasSubstr("\nfail E21/other (clause E21)\n"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("prints them in full")));
+}
+
+TEST(Console, ALineForOneOfManyFailuresIsShort) {
+    RunReport report = small_report();
+    report.results.push_back(report.results[1]);
+    report.results.back().id = "E21/other";
+    for (int i = 0; i < 200; ++i) report.results.back().message += " \xc3\xa4";
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    const std::size_t begin = out.str().find("        E21/other  CPU 0: ");
+    const std::string line = out.str().substr(begin, out.str().find('\n', begin) - begin);
+    EXPECT_LE(line.size(), 200u);
+    EXPECT_THAT(line, ::testing::EndsWith("..."));
+    EXPECT_EQ(valid_utf8(line), line) << "no character is cut in two";
+}
+
+// Whatever a failing run says: a log can be read, and the command can be typed.
+TEST(Console, HasNoLineThatIsLongerThan200Bytes) {
+    RunReport report = small_report();
+    CaseResult& failed = report.results[1];
+    const auto words = [](std::size_t count) {
+        std::string text;
+        for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "word" : " word");
+        return text;
+    };
+    failed.message = words(100);
+    failed.what_is_done = words(90);
+    failed.what_is_right = words(80);
+    failed.details = words(70) + "\n  also " + std::string(500, 'x') + "\n";
+    failed.replay = "kmes-conformance";
+    for (int i = 0; i < 20; ++i) failed.replay += " --filter E21/twice-" + std::to_string(i);
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 200u) << line;
+    EXPECT_THAT(out.str(), HasSubstr("    what is done: word word"));
+    EXPECT_THAT(out.str(), HasSubstr(" \\\n        --filter E21/twice-"));
+}
+
+TEST(Text, WrapsAtASpaceAndNeverWithinACharacter) {
+    EXPECT_EQ(wrapped("a b", 10, 4), "a b\n");
+    EXPECT_EQ(wrapped("aaaa bbbb cc", 10, 2), "aaaa bbbb\n  cc\n");
+    EXPECT_EQ(wrapped("    aaaaaaaaaaaa", 10, 2), "    aaaaaa\n  aaaaaa\n");
+    EXPECT_EQ(wrapped("x\ny\n", 10, 2), "x\ny\n");
+    EXPECT_EQ(wrapped("aaaaaaaaa\xc3\xa4", 10, 2), "aaaaaaaaa\n  \xc3\xa4\n");
+    EXPECT_EQ(wrapped("", 10, 2), "");
 }
 
 TEST(Console, NamesNoFailureTwiceWhereThereIsOne) {

@@ -31,6 +31,9 @@ struct CaseResult {
     std::string details;
     std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
     std::optional<Explored> explored;
+    // What a failure has in common with others, whatever their cases test.
+    std::string cause;
+    bool is_clause_assumed = false;
     std::string saved;      // the file of this failure (--save); empty: none
     bool is_known = false;  // a failure that --known-failures lists with its message
     // The evidence of a failure, for reports that other programs read.

@@ -6,6 +6,7 @@
 namespace kmes::conformance {
 
 int exit_status(const RunReport& report) {
+    if (!report.preflight.empty()) return report.preflight_status;
     return report.interrupted ? kExitSuite : exit_status(summarise(report.results));
 }
 

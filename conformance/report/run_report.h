@@ -90,11 +90,15 @@ struct RunReport {
     std::vector<std::size_t> telling;
     std::vector<std::string> not_run;  // ids of the cases that the run did not come to
     bool interrupted = false;          // a signal kept the run from these
+    // Not empty: the adapter cannot work, so no case was run. Lines with what is wrong.
+    std::string preflight;
+    int preflight_status = 0;  // of the run then
     double seconds = 0;
 };
 
-// The exit status that follows from the cases. An interrupted run has the status of its signal
-// instead (StopFlag::status_or); without one it is an error of the suite.
+// The exit status that follows from the cases, or from the adapter that cannot work. An interrupted
+// run has the status of its signal instead (StopFlag::status_or); without one it is an error of the
+// suite.
 int exit_status(const RunReport& report);
 
 }  // namespace kmes::conformance

@@ -110,6 +110,31 @@ std::string utc_text(std::int64_t seconds) {
     return text;
 }
 
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+    std::string out;
+    const auto is_inside = [](char byte) {
+        return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+    };
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string line(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        while (line.size() > width) {
+            std::size_t cut = line.rfind(' ', width);
+            // Not within the indentation.
+            if (cut == std::string::npos || line.find_first_not_of(' ') >= cut) {
+                cut = width;
+                while (cut > indent + 1 && is_inside(line[cut])) --cut;
+            }
+            const std::size_t rest = line.find_first_not_of(' ', cut);
+            out.append(line, 0, cut).push_back('\n');
+            line = rest == std::string::npos ? "" : std::string(indent, ' ') + line.substr(rest);
+        }
+        out.append(line).push_back('\n');
+    }
+    return out;
+}
+
 std::string shell_command(const std::vector<std::string>& words) {
     constexpr std::string_view kPlain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";

@@ -25,6 +25,10 @@ std::string xml_text(std::string_view bytes, bool keep_lines = false);
 // "2026-11-26T18:46:00Z" for seconds since 1970.
 std::string utc_text(std::int64_t seconds);
 
+// The lines of a text with none longer than `width` bytes: cut at a space, where there is one; what
+// is cut goes on with so many spaces.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
 // The words as one line for a POSIX shell, quoted where that is needed.
 std::string shell_command(const std::vector<std::string>& words);
 

@@ -41,8 +41,12 @@ std::string why_no_program(const std::string& name) {
         if (why_not_startable((folder.empty() ? "." : folder) + "/" + name).empty()) return "";
         begin = end + 1;
     }
-    if (why_not_startable("./" + name).empty())
-        return fmt::format("{}: not in PATH; the one in this folder is ./{}", name, name);
+    struct stat status{};
+    if (stat(name.c_str(), &status) == 0) {
+        const std::string why = why_not_startable("./" + name);
+        return fmt::format("{}: not in PATH; the one in this folder is ./{}{}", name, name,
+                           why.empty() ? "" : ": " + why);
+    }
     return fmt::format("{}: not in PATH, and no file of this folder", name);
 }
 

@@ -150,8 +150,8 @@ std::vector<std::string> cases_of(const Consumer& consumer) {
 
 std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& options) {
     // Exploration is a search with a limit of time: tested where it is (conformance/explorer).
-    std::vector<std::string> words{kRunner,    "--explore", "off",
-                                   "--report", "json",      "--timeout-scale"};
+    std::vector<std::string> words{kRunner,          "--explore",      "off", "--report", "json",
+                                   "--no-preflight", "--timeout-scale"};
     std::ostringstream scale;
     scale << options.timeout_scale * environment_scale();
     words.push_back(scale.str());

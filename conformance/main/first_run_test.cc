@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// The runner as somebody meets it who has just installed it: on a terminal, with a program that
+// cannot be started, step by step.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "conformance/main/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kReference = "conformance/testees/reference";
+const std::vector<std::string> kOneCase{"--explore", "off",     "--filter", "5.1.5/attach-and-map",
+                                        "--",        kReference};
+
+// What the runner writes to a terminal, with these variables.
+std::string on_terminal(const std::vector<std::pair<const char*, const char*>>& variables) {
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    EXPECT_GE(terminal, 0);
+    EXPECT_EQ(::grantpt(terminal), 0);
+    EXPECT_EQ(::unlockpt(terminal), 0);
+    const std::string name = ::ptsname(terminal);
+    // Open for as long as the text is read: what the last writer has written stays.
+    const int keeper = ::open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    EXPECT_GE(keeper, 0);
+    std::string text;
+    {
+        Process process(kOneCase, [&] {
+            ::unsetenv("NO_COLOR");
+            ::unsetenv("TERM");
+            for (const auto& [variable, value] : variables) ::setenv(variable, value, 1);
+            const int own = ::open(name.c_str(), O_RDWR | O_NOCTTY);
+            ::dup2(own, STDOUT_FILENO);
+            ::dup2(own, STDERR_FILENO);
+        });
+        while (text.find(" pass, ") == std::string::npos) {
+            char piece[4096];
+            const ssize_t got = ::read(terminal, piece, sizeof piece);
+            if (got <= 0) break;
+            text.append(piece, static_cast<std::size_t>(got));
+        }
+        EXPECT_EQ(process.end(), 0) << text;
+    }
+    ::close(keeper);
+    ::close(terminal);
+    return text;
+}
+
+TEST(FirstRun, ColoursAndProgressAreForATerminalThatTakesThem) {
+    const std::string plain = on_terminal({{"TERM", "xterm"}});
+    EXPECT_THAT(plain, HasSubstr("\x1b[32mpass"));
+    EXPECT_THAT(plain, HasSubstr("[1/1] 5.1.5/attach-and-map"));
+    const std::string no_colour = on_terminal({{"TERM", "xterm"}, {"NO_COLOR", "1"}});
+    EXPECT_THAT(no_colour, Not(HasSubstr("\x1b[32m")));
+    EXPECT_THAT(no_colour, HasSubstr("[1/1] 5.1.5/attach-and-map"));
+    EXPECT_THAT(on_terminal({{"TERM", "xterm"}, {"NO_COLOR", ""}}), HasSubstr("\x1b[32mpass"));
+    EXPECT_THAT(on_terminal({{"TERM", "dumb"}}), Not(HasSubstr("\x1b")));
+}
+
+TEST(FirstRun, AProgramThatIsThereAndNotExecutableIsNamedSo) {
+    const Folder folder;
+    const std::string program = folder.file("consumer");
+    std::ofstream(program) << "#!/bin/sh\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_read);
+    Process by_path({"--", program});
+    EXPECT_EQ(by_path.end(), 3);
+    EXPECT_EQ(by_path.out,
+              "kmes-conformance: " + program + ": this file is not executable (chmod +x)\n");
+    std::ofstream("not-executable") << "#!/bin/sh\n";
+    Process by_name({"smoke", "--", "not-executable"});
+    EXPECT_EQ(by_name.end(), 3);
+    EXPECT_EQ(by_name.out,
+              "kmes-conformance: not-executable: not in PATH; the one in this folder is "
+              "./not-executable: this file is not executable (chmod +x)\n");
+    std::filesystem::remove("not-executable");
+}
+
+TEST(FirstRun, AMisspeltWordGetsAProposal) {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> words = {
+        {{"--explor", "off", "--", "p"}, "did you mean --explore?"},
+        {{"smoke", "--timeout-scal", "2", "--", "p"}, "did you mean --timeout-scale?"},
+        {{"smoek", "--", "p"}, "did you mean smoke?"},
+        {{"--explain", "E2/event-at-evry-step"}, "nearest: E2/event-at-every-step"},
+        {{"--filter", "E2/event-at-evry-step", "--", "p"}, "(nearest: E2/event-at-every-step"},
+        {{"smoke"}, "no program is named; expected smoke -- PROGRAM ARGS..."},
+    };
+    for (const auto& [line, said] : words) {
+        Process process(line);
+        EXPECT_EQ(process.end(), 2) << said;
+        EXPECT_THAT(process.out, HasSubstr(said));
+    }
+}
+
+TEST(FirstRun, ACapacityMayHaveAUnit) {
+    std::vector<std::string> words = kOneCase;
+    words.insert(words.begin(), {"--capacity", "4M"});
+    Process process(words);
+    EXPECT_EQ(process.end(), 0);
+    EXPECT_THAT(process.out, HasSubstr("capacity 4194304 bytes"));
+}
+
+TEST(FirstRun, ACaseThatIsDebuggedEndsByOneLetter) {
+    const Folder folder;
+    const std::string typed = folder.file("typed");
+    std::ofstream(typed) << "steep\nh\nq\n";
+    Process process({"--debug", "5.1.5/attach-and-map", "--", kReference}, [&] {
+        const int input = ::open(typed.c_str(), O_RDONLY);
+        ::dup2(input, STDIN_FILENO);
+    });
+    EXPECT_EQ(process.end(), 4);
+    EXPECT_THAT(process.out, HasSubstr("\"steep\" is not a command; did you mean step?"));
+    EXPECT_THAT(process.out, HasSubstr("  quit, q             end the case here\n"));
+    EXPECT_THAT(process.out, HasSubstr("ended by hand (--debug)"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+//
+// See symptom.h.
+#include "conformance/main/symptom.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kmes::conformance {
+namespace {
+
+// What stands in `text` between the first of these and the next of those; empty: nothing does.
+std::string between(std::string_view text, std::string_view begin, std::string_view end) {
+    const std::size_t at = text.find(begin);
+    if (at == std::string_view::npos) return "";
+    text.remove_prefix(at + begin.size());
+    return std::string(text.substr(0, text.find(end)));
+}
+
+// The figures are those of one buffer or one run.
+std::string without_figures(std::string text) {
+    std::erase_if(text, [](char byte) { return byte >= '0' && byte <= '9'; });
+    return text;
+}
+
+// "timestamp, type": the fields of which the message says what they are instead.
+std::string wrong_fields(std::string_view message) {
+    constexpr std::array<std::string_view, 5> kFields = {"timestamp", "origin", "type",
+                                                         "payload length", "payload digest"};
+    const std::string difference = between(message, ") with ", "; expected");
+    std::string names;
+    for (const std::string_view field : kFields) {
+        const std::string name(field);
+        const bool is_there =
+            difference.starts_with(name) || difference.find(", " + name) != std::string::npos;
+        if (is_there) names += (names.empty() ? "" : ", ") + name;
+    }
+    return names;
+}
+
+// The kind of a standstill, without the time that it took.
+std::string standstill_of(std::string_view message) {
+    return "a standstill: " + without_figures(between(message, "Evidence: ", ";"));
+}
+
+bool is_standstill(std::string_view message) {
+    return message.find("no progress") != std::string_view::npos;
+}
+
+// What is wrong whatever the clause.
+std::string cause_of(const Finding& finding) {
+    const std::string& message = finding.message;
+    switch (finding.code) {
+        case FindingCode::crash:
+            return "signal " + between(message, "signal ", ";") + " at " +
+                   between(message, ", by ", " called from ");
+        case FindingCode::ended_too_early:
+        case FindingCode::wrong_exit_status:
+            return "exit status " + between(message, "status ", ";");
+        case FindingCode::misread_event:
+            return "a record with another " + wrong_fields(message);
+        case FindingCode::refused_without_reason:
+            return "a refusal: " + without_figures(between(message, "sound buffer (", ");"));
+        case FindingCode::not_refused:
+        case FindingCode::delivered_from_refused: {
+            const std::string fault = between(message, "malformed buffer (", ")");
+            return "a malformed buffer kept: " + fault.substr(0, fault.find(' '));
+        }
+        case FindingCode::missing_event:
+            if (message.find("Evidence: ") != std::string::npos) return standstill_of(message);
+            return "an event that is passed over";
+        case FindingCode::lost_wake_up:
+            return "a sleep on an old event";
+        case FindingCode::contract:
+            return is_standstill(message) ? standstill_of(message) : "";
+        // A single action of the consumer is the fault, and looks the same in every case.
+        case FindingCode::malformed_record:
+        case FindingCode::unknown_cpu:
+        case FindingCode::wrong_cpu:
+        case FindingCode::write_outside:
+        case FindingCode::wrong_need_wake:
+        case FindingCode::read_outside:
+        case FindingCode::wrong_mapping:
+            return std::string(finding_name(finding.code));
+        default:
+            return "";
+    }
+}
+
+// The clauses that a wait breaks by itself: there the fault has named it.
+bool is_of_a_wait(std::string_view clause) {
+    return clause.starts_with("5.1.8.2") || clause == "E1" || clause == "E2" || clause == "E3" ||
+           clause == "E17" || clause == "E19" || clause == "E24";
+}
+
+}  // namespace
+
+Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
+    Symptom symptom{cause_of(finding), false};
+    if (finding.clause != case_clause) {
+        // A fault that has a clause of its own needs no other name, unless every case shows it
+        // alike.
+        const bool is_sleep = finding.code == FindingCode::lost_wake_up;
+        const bool is_gap = finding.code == FindingCode::missing_event;
+        if (is_sleep || is_gap) symptom.cause.clear();
+        return symptom;
+    }
+    switch (finding.code) {
+        case FindingCode::crash:
+        case FindingCode::misread_event:
+        case FindingCode::missing_event:
+        case FindingCode::refused_without_reason:
+        case FindingCode::not_refused:
+        case FindingCode::delivered_from_refused:
+            symptom.is_assumed = true;
+            break;
+        case FindingCode::contract:
+            symptom.is_assumed = is_standstill(finding.message);
+            break;
+        case FindingCode::ended_too_early:
+        case FindingCode::wrong_exit_status:
+            symptom.is_assumed = !finding.clause.starts_with("contract-");
+            break;
+        case FindingCode::lost_wake_up:
+            symptom.is_assumed = !is_of_a_wait(finding.clause);
+            if (!symptom.is_assumed) symptom.cause.clear();
+            break;
+        default:
+            break;
+    }
+    return symptom;
+}
+
+}  // namespace kmes::conformance

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// What failures have in common.
+#include "conformance/main/symptom.h"
+
+#include <gtest/gtest.h>
+
+namespace kmes::conformance {
+namespace {
+
+Symptom symptom(FindingCode code, const std::string& clause, const std::string& message,
+                std::string_view case_clause) {
+    Finding finding;
+    finding.code = code;
+    finding.clause = clause;
+    finding.message = message;
+    return symptom_of(finding, case_clause);
+}
+
+TEST(Symptom, ACrashIsItsPlace) {
+    const std::string message =
+        "the consumer was killed by signal 6 (Aborted); expected no crash. Evidence: SIGABRT, by "
+        "`call` at libc.so.6+0x8 (pthread_kill+0x1), called from main() a.c:9";
+    const Symptom found = symptom(FindingCode::crash, "E1", message, "E1");
+    EXPECT_TRUE(found.is_assumed);
+    EXPECT_EQ(found.cause, symptom(FindingCode::crash, "E7", message, "E7").cause);
+    EXPECT_EQ(found.cause.substr(0, 23), "signal 6 (Aborted) at `");
+}
+
+TEST(Symptom, AnExitIsItsStatusAndNamesTheClauseOfTheContractItself) {
+    const std::string message = "the consumer exited with status 3; expected the record";
+    EXPECT_EQ(symptom(FindingCode::ended_too_early, "E1", message, "E1").cause, "exit status 3");
+    EXPECT_TRUE(symptom(FindingCode::ended_too_early, "E1", message, "E1").is_assumed);
+    EXPECT_FALSE(symptom(FindingCode::ended_too_early, "contract-4", message, "E1").is_assumed);
+    EXPECT_FALSE(
+        symptom(FindingCode::ended_too_early, "contract-1", message, "contract-1").is_assumed);
+}
+
+TEST(Symptom, AWrongRecordIsItsFields) {
+    const Symptom found = symptom(
+        FindingCode::misread_event, "E10",
+        "CPU 0: the consumer delivered event 1 (type \"t\", 64 bytes, position 0) with timestamp 1 "
+        "instead of 2, type \"a\" instead of \"b\"; expected the emitted content",
+        "E10");
+    EXPECT_EQ(found.cause, "a record with another timestamp, type");
+    EXPECT_TRUE(found.is_assumed);
+}
+
+TEST(Symptom, ARefusalIsItsReasonAndAKeptBufferItsFault) {
+    const Symptom refused = symptom(
+        FindingCode::refused_without_reason, "5.1.1",
+        "CPU 0: the consumer refused a sound buffer (\"size 12\"); expected its events", "5.1.1");
+    EXPECT_EQ(refused.cause, "a refusal: \"size \"");
+    const Symptom kept = symptom(
+        FindingCode::not_refused, "E14",
+        "CPU 0: the consumer keeps a malformed buffer (capacity 69632); expected an R record",
+        "E14");
+    EXPECT_EQ(kept.cause, "a malformed buffer kept: capacity");
+    EXPECT_TRUE(kept.is_assumed);
+}
+
+TEST(Symptom, AStandstillIsOneWhateverTimeItTook) {
+    const Symptom found =
+        symptom(FindingCode::missing_event, "E20",
+                "CPU 0: the consumer does not deliver event 2 (70 bytes); expected "
+                "its record. Evidence: the consumer still runs after 30000 ms",
+                "E20");
+    EXPECT_EQ(found.cause, "a standstill: the consumer still runs after  ms");
+}
+
+TEST(Symptom, WhatACaseItselfBlamesHasItsClause) {
+    const Symptom found = symptom(FindingCode::contract, "E3", "it is wrong", "E3");
+    EXPECT_EQ(found.cause, "");
+    EXPECT_FALSE(found.is_assumed);
+}
+
+TEST(Symptom, ALostWakeUpNamesItsClauseUnlessTheEventIsOld) {
+    EXPECT_FALSE(symptom(FindingCode::lost_wake_up, "E2", "m", "E2").is_assumed);
+    EXPECT_EQ(symptom(FindingCode::lost_wake_up, "E2", "m", "5.1.6.1").cause, "");
+    EXPECT_TRUE(symptom(FindingCode::lost_wake_up, "5.1.6.1", "m", "5.1.6.1").is_assumed);
+}
+
+TEST(Symptom, AWrongMappingLooksTheSameEverywhere) {
+    const Symptom found = symptom(FindingCode::wrong_mapping, "contract-2", "m", "5.1.5");
+    EXPECT_EQ(found.cause, "wrong-mapping");
+    EXPECT_FALSE(found.is_assumed);
+}
+
+}  // namespace
+}  // namespace kmes::conformance
