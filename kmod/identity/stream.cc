@@ -70,7 +70,11 @@ int attach(void*, __u16 cpu, kmes_mapping* mapping) {
     const std::uint64_t bytes = KMES_METADATA_BYTES + 2 * capacity;
     void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) return -errno;
-    *mapping = {base, bytes, status.st_dev, status.st_ino, 0, nullptr};
+    *mapping = {};
+    mapping->base = base;
+    mapping->mapped_bytes = bytes;
+    mapping->device = status.st_dev;
+    mapping->inode = status.st_ino;
     return 0;
 }
 
