@@ -15,6 +15,7 @@
 #include "conformance/model/finding.h"
 #include "conformance/model/history_log.h"
 #include "conformance/model/settings.h"
+#include "conformance/model/timeline.h"
 
 namespace kmes::fuzz {
 namespace {
