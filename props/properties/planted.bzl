@@ -22,7 +22,7 @@ _NOT_NEWER = """        if (!is_newer(reader, header.sequence)) {
 
 _LOOKS_AGAIN = """    if (there_is_something(reader)) {
         clear_wake(reader);
-        return 1;
+        return false;
     }
 """
 
@@ -163,8 +163,8 @@ PLANTED = [
         file = "sleep.c",
         text = _LOOKS_AGAIN,
         instead = _LOOKS_AGAIN +
-                  "    counter = kmes_load_acquire_u32(reader->shared.futex_counter,\n" +
-                  "                                    KMES_ORDER_SLEEP_COUNTER);\n",
+                  "    *counter = kmes_load_acquire_u32(reader->shared.futex_counter,\n" +
+                  "                                     KMES_ORDER_SLEEP_COUNTER);\n",
         property = "sleep",
         steps = 10,
     ),
