@@ -172,8 +172,8 @@ void read_evidence(const JsonReader& json, CaseResult& result) {
 
 CaseResult case_of(const JsonReader& json) {
     json.expect_names({"id", "level", "verdict", "clause", "message", "seconds", "replay", "title",
-                       "done", "expectation", "explored", "saved", "known", "findings", "history",
-                       "standard_error", "trace"});
+                       "done", "expectation", "explored", "cause", "clause_assumed", "saved",
+                       "known", "findings", "history", "standard_error", "trace"});
     CaseResult result;
     result.id = text_of(json.at("id"));
     result.level = level_of(json.at("level"));
@@ -191,6 +191,8 @@ CaseResult case_of(const JsonReader& json) {
         result.explored = Explored{number_in(explored, "schedules", kAny64),
                                    seconds_in(explored, "seconds"), truth_in(explored, "whole")};
     }
+    result.cause = text_in(json, "cause");
+    result.is_clause_assumed = truth_in(json, "clause_assumed");
     result.saved = text_in(json, "saved");
     result.is_known = truth_in(json, "known");
     read_evidence(json, result);
@@ -271,7 +273,7 @@ RunReport read_report(const JsonReader& json) {
     if (version.number(0, kAny64) != kReportSchema)
         version.fail(fmt::format("{}, the only schema that this suite reads", kReportSchema));
     json.expect_names({"schema", "suite", "consumer", "testee", "machine", "run", "shard", "cases",
-                       "interrupted", "not_run", "summary"});
+                       "preflight", "interrupted", "not_run", "summary"});
     RunReport report;
     read_suite(json.at("suite"), report);
     const JsonReader consumer = json.at("consumer");
@@ -291,6 +293,9 @@ RunReport read_report(const JsonReader& json) {
         if (!ids.insert(report.results.back().id).second)
             item.at("id").fail("an id that no other case has");
     }
+    report.preflight = text_in(json, "preflight");
+    // No case ran, and the file does not say for which of the reasons.
+    if (!report.preflight.empty()) report.preflight_status = kExitSuite;
     report.interrupted = truth_in(json, "interrupted");
     if (json.has("not_run")) report.not_run = words_of(json.at("not_run"));
     read_summary(json.at("summary"), report);

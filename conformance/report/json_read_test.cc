@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "conformance/report/json.h"
@@ -35,20 +36,28 @@ CaseResult failure() {
     result.what_is_done = "Emit.";
     result.what_is_right = "Deliver.";
     result.explored = Explored{7, 1.5, true};
+    result.cause = "a sleep on an old event";
+    result.is_clause_assumed = true;
     result.saved = "kept/E21-twice.json";
     result.is_known = true;
     result.findings.resize(2);
     result.findings[0].code = FindingCode::doubled_event;
     result.findings[0].cpu = 0;
     result.findings[1].sequence = 9;
+    result.findings[1].line = 3;
     result.history = "one\ntwo\n";
     result.standard_error = "oh no";
     result.trace.threads = {1};
     result.trace.has_several_cpus = true;
+    result.trace.left_out = "CPU 3";
     result.trace.rows.resize(2);
     result.trace.rows[0].hidden = 5;
     result.trace.rows[1].number = 6;
     result.trace.rows[1].kind = StepKind::wait_begin;
+    result.trace.rows[1].cpu = 0;
+    result.trace.rows[1].clause = "5.1.8.2";
+    result.trace.rows[1].place = "wait() consumer.c:209";
+    result.trace.rows[1].change = "need_wake 0 -> 1";
     result.trace.rows[1].wakes = {1};
     result.trace.rows[1].decisive = true;
     result.trace.rows[1].why = "because";
@@ -62,6 +71,9 @@ RunReport whole_report() {
     report.machine = {"Linux 6.1.0 x86_64", "A processor", 8};
     report.began = 1'795'718'400;
     report.options.filters = {"E*"};
+    report.options.without = {"E3/*"};
+    report.options.device = "/dev/kmes";
+    report.stepper = "guard pages";
     report.suite_cases = {1, 1, 1, 1};
     report.testee = {"./consumer", "two words"};
     report.cpus = 4;
@@ -75,6 +87,7 @@ RunReport whole_report() {
     report.results[2].message = "too slow";
     report.results[3].message = "no device";
     report.not_run = {"x/y"};
+    report.preflight = "  no event was delivered\n";
     report.interrupted = true;
     return report;
 }
@@ -84,6 +97,40 @@ TEST(JsonRead, GivesTheSameReport) {
     const ReadReport read = report_from_json(text);
     EXPECT_EQ(read.error, "");
     EXPECT_EQ(to_json(read.report), text);
+}
+
+// Every member that the schema has is in the report above, so that none can be forgotten there.
+// `values`: those that the report has in this place.
+void expect_members(const nlohmann::json& schema, const nlohmann::json& part,
+                    const std::vector<nlohmann::json>& values, const std::string& place) {
+    if (part.contains("$ref")) {
+        const std::string reference = part["$ref"].get<std::string>().substr(1);
+        const auto pointer = nlohmann::json::json_pointer(reference);
+        return expect_members(schema, schema.at(pointer), values, place);
+    }
+    for (const auto& one : part.value("oneOf", nlohmann::json::array()))
+        expect_members(schema, one, values, place);
+    if (part.contains("items")) {
+        std::vector<nlohmann::json> items;
+        for (const auto& value : values) items.insert(items.end(), value.begin(), value.end());
+        expect_members(schema, part["items"], items, place + "[]");
+    }
+    const nlohmann::json members = part.value("properties", nlohmann::json::object());
+    for (const auto& member : members.items()) {
+        std::vector<nlohmann::json> there;
+        for (const auto& value : values) {
+            if (value.contains(member.key())) there.push_back(value[member.key()]);
+        }
+        EXPECT_FALSE(there.empty()) << place + "." + member.key();
+        expect_members(schema, member.value(), there, place + "." + member.key());
+    }
+}
+
+TEST(JsonRead, IsTestedWithEveryMemberOfTheSchema) {
+    std::ifstream file("conformance/report/report.schema.json");
+    const nlohmann::json schema = nlohmann::json::parse(file);
+    const std::vector<nlohmann::json> reports(1, nlohmann::json::parse(to_json(whole_report())));
+    expect_members(schema, schema, reports, "report");
 }
 
 // Every member in turn is missing, unknown, or of another kind. None of them is a crash, and each
@@ -137,7 +184,7 @@ TEST(JsonRead, RefusesASummaryThatIsNotThatOfTheCases) {
 TEST(Statement, SaysWhatIsPassedAndWhatIsNot) {
     RunReport report = whole_report();
     report.seed = 7;
-    report.options.filters.clear();
+    report.options = {};
     EXPECT_EQ(to_statement(report, "{}\n"), R"(KMES conformance statement, format 1
 
 consumer:      ring-reader

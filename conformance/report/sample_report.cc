@@ -83,6 +83,8 @@ CaseResult failure(const Texts& texts) {
     result.what_is_right = texts("The consumer loads write_pos after it sets need_wake.");
     result.seconds = 1.5;
     result.replay = texts("kmes-conformance --filter E2/event-at-every-step -- ./consumer");
+    result.cause = texts("a sleep on an old event");
+    result.is_clause_assumed = true;
     result.saved = texts("kept/E2-event-at-every-step.json");
     result.explored = Explored{1840, 12.4, true};
     Finding finding;
