@@ -192,17 +192,15 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
     return -error;
 }
 
-// Under resizing_, so that resizes come one after the other. What is there already is copied
-// without control_: an attach waits neither for memory nor for that.
+// Under resizing_, so that resizes come one after the other. An attach waits neither for memory nor
+// for the copy.
 int Producer::swap_all(uint64_t capacity_bytes) {
     std::vector<BufferHandle> fresh;
     int error = allocate_all(capacity_bytes, &fresh);
 
-    for (size_t i = 0; i < cpus_.size() && !error; i++) {
+    for (size_t i = 0; i < cpus_.size() && !error; i++)
         error = kmes_swap_begin(&cpus_[i]->swap, &cpus_[i]->core, fresh[i]->buffer(),
                                 options_.positions, options_.position_shift_bytes);
-        if (!error) copy_beforehand(cpus_[i].get());
-    }
     // This thread is not inside, and others are waited for: it is the end.
     if (error == -EBUSY) error = -ESHUTDOWN;
     if (!error) error = switch_all(capacity_bytes, &fresh);
@@ -218,9 +216,9 @@ void Producer::copy_beforehand(Cpu* cpu) {
     while (rounds-- > 0 && kmes_swap_copy(&cpu->swap)) cpu->platform.let_emitters_in();
 }
 
-// control_, at a moment at which nobody has a reservation open: what waits for control_ would wait
-// for its end. One that is opened at that very moment is not seen, and where others have come in
-// between again and again the last of them is waited for all the same.
+// control_, after the copy, and at a moment at which nobody has a reservation open: what waits for
+// control_ would wait for its end. One that is opened at that very moment is not seen, and where
+// others have come in between again and again the last of them is waited for all the same.
 std::unique_lock<std::mutex> Producer::lock_without_reservations() {
     constexpr int kPasses = 10;
 
