@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "conformance/oracle/layout.h"
 #include "conformance/play/player.h"
@@ -48,21 +49,15 @@ Place place_of(const AccessPoint& point) {
     if (point.kind == PointKind::sleep) return Place::sleep;
     if (point.kind != PointKind::access) return Place::other;
     if (point.offset_bytes + point.size_bytes > kMetadataBytes) return Place::data;
-    struct Part {
-        std::uint64_t offset;
-        std::uint64_t bytes;
-        Place place;
-    };
-    constexpr Part kParts[] = {{kGenerationOffset, 8, Place::generation},
-                               {kWritePosOffset, 8, Place::write_pos},
-                               {kTailPosOffset, 8, Place::tail_pos},
-                               {kFutexCounterOffset, 4, Place::counter},
-                               {kNeedWakeOffset, 1, Place::need_wake}};
-    const auto part = std::ranges::find_if(kParts, [&](const Part& each) {
-        return point.offset_bytes < each.offset + each.bytes &&
-               each.offset < point.offset_bytes + point.size_bytes;
-    });
-    return part == std::end(kParts) ? Place::other : part->place;
+    constexpr std::pair<std::uint64_t, Place> kParts[] = {{kGenerationOffset, Place::generation},
+                                                          {kWritePosOffset, Place::write_pos},
+                                                          {kTailPosOffset, Place::tail_pos},
+                                                          {kFutexCounterOffset, Place::counter},
+                                                          {kNeedWakeOffset, Place::need_wake}};
+    for (const auto& [offset, place] : kParts) {
+        if (field_at(offset).overlaps(point.offset_bytes, point.size_bytes)) return place;
+    }
+    return Place::other;
 }
 
 Cover::Cover(bool whole) {

@@ -57,8 +57,8 @@ std::optional<Stores> stores_of(Action action) {
     return std::nullopt;
 }
 
-bool overlaps(const AccessPoint& access, std::uint64_t offset, std::uint64_t bytes) {
-    return access.offset_bytes < offset + bytes && offset < access.offset_bytes + access.size_bytes;
+bool touches(const AccessPoint& access, std::uint64_t field) {
+    return field_at(field).overlaps(access.offset_bytes, access.size_bytes);
 }
 
 // Equal for moves that differ in their point only.
@@ -119,9 +119,10 @@ bool commutes(Action action, bool same_cpu, const AccessPoint& access) {
     // A producer loads what a consumer stores (need_wake), and the judge looks at all of it.
     if (!stores || access.is_write) return false;
     if (!same_cpu && !stores->on_all_cpus) return true;
-    const bool meets = (stores->generation && overlaps(access, kGenerationOffset, 8)) ||
-                       (stores->positions && overlaps(access, kWritePosOffset, 16)) ||
-                       (stores->counter && overlaps(access, kFutexCounterOffset, 4)) ||
+    const bool meets = (stores->generation && touches(access, kGenerationOffset)) ||
+                       (stores->positions && touches(access, kWritePosOffset)) ||
+                       (stores->positions && touches(access, kTailPosOffset)) ||
+                       (stores->counter && touches(access, kFutexCounterOffset)) ||
                        (stores->data && access.offset_bytes + access.size_bytes > kMetadataBytes);
     return !meets;
 }

@@ -5,6 +5,7 @@
 #ifndef KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 #define KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -27,8 +28,10 @@ struct Field {
     std::uint64_t bytes;
     std::string_view name;
 
-    constexpr bool holds(std::uint64_t byte) const {
-        return byte >= offset && byte < offset + bytes;
+    constexpr bool holds(std::uint64_t byte) const { return overlaps(byte, 1); }
+    // Some of `size` bytes from `begin` on are of this field.
+    constexpr bool overlaps(std::uint64_t begin, std::uint64_t size) const {
+        return begin < offset + bytes && offset < begin + size;
     }
 };
 
@@ -49,6 +52,11 @@ inline constexpr std::array kMetadataFields{
     Field{133, 59, "reserved3"},
     Field{192, 3904, "unused bytes"},
 };
+
+// The field of the metadata page that begins there.
+constexpr const Field& field_at(std::uint64_t offset) {
+    return *std::ranges::find(kMetadataFields, offset, &Field::offset);
+}
 
 inline constexpr std::array kHeaderFields{
     Field{kEventSizeAt, 4, "event_size"},

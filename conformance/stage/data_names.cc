@@ -6,30 +6,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
-#include "conformance/oracle/layout.h"
-
 namespace kmes::conformance {
-namespace {
 
-template <std::size_t Count>
-std::string names_of(const std::array<Field, Count>& fields, std::uint64_t offset,
-                     std::uint64_t bytes) {
+std::string field_names(std::span<const Field> fields, std::uint64_t offset, std::uint64_t bytes) {
     std::string names;
     for (const Field& field : fields) {
-        if (field.offset >= offset + bytes || field.offset + field.bytes <= offset) continue;
-        names += (names.empty() ? "" : ", ") + std::string(field.name);
+        if (field.overlaps(offset, bytes))
+            names += (names.empty() ? "" : ", ") + std::string(field.name);
     }
     return names;
 }
 
-}  // namespace
-
 std::string name_of_bytes(const History& history, BufferIndex index, std::uint64_t offset,
                           std::uint64_t bytes) {
-    if (offset < kMetadataBytes) return names_of(kMetadataFields, offset, bytes);
+    if (offset < kMetadataBytes) return field_names(kMetadataFields, offset, bytes);
     const Buffer& buffer = history.buffer(index);
     const std::uint64_t mask = buffer.capacity - 1;
     const std::uint64_t place = (offset - kMetadataBytes) & mask;
@@ -39,7 +31,7 @@ std::string name_of_bytes(const History& history, BufferIndex index, std::uint64
         [&](const Placement& event) { return ((place - event.position) & mask) < event.bytes; });
     if (found == buffer.placements.rend()) return "data without an event";
     const std::uint64_t byte = (place - found->position) & mask;
-    const std::string names = names_of(kHeaderFields, byte, bytes);
+    const std::string names = field_names(kHeaderFields, byte, bytes);
     if (!names.empty()) return fmt::format("{} of event {}", names, found->sequence);
     return fmt::format("byte {} of event {}", byte, found->sequence);
 }

@@ -6,15 +6,20 @@
 #define KMES_CONFORMANCE_STAGE_DATA_NAMES_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "conformance/model/timeline.h"
 #include "conformance/oracle/history.h"
+#include "conformance/oracle/layout.h"
 
 namespace kmes::conformance {
 
 // Begins the reason why a consumer reads at a wrong place, in a step of the timeline.
 inline constexpr std::string_view kStaleCapacity = " is where it would be with the capacity of ";
+
+// "write_pos, tail_pos": those of which some of these bytes are.
+std::string field_names(std::span<const Field> fields, std::uint64_t offset, std::uint64_t bytes);
 
 // "event_size of event 3", "byte 40 of event 3", "futex_counter". `offset` is in the mapping.
 std::string name_of_bytes(const History& history, BufferIndex buffer, std::uint64_t offset,

@@ -17,17 +17,6 @@ namespace kmes::conformance {
 namespace {
 
 template <std::size_t Count>
-std::string names_of(const std::array<Field, Count>& fields, std::uint64_t offset,
-                     std::uint64_t bytes) {
-    std::string names;
-    for (const Field& field : fields) {
-        if (field.offset >= offset + bytes || field.offset + field.bytes <= offset) continue;
-        names += (names.empty() ? "" : ", ") + std::string(field.name);
-    }
-    return names;
-}
-
-template <std::size_t Count>
 const Field* exactly(const std::array<Field, Count>& fields, std::uint64_t offset,
                      std::uint64_t bytes) {
     for (const Field& field : fields) {
@@ -56,7 +45,7 @@ void Recorder::put_code(const GuardHit& hit) {
     const std::uint64_t offset = access.place.offset_bytes;
     places_.add(
         timeline_, hit.code, hit.stack,
-        offset < kMetadataBytes ? names_of(kMetadataFields, offset, access.size_bytes) : "data");
+        offset < kMetadataBytes ? field_names(kMetadataFields, offset, access.size_bytes) : "data");
 }
 
 std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buffer,
@@ -68,7 +57,7 @@ std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buff
     std::string what = field != nullptr
                            ? std::string(field->name)
                            : fmt::format("{} {} at {} ({})", bytes, bytes == 1 ? "byte" : "bytes",
-                                         offset, names_of(kMetadataFields, offset, bytes));
+                                         offset, field_names(kMetadataFields, offset, bytes));
     what += buffer_suffix(buffer);
     const bool has_value = step != nullptr && bytes > 0 && bytes <= 8;
     const auto value = [&](std::uint64_t raw) {
@@ -157,7 +146,7 @@ std::string Recorder::reading_text(const Reading& reading,
     const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
     if (reading.count == 1) {
         const Field* field = exactly(kHeaderFields, reading.first_byte, bytes);
-        const std::string names = names_of(kHeaderFields, reading.first_byte, bytes);
+        const std::string names = field_names(kHeaderFields, reading.first_byte, bytes);
         return fmt::format("reads {} {} of {} at its offset {}{}{}", bytes,
                            bytes == 1 ? "byte" : "bytes", event, reading.first_byte,
                            names.empty() ? "" : " (" + names + ")",
