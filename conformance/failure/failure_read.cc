@@ -133,14 +133,8 @@ void read_run(const JsonReader& json, FailureFile& file) {
 
 Finding read_finding(const JsonReader& json) {
     json.expect_names({"by", "code", "clause", "message", "cpu", "sequence", "line"});
-    static const std::vector<std::string_view> codes = [] {
-        std::vector<std::string_view> names;
-        for (int code = 0; code <= static_cast<int>(FindingCode::contract); ++code)
-            names.push_back(finding_name(static_cast<FindingCode>(code)));
-        return names;
-    }();
     Finding finding;
-    finding.code = static_cast<FindingCode>(json.at("code").word(codes));
+    finding.code = static_cast<FindingCode>(json.at("code").word(finding_names()));
     finding.clause = json.at("clause").bytes(kMaximumTextFieldBytes);
     finding.message = json.at("message").bytes(kMaximumTextFieldBytes);
     if (json.has("cpu")) finding.cpu = number32(json.at("cpu"), 0, kAny32);

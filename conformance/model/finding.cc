@@ -3,6 +3,8 @@
 // The names of the findings.
 #include "conformance/model/finding.h"
 
+#include <vector>
+
 namespace kmes::conformance {
 
 std::string_view finding_name(FindingCode code) {
@@ -69,6 +71,16 @@ std::string_view finding_name(FindingCode code) {
             return "contract";
     }
     return "contract";
+}
+
+std::span<const std::string_view> finding_names() {
+    static const std::vector<std::string_view> kNames = [] {
+        std::vector<std::string_view> names;
+        for (int code = 0; code <= static_cast<int>(FindingCode::contract); ++code)
+            names.push_back(finding_name(static_cast<FindingCode>(code)));
+        return names;
+    }();
+    return kNames;
 }
 
 }  // namespace kmes::conformance

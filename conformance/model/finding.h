@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,8 @@ enum class FindingCode {
 
 // Stable, lower-case with hyphens: "torn-event".
 std::string_view finding_name(FindingCode code);
+// All of them, in the order of FindingCode.
+std::span<const std::string_view> finding_names();
 
 struct Finding {
     FindingCode code = FindingCode::contract;

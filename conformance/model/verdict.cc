@@ -3,7 +3,21 @@
 // The names of levels and verdicts.
 #include "conformance/model/verdict.h"
 
+#include <algorithm>
+
 namespace kmes::conformance {
+
+namespace {
+
+template <typename Values, typename Name>
+std::optional<typename Values::value_type> named(const Values& values, Name name_of,
+                                                 std::string_view name) {
+    const auto found = std::ranges::find(values, name, name_of);
+    if (found == values.end()) return std::nullopt;
+    return *found;
+}
+
+}  // namespace
 
 std::string_view level_name(Level level) {
     switch (level) {
@@ -20,10 +34,7 @@ std::string_view level_name(Level level) {
 }
 
 std::optional<Level> level_from_name(std::string_view name) {
-    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust}) {
-        if (level_name(level) == name) return level;
-    }
-    return std::nullopt;
+    return named(kLevels, level_name, name);
 }
 
 std::string_view verdict_name(Verdict verdict) {
@@ -40,6 +51,10 @@ std::string_view verdict_name(Verdict verdict) {
             return "suite_error";
     }
     return "suite_error";
+}
+
+std::optional<Verdict> verdict_from_name(std::string_view name) {
+    return named(kVerdicts, verdict_name, name);
 }
 
 }  // namespace kmes::conformance

@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_MODEL_VERDICT_H_
 #define KMES_CONFORMANCE_MODEL_VERDICT_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@ namespace kmes::conformance {
 
 // In the order of `--level`: "up to".
 enum class Level { must, should, erratum, robust };
+inline constexpr std::array kLevels{Level::must, Level::should, Level::erratum, Level::robust};
 
 enum class Verdict {
     pass,
@@ -22,6 +24,8 @@ enum class Verdict {
     unsupported,   // this machine or testee cannot have it
     suite_error,   // the suite or its set-up failed; says nothing about the testee
 };
+inline constexpr std::array kVerdicts{Verdict::pass, Verdict::fail, Verdict::inconclusive,
+                                      Verdict::unsupported, Verdict::suite_error};
 
 // "must", "should", "erratum", "robust".
 std::string_view level_name(Level level);
@@ -29,6 +33,7 @@ std::optional<Level> level_from_name(std::string_view name);
 
 // "pass", "fail", "inconclusive", "unsupported", "suite_error".
 std::string_view verdict_name(Verdict verdict);
+std::optional<Verdict> verdict_from_name(std::string_view name);
 
 struct RunRecord;
 

@@ -62,10 +62,7 @@ constexpr std::size_t kLineWidth = 200;
 std::string shortened(std::string text, std::size_t width) {
     constexpr std::string_view kDots = "...";
     if (text.size() <= width) return text;
-    // Not within a character.
-    std::size_t end = width - kDots.size();
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-    text.resize(end);
+    text.resize(cut(text, width - kDots.size()).size());
     return text.append(kDots);
 }
 

@@ -23,12 +23,9 @@ namespace html {
 
 std::string text(std::string_view bytes, bool keep_lines) {
     if (bytes.size() <= kHtmlTextBytes) return xml_text(bytes, keep_lines);
-    // Not within a character.
-    std::size_t end = kHtmlTextBytes;
-    while (end > kHtmlTextBytes - 4 && (static_cast<unsigned char>(bytes[end]) & 0xc0) == 0x80)
-        --end;
-    return xml_text(bytes.substr(0, end), keep_lines) +
-           fmt::format(" ... ({} more bytes)", bytes.size() - end);
+    const std::string_view beginning = cut(bytes, kHtmlTextBytes);
+    return xml_text(beginning, keep_lines) +
+           fmt::format(" ... ({} more bytes)", bytes.size() - beginning.size());
 }
 
 }  // namespace html
@@ -37,9 +34,9 @@ namespace {
 
 using html::text;
 
-constexpr Verdict kVerdicts[] = {Verdict::fail, Verdict::suite_error, Verdict::inconclusive,
-                                 Verdict::unsupported, Verdict::pass};
-constexpr Level kLevels[] = {Level::must, Level::should, Level::erratum, Level::robust};
+// The gravest first.
+constexpr Verdict kColumns[] = {Verdict::fail, Verdict::suite_error, Verdict::inconclusive,
+                                Verdict::unsupported, Verdict::pass};
 
 std::string_view spoken(Verdict verdict) {
     return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
@@ -67,7 +64,7 @@ using Sums = std::map<Verdict, std::uint64_t>;
 
 std::string sum_cells(const Sums& sums) {
     std::string cells;
-    for (const Verdict verdict : kVerdicts) {
+    for (const Verdict verdict : kColumns) {
         const auto found = sums.find(verdict);
         const std::uint64_t sum = found == sums.end() ? 0 : found->second;
         cells += fmt::format("<td class=\"number {}\">{}</td>",
@@ -78,7 +75,7 @@ std::string sum_cells(const Sums& sums) {
 
 std::string sum_heads() {
     std::string heads;
-    for (const Verdict verdict : kVerdicts)
+    for (const Verdict verdict : kColumns)
         heads += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", spoken(verdict));
     return heads;
 }
@@ -261,7 +258,7 @@ class Document {
             "placeholder=\"case, message\"></label>\n"
             "<label>Verdict<select name=\"verdict\">" +
             choice("", "all");
-        for (const Verdict verdict : kVerdicts)
+        for (const Verdict verdict : kColumns)
             out_ += choice(verdict_name(verdict), spoken(verdict));
         out_ += "</select></label>\n<label>Level<select name=\"level\">" + choice("", "all");
         for (const Level level : kLevels) out_ += choice(level_name(level), level_name(level));

@@ -126,7 +126,7 @@ Json suite_to_json(const RunReport& report) {
     add_text(value, "commit", report.suite.commit);
     value["ring_format"] = report.suite.ring_format;
     value["contract"] = report.suite.contract;
-    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust})
+    for (const Level level : kLevels)
         value["cases"][std::string(level_name(level))] =
             report.suite_cases.at(static_cast<std::size_t>(level));
     return value;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -71,21 +72,16 @@ Level level_of(const JsonReader& json) {
 }
 
 Verdict verdict_of(const JsonReader& json) {
-    const std::string name = text_of(json);
-    for (const Verdict verdict : {Verdict::pass, Verdict::fail, Verdict::inconclusive,
-                                  Verdict::unsupported, Verdict::suite_error}) {
-        if (verdict_name(verdict) == name) return verdict;
-    }
-    json.fail("pass, fail, inconclusive, unsupported or suite_error");
+    const auto verdict = verdict_from_name(text_of(json));
+    if (!verdict) json.fail("pass, fail, inconclusive, unsupported or suite_error");
+    return *verdict;
 }
 
 FindingCode code_of(const JsonReader& json) {
-    const std::string name = text_of(json);
-    for (int code = 0; code <= static_cast<int>(FindingCode::contract); ++code) {
-        if (finding_name(static_cast<FindingCode>(code)) == name)
-            return static_cast<FindingCode>(code);
-    }
-    json.fail("the name of a finding, such as torn-event");
+    const auto names = finding_names();
+    const auto found = std::ranges::find(names, text_of(json));
+    if (found == names.end()) json.fail("the name of a finding, such as torn-event");
+    return static_cast<FindingCode>(found - names.begin());
 }
 
 std::int64_t time_of(const JsonReader& json) {
@@ -210,7 +206,7 @@ void read_suite(const JsonReader& json, RunReport& report) {
     report.suite.contract = static_cast<std::uint32_t>(number_in(json, "contract", kAny32));
     const JsonReader cases = json.at("cases");
     cases.expect_names({"must", "should", "erratum", "robust"});
-    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust})
+    for (const Level level : kLevels)
         report.suite_cases.at(static_cast<std::size_t>(level)) =
             number_in(cases, std::string(level_name(level)).c_str(), kAny32);
 }

@@ -82,8 +82,18 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+TEST(Text, IsCutBetweenCharacters) {
+    EXPECT_EQ(cut("abc", 3), "abc");
+    EXPECT_EQ(cut("abcd", 3), "abc");
+    EXPECT_EQ(cut("a\xe2\x82\xac", 4), "a\xe2\x82\xac");
+    for (const std::size_t most : {1u, 2u, 3u}) EXPECT_EQ(cut("a\xe2\x82\xac", most), "a");
+    EXPECT_EQ(cut("\xf0\x9f\x98\x80", 3), "");
+    EXPECT_EQ(cut("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80\x80\x80\x80");
+    EXPECT_EQ(cut("abc", 0), "");
+}
+
 TEST(Level, HasANameAndBack) {
-    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust}) {
+    for (const Level level : kLevels) {
         EXPECT_EQ(level_from_name(level_name(level)), level);
     }
     EXPECT_EQ(level_from_name("Must"), std::nullopt);

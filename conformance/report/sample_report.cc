@@ -121,8 +121,7 @@ RunReport sample(bool hostile) {
     report.seed = UINT64_MAX;
     report.stepper = texts("guard pages: nothing prevents them");
     report.seconds = 42.125;
-    for (const Verdict verdict : {Verdict::pass, Verdict::fail, Verdict::inconclusive,
-                                  Verdict::unsupported, Verdict::suite_error}) {
+    for (const Verdict verdict : kVerdicts) {
         CaseResult result = failure(texts);
         if (verdict != Verdict::fail) {
             result = CaseResult{};

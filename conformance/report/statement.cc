@@ -19,12 +19,9 @@ namespace {
 constexpr std::size_t kTextBytes = 300;
 
 std::string bounded(std::string_view text) {
-    std::string shown = printable(text);
+    const std::string shown = printable(text);
     if (shown.size() <= kTextBytes) return shown;
-    std::size_t end = kTextBytes;
-    // Not within a character.
-    while ((static_cast<unsigned char>(shown[end]) & 0xc0) == 0x80) --end;
-    return shown.substr(0, end) + "...";
+    return std::string(cut(shown, kTextBytes)) + "...";
 }
 
 void add(std::string& out, std::string_view name, const std::string& value) {
@@ -109,7 +106,7 @@ std::string to_statement(const RunReport& report, std::string_view json) {
         fmt::format("{} x {}", report.machine.processors, bounded(report.machine.processor)));
     add(out, "options", options_text(report));
     out += "\n";
-    for (const Level level : {Level::must, Level::should, Level::erratum, Level::robust})
+    for (const Level level : kLevels)
         add(out, level_name(level),
             level_text(sums_of(report, level),
                        report.suite_cases.at(static_cast<std::size_t>(level))));

@@ -18,6 +18,10 @@ void append_escaped(std::string& text, unsigned char byte) {
     text.push_back(kDigits[byte % 16]);
 }
 
+bool is_inside_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+
 // The character at the beginning of `bytes`: its length in bytes, 0 if it is no valid UTF-8 (RFC
 // 3629: no overlong form, no surrogate, nothing beyond U+10FFFF).
 std::size_t character_bytes(std::string_view bytes, std::uint32_t& character) {
@@ -110,11 +114,16 @@ std::string utc_text(std::int64_t seconds) {
     return text;
 }
 
+std::string_view cut(std::string_view text, std::size_t most) {
+    constexpr std::size_t kLongestCharacter = 4;
+    if (text.size() <= most) return text;
+    std::size_t end = most;
+    while (end > 0 && most - end < kLongestCharacter && is_inside_character(text[end])) --end;
+    return text.substr(0, most - end < kLongestCharacter ? end : most);
+}
+
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
     std::string out;
-    const auto is_inside = [](char byte) {
-        return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-    };
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         std::string line(text.substr(0, end));
@@ -124,7 +133,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
             // Not within the indentation.
             if (cut == std::string::npos || line.find_first_not_of(' ') >= cut) {
                 cut = width;
-                while (cut > indent + 1 && is_inside(line[cut])) --cut;
+                while (cut > indent + 1 && is_inside_character(line[cut])) --cut;
             }
             const std::size_t rest = line.find_first_not_of(' ', cut);
             out.append(line, 0, cut).push_back('\n');

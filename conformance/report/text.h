@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_REPORT_TEXT_H_
 #define KMES_CONFORMANCE_REPORT_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ std::string printable(std::string_view bytes, bool keep_lines = false);
 // Printable text for an element or an attribute of XML 1.0, with its markup escaped. Newlines and
 // tabs stay if `keep_lines`; in an attribute a parser would make spaces of them.
 std::string xml_text(std::string_view bytes, bool keep_lines = false);
+
+// The beginning of a text that has at most `most` bytes and ends with a whole character. What is
+// not UTF-8 is cut anywhere.
+std::string_view cut(std::string_view text, std::size_t most);
 
 // "2026-11-26T18:46:00Z" for seconds since 1970.
 std::string utc_text(std::int64_t seconds);

@@ -114,8 +114,7 @@ std::vector<std::string> make_words() {
         words.emplace_back(action_name(static_cast<Action>(action)));
     for (int kind = 0; kind <= static_cast<int>(OperationKind::outrun); ++kind)
         words.emplace_back(operation_name(static_cast<OperationKind>(kind)));
-    for (int code = 0; code <= static_cast<int>(FindingCode::contract); ++code)
-        words.emplace_back(finding_name(static_cast<FindingCode>(code)));
+    words.insert(words.end(), finding_names().begin(), finding_names().end());
     add(&words, kWrittenNames);
     add(&words, kStepperNames);
     words.insert(words.end(), kPointKindNames.begin(), kPointKindNames.end());
