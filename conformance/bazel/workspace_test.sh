@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Another workspace loads the rule kmes_conformance_test and runs it in shards, without a network: a
-# consumer that passes, one that fails, and one whose failure is known. It also analyses the suite
-# as a dependency. Not under Bazel, because it starts Bazel.
+# Another workspace loads the rule kmes_conformance_test and runs it in shards, without a network:
+# with a consumer that passes, a consumer that fails, and a consumer whose failure is known. It also
+# analyses the suite as a dependency. Not under Bazel, because it starts Bazel.
 #
 #   workspace_test.sh TREE RUNNER CORRECT BROKEN
 set -uo pipefail

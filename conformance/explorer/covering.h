@@ -20,10 +20,10 @@ using IsAllowed = std::function<bool(const Combination&)>;
 std::vector<Combination> product_of(const std::vector<std::size_t>& sizes,
                                     const IsAllowed& is_allowed = nullptr);
 
-// Some of the product: every two values of two factors that meet in an allowed combination meet in
-// one of these. The first ones have the most new pairs, so that a search that runs out of time has
-// played most of them. Deterministic. Looks at the whole product for each one that it takes: for
-// products of some thousands.
+// Some combinations of the product. Two values of two factors that meet in an allowed combination
+// meet in one of these, too. The first combinations have the most new pairs, so that a search that
+// runs out of time has played most pairs. Deterministic. The time is that of the product times that
+// of the cover: for products of some thousands.
 std::vector<Combination> pairwise_cover(const std::vector<std::size_t>& sizes,
                                         const IsAllowed& is_allowed = nullptr);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The runner as somebody meets it who has just installed it: on a terminal, with a program that
-// cannot be started, step by step.
+// The first steps of a new user: the runner on a terminal, misspelt words, a program that cannot be
+// started, a case that is debugged.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -24,15 +24,6 @@ constexpr double kWorthASecondRunSeconds = 20;
 constexpr std::string_view kNotDrawn =
     "(the picture of this failure: run it again as below, or with -v)\n";
 
-// The same thing is wrong: the same finding on the same CPU. Sequence numbers may differ, and the
-// run that sees more may know the clause better.
-bool is_same(const RunRecord& one, const RunRecord& other) {
-    if (one.findings.empty() || other.findings.empty()) return false;
-    const Finding& first = one.findings.front();
-    const Finding& second = other.findings.front();
-    return first.code == second.code && first.cpu == second.cpu;
-}
-
 void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& result) {
     Finding finding;
     if (outcome.record && !outcome.record->findings.empty())
@@ -133,7 +124,7 @@ void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
         result.seconds < kWorthASecondRunSeconds && !around_.stop) {
         const CaseOutcome second = run_again(kept);
         // Where a signal has cut the second run short, the first one is drawn.
-        if (!around_.stop && second.record && is_same(first, *second.record)) {
+        if (!around_.stop && second.record && is_same_failure(first, *second.record)) {
             result.clause = second.clause;
             note_symptom(second, *kept.the_case, result);
             result.message = second.message;

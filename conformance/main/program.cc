@@ -240,7 +240,7 @@ class Run {
                });
     }
 
-    // A difference is a failure; one that outranks it stays.
+    // A difference makes the run fail. An error of the suite outranks that.
     int say_differences(const std::vector<std::string>& lines, int status) const {
         const int worse = status == kExitSuite ? status : kExitFailed;
         for (const std::string& line : lines) say(around_, worse, line);

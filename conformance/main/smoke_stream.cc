@@ -32,7 +32,7 @@ constexpr milliseconds kLookEvery{20};
 constexpr unsigned kQuietLooks = 5;
 // One that is not, but brings nothing new, gets so much time; times the scale.
 constexpr milliseconds kPatience{4000};
-// How long one that does not sleep is waited for, where no verdict depends on that.
+// How long the suite waits for a testee that does not sleep, where no verdict depends on it.
 constexpr milliseconds kRest{300};
 // The whole run, whatever the testee does; times the scale.
 constexpr milliseconds kLimit{11000};
@@ -242,8 +242,8 @@ class Session {
         return fmt::format("no progress in {} ms", patience_ms().count());
     }
 
-    // A program that rests is waiting for something. One that works may be slow, as an interpreter
-    // that loads its modules on a busy machine is: it has all the time that there is.
+    // A program that sleeps waits for something. A program that works may be slow, such as an
+    // interpreter that loads its modules on a busy machine. It gets the time up to the limit.
     bool has_rested() const { return resting_looks_ * 10 >= looks_ * 8; }
 
     void end_at_limit(const std::string& what) {

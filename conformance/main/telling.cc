@@ -47,7 +47,7 @@ std::string_view clause_of_symptom(std::string_view cause) {
     return "contract-2";
 }
 
-// A symptom that cases of so many clauses show is of none of these.
+// A symptom in the cases of this many clauses belongs to none of these clauses.
 constexpr std::size_t kManyClauses = 8;
 
 std::string clause_of(const FailureGroup& group, const std::vector<Failed>& failures) {

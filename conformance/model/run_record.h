@@ -36,6 +36,15 @@ struct RunRecord {
     std::string history_excerpt;
 };
 
+// The same thing is wrong: the same first finding on the same CPU. Sequence numbers may differ, and
+// the run that sees more may know the clause better.
+inline bool is_same_failure(const RunRecord& one, const RunRecord& other) {
+    if (one.findings.empty() || other.findings.empty()) return false;
+    const Finding& first = one.findings.front();
+    const Finding& second = other.findings.front();
+    return first.code == second.code && first.cpu == second.cpu;
+}
+
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_MODEL_RUN_RECORD_H_

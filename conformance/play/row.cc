@@ -45,12 +45,9 @@ PlayedRow play_once(const Case& the_case, const StageSettings& settings, const R
     return played;
 }
 
-bool is_same(const CaseOutcome& one, const CaseOutcome& other) {
-    if (other.verdict != Verdict::fail || !one.record || !other.record) return false;
-    if (one.record->findings.empty() || other.record->findings.empty()) return false;
-    const Finding& first = one.record->findings.front();
-    const Finding& second = other.record->findings.front();
-    return first.code == second.code && first.cpu == second.cpu;
+bool fails_again(const CaseOutcome& one, const CaseOutcome& other) {
+    return other.verdict == Verdict::fail && one.record && other.record &&
+           is_same_failure(*one.record, *other.record);
 }
 
 CaseOutcome with_schedule(CaseOutcome outcome, Schedule schedule) {
@@ -71,8 +68,8 @@ std::vector<std::size_t> suspects(const PlayedRow& failed) {
     return {of_the_finding, last};
 }
 
-// A row plays many accesses in one process. The one that failed is played alone, with every step
-// recorded. If it does not fail alone, the schedule is of all plays up to it.
+// A row plays many accesses in one process. The play that failed is played again alone, with every
+// step recorded. If it does not fail alone, the schedule has all plays up to it.
 CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, const Row& row,
                          const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
     StageSettings told = settings;
@@ -84,8 +81,9 @@ CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, co
                 schedule_of(steps, settings.seed, {&failed.begun[suspect].point, 1});
             const PlayedRow again = play_once(the_case, told, row, steps, &alone);
             if (*settings.stop) break;
-            if (!is_same(failed.outcome, again.outcome)) continue;
-            // A run that sees more may blame another clause, and is told where it is drawn.
+            if (!fails_again(failed.outcome, again.outcome)) continue;
+            // The second run records more, and may blame another clause. Then the outcome is that
+            // of the first run, and the clause becomes known when the failure is drawn.
             const bool is_told = again.outcome.clause == failed.outcome.clause;
             return with_schedule(is_told ? again.outcome : failed.outcome, alone);
         }

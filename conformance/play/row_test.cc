@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows on real testees: what fails is told as one play, which fails again alone, and can be made
-// smaller; a correct consumer passes.
+// Rows on real testees. The failure of a row has one play in its schedule, which fails again alone
+// and can be shrunk. A correct consumer passes.
 #include "conformance/play/row.h"
 
 #include <gtest/gtest.h>

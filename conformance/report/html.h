@@ -12,8 +12,9 @@
 
 namespace kmes::conformance {
 
-// A longer text is cut, and says so. After so many rows of traces, failures have no trace.
+// A text with more bytes is cut, and the document says so.
 inline constexpr std::size_t kHtmlTextBytes = 4000;
+// Rows of all traces together; the failures after that have no trace.
 inline constexpr std::size_t kHtmlTraceRows = 8000;
 
 // A whole document in UTF-8 that loads nothing and sends nothing. Its policy (CSP) permits no
