@@ -24,8 +24,9 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-// The error of a futex wait after which the consumer did nothing but end: "EINTR". Empty: there is
-// none, or nothing was recorded.
+// The error of a futex wait after which a thread did nothing but end the consumer: "EINTR". Empty:
+// there is none, or nothing was recorded. If the thread that ended it is unknown, the last step of
+// any thread counts.
 std::string_view error_of_last_wait(const Timeline& timeline) {
     constexpr std::pair<std::string_view, std::string_view> kErrors[] = {
         {"EINTR", "returns EINTR"},
@@ -34,7 +35,10 @@ std::string_view error_of_last_wait(const Timeline& timeline) {
         {"ETIMEDOUT", "time limit of the wait expires"},
         {"EAGAIN", "futex_counter has another value"}};
     const std::vector<TimelineStep>& steps = timeline.steps();
+    int ended_by = 0;
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+        if (step->kind == StepKind::end) ended_by = step->thread;
+        if (ended_by != 0 && step->thread != ended_by) continue;
         const bool is_clear =
             step->kind == StepKind::access && step->text.starts_with("sets need_");
         const bool is_other = step->kind == StepKind::producer || step->kind == StepKind::scheduler;

@@ -520,6 +520,8 @@ void Recorder::ended(const Ended& event) {
     step.clause = "contract-4";
     if (event.fault) {
         step.thread = number_of(event.fault->tid);
+    } else if (event.thread != 0) {
+        step.thread = number_of(event.thread);
     }
     switch (event.kind) {
         case EndKind::kExited:

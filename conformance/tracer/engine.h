@@ -505,7 +505,8 @@ class Tracer::Engine {
     uint64_t next_wait_id_ = 1;
     bool attached_ = false;
     std::optional<Fault> last_fault_;
-    CodeTable code_;  // of the testee
+    pid_t exiting_thread_ = 0;  // the first thread of the testee that called exit_group
+    CodeTable code_;            // of the testee
     DeadlineTimer timer_;
     bool are_together_ = false;  // testee and Tracer, on one processor
     cpu_set_t together_ = {};    // that one, or the last; empty: there was none yet

@@ -202,6 +202,7 @@ enum class EndKind {
 struct Ended {
     EndKind kind = EndKind::kExited;
     pid_t pid = 0;
+    pid_t thread = 0;  // that called exit_group, or got the fatal signal; 0: none is known
     int exit_status = 0;
     int signal = 0;
     int error = 0;

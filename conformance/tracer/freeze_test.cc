@@ -117,14 +117,17 @@ TEST_P(FreezeTest, ThreadsComeAndGo) {
 TEST_P(FreezeTest, ALeaderThatHasLeftIsNoObstacle) {
     TestRun run(options_for(GetParam()));
     run.start("leader-leaves");
-    ASSERT_TRUE(run.next<FutexWait>());
+    const auto wait = run.next<FutexWait>();
+    ASSERT_TRUE(wait);
     ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
     ASSERT_TRUE(run.tracer.freeze_all(limit()));
     EXPECT_EQ(run.tracer.mappings().size(), 2u);
     run.tracer.thaw_all();
     ASSERT_TRUE(run.until_asleep().all_blocked_for_good);
     run.buffers[0]->wake();
-    EXPECT_EQ(run.finish().exit_status, 6);
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 6);
+    EXPECT_EQ(ended.thread, wait->tid);
 }
 
 TEST_P(FreezeTest, InspectionTellsWhoWaitsForWhat) {

@@ -68,6 +68,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         give(SECCOMP_RET_ALLOW),
     };
     trace_number(filter, kAttachCallNumber);
+    trace_number(filter, SYS_exit_group);
     if (report_futex) {
         for (const long number : {static_cast<long>(SYS_futex), kFutexWakeCall, kFutexWaitCall}) {
             trace_if_bits(filter, number, 0, kPageMask, kFutexWordOffset);
@@ -95,6 +96,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
 bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex) {
     switch (number) {
         case kAttachCallNumber:
+        case SYS_exit_group:
         case SYS_mremap:
         case SYS_munmap:
             return true;

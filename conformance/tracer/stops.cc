@@ -153,6 +153,9 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             serve_attach(thread, *registers);
             return;
         }
+        // Of several threads that call it, the kernel takes the first.
+        if (number == SYS_exit_group && is_testee(thread) && exiting_thread_ == 0)
+            exiting_thread_ = thread.tid;
         if (number == SYS_clone) {
             // LeakSanitizer's helper asks for that. Untraced, it would get ENOSYS for every call
             // that the filter traces.
@@ -339,11 +342,13 @@ Ended Tracer::Engine::describe_end(pid_t pid, int status) {
         ended.kind = EndKind::kKilled;
         ended.signal = WTERMSIG(status);
         if (ended.fault && ended.fault->signal != ended.signal) ended.fault.reset();
+        if (ended.fault) ended.thread = ended.fault->tid;
         ended.text = "killed by " + (ended.fault ? ended.fault->describe()
                                                  : std::string("SIG") + sigabbrev_np(ended.signal));
         return ended;
     }
     ended.exit_status = WEXITSTATUS(status);
+    ended.thread = exiting_thread_;
     ended.text = "exited with status " + std::to_string(ended.exit_status);
     if (!executed_) {
         const Launch::Failure failure = launch_->failure();
