@@ -405,6 +405,27 @@ test_commit_subjects() {
     expect_one "all commits that main does not have" '^commit [0-9a-f]+: .*: add the first$'
 }
 
+# api LINE...: kmes/user/libkmes_api.txt, committed.
+api() {
+    printf '    %s\n' "$@" >"$TREE/kmes/user/libkmes_api.txt"
+    git -C "$TREE" add -A && commit "kmes/user: change the table"
+}
+
+test_library_symbols() {
+    command -v git >/dev/null || return 0
+    fresh_tree
+    mkdir -p "$TREE/kmes/user"
+    git -C "$TREE" init -q -b main
+    api 'kmes_a KMES_0.20 kmes_a' 'kmes_b KMES_0.20 kmes_b' 'kmes_c - -'
+    api 'kmes_d KMES_0.21 kmes_a' 'kmes_b   KMES_0.20 kmes_a' 'kmes_a KMES_0.20 kmes_a'
+    expect_silence "lines that move, another page, and a function that was not exported"
+    api 'kmes_d KMES_0.21 kmes_a' 'kmes_b KMES_0.20 kmes_a'
+    commit "core: add more"
+    expect_one "a symbol that left" 'libkmes_api.txt:1: kmes_a KMES_0.20 has left; '
+    api 'kmes_d KMES_0.22 kmes_a' 'kmes_b KMES_0.20 kmes_a' 'kmes_a KMES_0.20 kmes_a'
+    expect_one "another version" 'libkmes_api.txt:1: kmes_d KMES_0.21 has left; '
+}
+
 test_usage() {
     "$KMES" check --root "$TREE/none" >"$OUT" 2>&1
     [ $? -eq 2 ] || fail "a root that is not there: not status 2"
@@ -429,6 +450,7 @@ test_document_words
 test_sentence_length
 test_sentences
 test_commit_subjects
+test_library_symbols
 test_usage
 echo "$failures failures"
 [ "$failures" -eq 0 ]

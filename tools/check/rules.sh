@@ -34,6 +34,7 @@ all_rules() {
     rule_sentences
     rule_sentence_length
     rule_commit_subjects
+    rule_library_symbols
 }
 
 # code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`; WHERE and NOT_WHERE
@@ -259,13 +260,17 @@ rule_sentence_length() {
         on_files awk -v most=25 -f "$KMES_ROOT/tools/check/sentences.awk"
 }
 
+# The tree is the top of a clone with a commit.
+has_commits() {
+    [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] &&
+        git rev-parse -q --verify HEAD >/dev/null 2>&1
+}
+
 # The commits that the branch main does not have; on main itself, the last one.
 rule_commit_subjects() {
     local main range=-1 commit subject
     local no_imperative=': (an?|the|what|who|which|that|one|of|behind|where|when|it|no) '
-    # Not where the tree is no clone, or a folder in one, or has no commit.
-    [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || return 0
-    git rev-parse -q --verify HEAD >/dev/null 2>&1 || return 0
+    has_commits || return 0
     for main in origin/main main; do
         git rev-parse -q --verify "$main" >/dev/null 2>&1 || continue
         [ -z "$(git rev-list -1 "$main..HEAD")" ] || range=$main..HEAD
@@ -280,4 +285,17 @@ rule_commit_subjects() {
             echo "commit $commit: the subject does not begin with an imperative: $subject"
         fi
     done
+}
+
+# A symbol of libkmes never leaves, nor does its version change: a program may be linked with it.
+rule_library_symbols() {
+    local api=kmes/user/libkmes_api.txt name version
+    has_commits || return 0
+    git log -p --no-color --format= -- "$api" |
+        awk '/^-    kmes_/ && $3 ~ /^KMES_/ { print $2, $3 }' | sort -u |
+        while read -r name version; do
+            awk -v name="$name" -v version="$version" '
+                $1 == name && $2 == version { found = 1 } END { exit !found }' "$api" 2>/dev/null ||
+                echo "$api:1: $name $version has left; a symbol and its version stay for ever"
+        done
 }
