@@ -9,6 +9,8 @@
 
 #include "kmes/types.h"
 
+struct kmes_buffer;
+
 /*
  * Each function as kmes/platform.h says; `context` is handed to all of them. The two words serve a
  * platform without a lock, whose sections are entered and left without a call.
