@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// kmesctl: the KMES module of this machine from a shell. Each command is one ioctl of
-// <linux/kmes.h> (emit: one an event).
+// The KMES module of this machine from a shell. Each command is one ioctl of <linux/kmes.h> (emit:
+// one an event). See module.h.
+#include "kmod/kmesctl/module.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kmes.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -26,13 +27,14 @@ constexpr int kBadUsage = 2;
 // The largest event is smaller (MaxEventSize).
 constexpr std::size_t kPayloadBytesAtMost = std::size_t{5} << 20;
 
-int say(int status, const std::string& line) {
+int say_line(int status, const std::string& line) {
     fmt::print(stderr, "kmesctl: {}\n", line);
     return status;
 }
 
 int refused(const Command& command, int error) {
-    return say(kFailed, fmt::format("{}: {}", command.device, explain_error(command.verb, error)));
+    return say_line(kFailed,
+                    fmt::format("{}: {}", command.device, explain_error(command.verb, error)));
 }
 
 std::uint64_t address_of(const void* pointer) {
@@ -55,7 +57,7 @@ bool read_payload(const std::string& path, std::string& payload) {
 
 int emit(int fd, Command command) {
     if (command.payload_file && !read_payload(*command.payload_file, command.payload))
-        return say(kFailed, fmt::format("{}: {}", *command.payload_file, strerror(errno)));
+        return say_line(kFailed, fmt::format("{}: {}", *command.payload_file, strerror(errno)));
     kmes_ioctl_emit event{};
     event.type_address = address_of(command.type.data());
     event.type_len = static_cast<__u16>(command.type.size());
@@ -112,8 +114,8 @@ int list(int fd, const Command& command) {
 int run(const Command& command) {
     const int fd = open(command.device.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        return say(kFailed, fmt::format("{}: {}{}", command.device, strerror(errno),
-                                        errno == ENOENT ? "; is kmes.ko loaded?" : ""));
+        return say_line(kFailed, fmt::format("{}: {}{}", command.device, strerror(errno),
+                                             errno == ENOENT ? "; is kmes.ko loaded?" : ""));
     int status = 0;
     switch (command.verb) {
         case Verb::emit:
@@ -131,22 +133,21 @@ int run(const Command& command) {
             break;
     }
     close(fd);
-    if (status == 0 && fflush(stdout) != 0) return say(kFailed, "cannot write to standard output");
+    if (status == 0 && fflush(stdout) != 0)
+        return say_line(kFailed, "cannot write to standard output");
     return status;
 }
 
 }  // namespace
-}  // namespace kmes::kmesctl
 
-int main(int count, char** arguments) {
-    using namespace kmes::kmesctl;
-    // Beyond the limit of file sizes a write fails, and is reported.
-    signal(SIGXFSZ, SIG_IGN);
-    const ParsedCommand parsed = parse_command({arguments + 1, arguments + count});
+int run_module_command(const std::vector<std::string>& words) {
+    const ParsedCommand parsed = parse_command(words);
     if (!parsed.help.empty()) {
         fmt::print("{}", parsed.help);
-        return fflush(stdout) == 0 ? 0 : say(kFailed, "cannot write to standard output");
+        return fflush(stdout) == 0 ? 0 : say_line(kFailed, "cannot write to standard output");
     }
-    if (!parsed.error.empty()) return say(kBadUsage, parsed.error + " (--help says more)");
+    if (!parsed.error.empty()) return say_line(kBadUsage, parsed.error + " (--help says more)");
     return run(parsed.command);
 }
+
+}  // namespace kmes::kmesctl

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// What every command of kmesctl has: its entry in the table (commands.cc), its exit statuses, and
+// its way to say one line.
+//
+// To add a command: write a function `Runner declare_NAME(CLI::App& app)` in a file NAME.cc, which
+// declares the options on `app` and returns what runs the command; declare it here, and add one
+// line to the table in commands.cc.
+#ifndef KMES_KMESCTL_COMMAND_H_
+#define KMES_KMESCTL_COMMAND_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace kmes::kmesctl {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;  // the system, the producer or a file refused
+inline constexpr int kExitUsage = 2;   // the command line is wrong; nothing was done
+
+// Ends the command: main prints the text as one line on standard error, and exits with `status`.
+class Failure : public std::runtime_error {
+  public:
+    Failure(int status, const std::string& line) : std::runtime_error(line), status(status) {}
+    const int status;
+};
+
+// Runs a command whose options are parsed; returns the exit status, or throws a Failure.
+using Runner = std::function<int()>;
+
+struct CommandEntry {
+    const char* name;
+    const char* summary;
+    // nullptr: a command of the kernel module, which kmod/kmesctl parses and runs.
+    Runner (*declare)(CLI::App& app);
+};
+
+// All commands, in the order of --help.
+const std::vector<CommandEntry>& commands();
+
+Runner declare_serve(CLI::App& app);
+
+// Prints "kmesctl: LINE" on standard error, with control characters escaped.
+void say(std::string_view line);
+
+// The value of an option that is a number from `least` to `most`, or a Failure of kExitUsage that
+// names the option and the range.
+std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
+                            std::uint64_t most);
+
+// Makes `address` the producer that libkmes talks to (KMES_SOCKET). Empty: as it is.
+void choose_socket(const std::string& address);
+
+}  // namespace kmes::kmesctl
+
+#endif  // KMES_KMESCTL_COMMAND_H_

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of commands. See command.h.
+#include "kmesctl/command.h"
+
+namespace kmes::kmesctl {
+
+const std::vector<CommandEntry>& commands() {
+    static const std::vector<CommandEntry> table = {
+        {"serve", "serve a producer in userspace, until SIGTERM or SIGINT", declare_serve},
+        {"emit", "emit events on the current CPU (kernel module)", nullptr},
+        {"resize", "configure the buffers of all CPUs (kernel module)", nullptr},
+        {"registry-available", "end the boot phase (kernel module)", nullptr},
+        {"statistics", "print the counters of each CPU (kernel module)", nullptr},
+        {"list", "print the existing buffers (kernel module)", nullptr},
+    };
+    return table;
+}
+
+}  // namespace kmes::kmesctl

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+//
+// kmesctl: KMES from a shell, whatever serves it: the kernel module or a producer in userspace.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "conformance/main/nearest.h"
+#include "kmesctl/command.h"
+#include "kmod/kmesctl/module.h"
+
+namespace kmes::kmesctl {
+namespace {
+
+using conformance::did_you_mean;
+
+constexpr const char* kStatuses = "Exit status: 0 done; 1 refused or failed; 2 wrong usage.";
+
+// A closed standard descriptor would become the number of some file. As these are opened, an access
+// to it fails, as it would if it were closed.
+void fill_standard_descriptors() {
+    for (int fd = 0; fd <= 2; ++fd) {
+        if (fcntl(fd, F_GETFD) == -1) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    }
+}
+
+const CommandEntry* find(const std::string& name) {
+    for (const CommandEntry& command : commands()) {
+        if (name == command.name) return &command;
+    }
+    return nullptr;
+}
+
+std::string one_line(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text;
+}
+
+// "; did you mean --count?" for the first option that `app` does not have.
+std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (name == "--") break;
+        if (name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end())
+            return did_you_mean(names, name);
+    }
+    return "";
+}
+
+int print_help(const std::string& text) {
+    fmt::print("{}", text);
+    if (fflush(stdout) == 0 || errno == EPIPE) return kExitDone;
+    throw Failure(kExitFailed, "cannot write to standard output");
+}
+
+[[noreturn]] void fail_usage(const std::string& command, const std::string& line) {
+    throw Failure(kExitUsage, fmt::format("{} (kmesctl {}--help says more)", line, command));
+}
+
+std::string general_help() {
+    CLI::App app("Emits, shows and configures KMES events.", "kmesctl");
+    for (const CommandEntry& command : commands())
+        app.add_subcommand(command.name, command.summary);
+    app.require_subcommand(1);
+    app.footer(std::string("kmesctl COMMAND --help describes a command.\n") + kStatuses);
+    return app.help();
+}
+
+int run_command(const CommandEntry& command, const std::vector<std::string>& words) {
+    CLI::App app(command.summary, std::string("kmesctl ") + command.name);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    app.footer(kStatuses);
+    const Runner runner = command.declare(app);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::CallForHelp&) {
+        return print_help(app.help());
+    } catch (const CLI::ParseError& error) {
+        fail_usage(std::string(command.name) + " ",
+                   one_line(error.what()) + meant_option(app, words));
+    }
+    return runner();
+}
+
+int run(const std::vector<std::string>& words) {
+    if (words.empty()) fail_usage("", "no command; kmesctl COMMAND is right");
+    const std::string& first = words.front();
+    if (first == "--help" || first == "-h") return print_help(general_help());
+    // The option of the module's commands may come before the command.
+    if (first.starts_with("--device")) return run_module_command(words);
+    const CommandEntry* command = find(first);
+    if (command == nullptr) {
+        std::vector<std::string_view> names;
+        for (const CommandEntry& each : commands()) names.emplace_back(each.name);
+        fail_usage("", fmt::format("\"{}\" is no command{}", first, did_you_mean(names, first)));
+    }
+    if (command->declare == nullptr) return run_module_command(words);
+    return run_command(*command, {words.begin() + 1, words.end()});
+}
+
+}  // namespace
+}  // namespace kmes::kmesctl
+
+int main(int count, char** arguments) {
+    using namespace kmes::kmesctl;
+    fill_standard_descriptors();
+    // A write that is over a limit, or to a closed pipe, fails and is reported.
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    try {
+        return run({arguments + 1, arguments + count});
+    } catch (const Failure& failure) {
+        say(failure.what());
+        return failure.status;
+    } catch (const std::exception& error) {
+        say(error.what());
+        return kExitFailed;
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// kmesctl serve: the producer in userspace as a service.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <system_error>
+
+#include "kmes/user/producer.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmesctl/command.h"
+#include "kmesctl/service_manager.h"
+#include "kmod/kmesctl/command.h"
+
+namespace kmes::kmesctl {
+namespace {
+
+constexpr std::uint64_t kLeastCapacity = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostCapacity = std::uint64_t{256} << 20;
+
+struct ServeOptions {
+    std::string socket;
+    std::string cpus;
+    std::string capacity = "4M";
+    std::string mode = "600";
+};
+
+std::uint64_t capacity_of(const std::string& text) {
+    const auto bytes = parse_bytes(text);
+    if (!bytes || !std::has_single_bit(*bytes) || *bytes < kLeastCapacity || *bytes > kMostCapacity)
+        throw Failure(
+            kExitUsage,
+            fmt::format("--capacity is \"{}\"; a power of two from 64K to 256M is right", text));
+    return *bytes;
+}
+
+unsigned mode_of(const std::string& text) {
+    const bool is_octal = !text.empty() && text.size() <= 4 &&
+                          text.find_first_not_of("01234567") == std::string::npos;
+    const unsigned long mode = is_octal ? std::stoul(text, nullptr, 8) : 01000;
+    if (mode > 0777)
+        throw Failure(
+            kExitUsage,
+            fmt::format("--mode is \"{}\"; octal permissions from 0 to 777 are right", text));
+    return static_cast<unsigned>(mode);
+}
+
+unsigned cpus_of(const std::string& text) {
+    if (!text.empty()) return static_cast<unsigned>(number_option("--cpus", text, 1, kMaxCpus));
+    return static_cast<unsigned>(
+        std::clamp<long>(sysconf(_SC_NPROCESSORS_CONF), 1, static_cast<long>(kMaxCpus)));
+}
+
+std::string address_of(const ServeOptions& options) {
+    if (!options.socket.empty()) return options.socket;
+    const char* named = getenv(KMES_SOCKET_ENVIRONMENT);
+    return named != nullptr && *named != '\0' ? named : KMES_SOCKET_DEFAULT_ADDRESS;
+}
+
+// The signals that end the service; blocked before any thread of the producer exists.
+sigset_t block_end_signals() {
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
+    sigprocmask(SIG_BLOCK, &ends, nullptr);
+    return ends;
+}
+
+int serve(const ServeOptions& options) {
+    ProducerOptions wanted;
+    wanted.cpus = cpus_of(options.cpus);
+    wanted.capacity_bytes = capacity_of(options.capacity);
+    const unsigned mode = mode_of(options.mode);
+    const sigset_t ends = block_end_signals();
+    try {
+        const std::string address = address_of(options);
+        Producer producer(wanted);
+        if (const int error = producer.start_without_registry(); error != 0)
+            throw std::system_error(-error, std::generic_category(), "cannot make the rings");
+        producer.serve(address, mode);
+        say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes,
+                        address));
+        notify_service_manager("READY=1");
+        int signal = 0;
+        while (sigwait(&ends, &signal) != 0) continue;
+        notify_service_manager("STOPPING=1");
+        producer.retire();
+    } catch (const std::system_error& error) {
+        throw Failure(kExitFailed, error.what());
+    }
+    return kExitDone;
+}
+
+}  // namespace
+
+Runner declare_serve(CLI::App& app) {
+    auto options = std::make_shared<ServeOptions>();
+    app.add_option("--socket", options->socket,
+                   "address: a path, or @NAME (default: $KMES_SOCKET, or "
+                   "/run/kmes/producer.socket)")
+        ->type_name("ADDRESS");
+    app.add_option("--cpus", options->cpus, "number of rings (default: the CPUs of this machine)")
+        ->type_name("N");
+    app.add_option("--capacity", options->capacity,
+                   "bytes of each ring: a power of two from 64K to 256M (default 4M)")
+        ->type_name("BYTES");
+    app.add_option("--mode", options->mode,
+                   "permissions of the path, octal: who may attach and emit (default 600)")
+        ->type_name("MODE");
+    return [options] { return serve(*options); };
+}
+
+}  // namespace kmes::kmesctl

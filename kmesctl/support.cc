@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands share. See command.h.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include "kmes/user/socket_protocol.h"
+#include "kmesctl/command.h"
+#include "kmesctl/escape.h"
+
+namespace kmes::kmesctl {
+
+void say(std::string_view line) {
+    fmt::print(stderr, "kmesctl: {}\n", escaped(line));
+}
+
+std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
+                            std::uint64_t most) {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || stopped != end || value < least || value > most)
+        throw Failure(kExitUsage, fmt::format("{} is \"{}\"; a number from {} to {} is right",
+                                              option, text, least, most));
+    return value;
+}
+
+void choose_socket(const std::string& address) {
+    if (!address.empty()) setenv(KMES_SOCKET_ENVIRONMENT, address.c_str(), 1);
+}
+
+}  // namespace kmes::kmesctl
