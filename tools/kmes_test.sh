@@ -16,8 +16,8 @@ test_usage() {
     kmes 2
     like "$ERR" '^usage: tools/kmes'
     kmes 2 conform
-    local commands='conformance package bench fuzz mutants broken replay vm test flakes setup'
-    commands+=' check fmt tidy ide help'
+    local commands='conformance package install bench fuzz mutants broken replay vm test flakes'
+    commands+=' setup check fmt tidy ide help'
     like "$ERR" "unknown command 'conform'; one of: $commands$"
     lines "$ERR" 1
     kmes 2 setup everything
@@ -45,6 +45,26 @@ test_usage() {
     has "$ERR" "tools/kmes: package: takes one folder, not 'one' and 'two'"
     kmes 2 package /proc/none
     has "$ERR" "tools/kmes: package: '/proc/none' is no folder that can be written"
+    lines "$CALLS" 0
+    kmes 2 install /usr
+    has "$ERR" "tools/kmes: install: takes options only, not '/usr'; did you mean --prefix /usr?"
+    kmes 2 install --prefix
+    has "$ERR" 'tools/kmes: install: --prefix takes a folder'
+    local path
+    for path in usr '/a b' /a/../b ''; do
+        kmes 2 install --prefix "$path"
+        has "$ERR" "tools/kmes: install: --prefix takes an absolute path without spaces and '..',\
+ not '$path'"
+        lines "$ERR" 1
+    done
+    kmes 2 install --prefix=/
+    has "$ERR" 'tools/kmes: install: --prefix / is no place; try /usr'
+    kmes 2 install --destdir=/proc/none
+    has "$ERR" "tools/kmes: install: '/proc/none/usr/local' is no folder that can be written"
+    kmes 2 install --user
+    has "$ERR" "tools/kmes: install: unknown option '--user'; --help lists them"
+    kmes 0 install --help
+    like "$OUT" '^usage: tools/kmes install'
     lines "$CALLS" 0
     kmes 2 bench
     like "$ERR" 'to be measured, one of: conformance instructions plot peers producer '

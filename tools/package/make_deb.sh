@@ -33,18 +33,6 @@ reword() {
     sed -e "$script" -- "$1"
 }
 
-# The date of the newest section of CHANGELOG.md, in seconds: the date of everything.
-release_time() {
-    local day
-    day=$(sed -n 's/^## \([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)$/\1/p' "$TREE/CHANGELOG.md" |
-        head -n 1)
-    if [ -z "$day" ]; then
-        echo "make_deb.sh: CHANGELOG.md has no section '## YEAR-MONTH-DAY'" >&2
-        return 1
-    fi
-    date -u -d "$day" +%s
-}
-
 # The source packages of LINKED that are installed, as Built-Using names them.
 built_using() {
     dpkg-query -W -f='${source:Package} (= ${source:Version})\n' "${LINKED[@]}" 2>/dev/null |
@@ -115,7 +103,7 @@ make_main() {
         "$documents"
     install -m 755 "$OUTPUT/$NAME" "$root/usr/bin/$NAME"
     bash "$TREE/tools/package/man_page.sh" "$RUNNER" "$TREE/tools/package/$NAME.1.in" "$VERSION" \
-        "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)" | gzip -9n >"$root/usr/share/man/man1/$NAME.1.gz"
+        "$RELEASE_DATE" | gzip -9n >"$root/usr/share/man/man1/$NAME.1.gz"
     cp "$TREE/tools/package/$NAME.bash-completion" \
         "$root/usr/share/bash-completion/completions/$NAME"
     cp "$TREE/tools/package/lintian-overrides" "$root/usr/share/lintian/overrides/$NAME"
@@ -148,7 +136,8 @@ main() {
     fi
     TREE=$1 RUNNER=$2 OUTPUT=$3
     VERSION=$(cat -- "$TREE/VERSION")
-    SOURCE_DATE_EPOCH=$(release_time)
+    RELEASE_DATE=$(release_date)
+    SOURCE_DATE_EPOCH=$(date -u -d "$RELEASE_DATE" +%s)
     export SOURCE_DATE_EPOCH
     SCRATCH=$(mktemp -d)
     trap 'rm -rf -- "$SCRATCH"' EXIT
@@ -159,4 +148,6 @@ main() {
     make_symbols
 }
 
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname -- "${BASH_SOURCE[0]}")/files.sh"
 main "$@"
