@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * libkmes: how a program reaches KMES, whatever serves it. C, no exceptions, no threads of its own.
+ * libkmes: how a program reaches KMES, whatever serves it. C, no exceptions. The only thread of its
+ * own is that of kmes_reader_set_fd (reader_set.h).
  *
  * One rule says which way a call goes: attach, emit, emit_batch, and what a reader asks
  * (libkmes_reader.h).
@@ -33,9 +34,10 @@
  * does, or sleep with a time limit.
  *
  * closefrom: a program may close all its descriptors at any time. What is mapped stays mapped. The
- * connections of leases are the only descriptors that libkmes keeps between calls; it knows each by
- * device and inode, and leaves a number alone that has become another file. (Not so if that happens
- * in another thread in the middle of a call.) A lease ends with its connection; a reader takes
+ * connections of leases, and the descriptor of kmes_reader_set_fd, are all that libkmes keeps open
+ * between calls. It knows each by device and inode, and leaves a number alone that has become
+ * another file: but an eventfd cannot be told from another one. (Not so if that happens in another
+ * thread in the middle of a call.) A lease ends with its connection; a reader takes
  * another one after a wait with a time limit.
  *
  * fork: the child has the mappings and the descriptors of its parent, and may call everything here,

@@ -105,6 +105,34 @@ int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns);
 int kmes_reader_set_poll(struct kmes_reader_set* set, __u64 timeout_ns,
                          kmes_event_function function, void* context);
 
+/*
+ * A descriptor for poll, epoll and event loops, which is readable while a CPU has something unread.
+ * The first call makes it, and a thread that waits for the set. The descriptor belongs to the set:
+ * do not read it, write it or close it. A negative error number: EMFILE, ENFILE, ENOMEM; EAGAIN
+ * where no thread can be made.
+ *
+ *   struct epoll_event event = {.events = EPOLLIN};
+ *   epoll_ctl(epoll, EPOLL_CTL_ADD, kmes_reader_set_fd(set), &event);
+ *   while (epoll_wait(epoll, &event, 1, -1) >= 0)
+ *       kmes_reader_set_consume(set, 0, on_event, context);
+ *
+ * It is readable at first. It becomes unreadable only in a call of this set that finds every CPU
+ * empty: _next and _peek return KMES_READ_EMPTY, _consume returns because no CPU has any, _wait
+ * does not return 1. Each event after that call makes it readable, also one that comes before the
+ * call returns. An edge-triggered loop must therefore read until KMES_READ_EMPTY. It may be
+ * readable without an event after a change of buffers, or where a producer has ended:
+ * kmes_reader_set_error tells. With a watermark it becomes readable as kmes_reader_set_wait
+ * returns.
+ *
+ * All functions of the set may be used beside it. They may wait for the thread while that attaches,
+ * or asks a producer that does not answer; so may fork. The thread blocks all signals. It sleeps as
+ * kmes_reader_set_wait does, and ends in kmes_reader_set_close.
+ *
+ * fork: the child reads its copy of the set without the descriptor, which is closed in the child;
+ * it may call this function for a descriptor of its own.
+ */
+int kmes_reader_set_fd(struct kmes_reader_set* set);
+
 KMES_EXTERN_C_END
 
 #endif

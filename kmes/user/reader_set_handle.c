@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The handle of a set: an eventfd, and a thread that makes it readable. See reader_set.h.
+ *
+ * The readers have one owner at a time.
+ *
+ *   caller   the handle is readable, and the thread touches nothing
+ *   thread   the handle is not readable; the thread asks for wakes and sleeps for all CPUs. The
+ *            caller may look under the lock
+ *
+ * Only a look of the caller that finds nothing gives the readers to the thread. It makes the handle
+ * unreadable before the thread asks each CPU for a wake and checks it again (5.1.8.2), so an event
+ * that comes at any time after the look makes the handle readable. The readers come back with the
+ * first event, found by whichever of the two.
+ *
+ * The thread sleeps without the lock. Meanwhile a look of the caller may unmap a buffer whose word
+ * the thread sleeps on: the thread passes the address to the kernel and does not read it, and its
+ * own word ends the sleep.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kmes/user/reader_set_parts.h"
+
+enum owner { OWNER_CALLER, OWNER_THREAD };
+
+struct kmes_set_handle {
+    struct kmes_reader_set* set;
+    struct kmes_set_handle* next; /* of all handles of this process, for fork */
+    struct kmes_futex_wait* words;
+    pthread_t thread;
+    pthread_mutex_t lock; /* for all that follows, and for the readers while the thread owns them */
+    enum owner owner;
+    __u32 changes; /* the word that ends a sleep of the thread */
+    bool is_closing;
+    bool is_mine;     /* for the caller alone, without the lock: the owner is the caller */
+    bool is_of_child; /* a child of fork has no thread, and no descriptor any more */
+    __u64 device;
+    __u64 inode;
+    int fd;
+};
+
+/* -- The descriptor ---------------------------------------------------------------------------- */
+
+/* A program may close all its descriptors, and open a file with this number. */
+static bool is_still_ours(const struct kmes_set_handle* handle) {
+    struct stat status;
+
+    return fstat(handle->fd, &status) == 0 && status.st_dev == handle->device &&
+           status.st_ino == handle->inode;
+}
+
+static void make_readable(const struct kmes_set_handle* handle) {
+    const __u64 one = 1;
+
+    if (is_still_ours(handle)) (void)!write(handle->fd, &one, sizeof(one));
+}
+
+static void make_unreadable(const struct kmes_set_handle* handle) {
+    __u64 count;
+
+    if (is_still_ours(handle)) (void)!read(handle->fd, &count, sizeof(count));
+}
+
+static int open_descriptor(struct kmes_set_handle* handle) {
+    struct stat status;
+
+    handle->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); /* the caller owns the readers */
+    if (handle->fd < 0) return -errno;
+    if (fstat(handle->fd, &status) != 0) return -errno;
+    handle->device = status.st_dev;
+    handle->inode = status.st_ino;
+    return 0;
+}
+
+/* -- The thread. All of this is called, and returns, with the lock. ---------------------------- */
+
+static void end_sleep(struct kmes_set_handle* handle) {
+    __atomic_store_n(&handle->changes, handle->changes + 1, __ATOMIC_RELAXED);
+    kmes_futex_wake_all(&handle->changes);
+}
+
+static bool is_at_work(const struct kmes_set_handle* handle) {
+    return handle->owner == OWNER_THREAD && !handle->is_closing;
+}
+
+/* Opens again what has an error, when its time has come. True: there is an event. */
+static bool try_again(struct kmes_reader_set* set) {
+    const __u64 now_ns = kmes_clock_monotonic_ns();
+    bool is_found = false;
+    unsigned i;
+
+    for (i = 0; i < set->cpus; i++) {
+        struct kmes_set_cpu* cpu = &set->cpu[i];
+        struct kmes_event_view view;
+        int found;
+
+        if (!cpu->error || now_ns < cpu->retry_at_ns || !kmes_set_is_readable(cpu)) continue;
+        found = kmes_reader_peek(&cpu->reader, &view);
+        if (found < 0)
+            kmes_set_note_error(cpu, found);
+        else
+            cpu->error = 0;
+        if (found == KMES_READ_EVENT) is_found = true;
+    }
+    return is_found;
+}
+
+/* False: the readers were taken away meanwhile. */
+static bool wait_for_watermark(struct kmes_set_handle* handle) {
+    struct kmes_reader_set* set = handle->set;
+    const __u64 now_ns = kmes_clock_monotonic_ns();
+    const __u32 before = handle->changes;
+    __u64 end_ns = now_ns + set->options.watermark_ns;
+
+    if (end_ns < now_ns) end_ns = KMES_NO_TIMEOUT;
+    while (!kmes_set_is_enough(set)) {
+        const __u64 step_ns = kmes_set_watermark_step_ns(set, end_ns);
+
+        if (!step_ns) break;
+        pthread_mutex_unlock(&handle->lock);
+        kmes_futex_wait(&handle->changes, before, step_ns);
+        pthread_mutex_lock(&handle->lock);
+        if (!is_at_work(handle) || handle->changes != before) return false;
+    }
+    return true;
+}
+
+/* One sleep for all CPUs. True: there is something. */
+static bool watch_once(struct kmes_set_handle* handle) {
+    struct kmes_reader_set* set = handle->set;
+    struct kmes_set_sleep sleep = {handle->words, 1, KMES_NO_TIMEOUT};
+    const __u32 before = handle->changes;
+    int result;
+
+    if (try_again(set)) return true;
+    handle->words[0].word = &handle->changes;
+    handle->words[0].expected = before;
+    if (kmes_set_begin_waits(set, &sleep)) {
+        kmes_set_end_waits(set, 0);
+        return !set->options.watermark_bytes || wait_for_watermark(handle);
+    }
+    pthread_mutex_unlock(&handle->lock);
+    result = kmes_set_sleep_on(&sleep);
+    pthread_mutex_lock(&handle->lock);
+    if (is_at_work(handle)) {
+        __u64 slept_ns = kmes_set_slept_ns(&sleep, result);
+
+        /* A caller that looks all the time must not keep the thread from asking (E25). */
+        if (handle->changes != before) slept_ns = KMES_SET_NS_PER_MS;
+        kmes_set_end_waits(set, slept_ns);
+    }
+    return false; /* the next call checks each CPU: a spurious wake does not reach the handle */
+}
+
+static void* watch(void* argument) {
+    struct kmes_set_handle* handle = (struct kmes_set_handle*)argument;
+
+    pthread_mutex_lock(&handle->lock);
+    while (!handle->is_closing) {
+        if (handle->owner == OWNER_CALLER) {
+            const __u32 before = handle->changes;
+
+            pthread_mutex_unlock(&handle->lock);
+            kmes_futex_wait(&handle->changes, before, KMES_NO_TIMEOUT);
+            pthread_mutex_lock(&handle->lock);
+        } else if (watch_once(handle) && is_at_work(handle)) {
+            handle->owner = OWNER_CALLER;
+            make_readable(handle);
+        }
+    }
+    pthread_mutex_unlock(&handle->lock);
+    return NULL;
+}
+
+/* Without any signal: the handlers of the program run in its own threads. */
+static int start_thread(struct kmes_set_handle* handle) {
+    sigset_t all, before;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&handle->thread, NULL, watch, handle);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -error;
+}
+
+/* -- fork -------------------------------------------------------------------------------------- */
+
+/* A child has the memory of all handles and none of their threads. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kmes_set_handle* all_handles;
+static pthread_once_t is_prepared_for_fork = PTHREAD_ONCE_INIT;
+
+static void lock_all(void) {
+    struct kmes_set_handle* handle;
+
+    pthread_mutex_lock(&all_lock);
+    for (handle = all_handles; handle; handle = handle->next) pthread_mutex_lock(&handle->lock);
+}
+
+static void unlock_all(void) {
+    struct kmes_set_handle* handle;
+
+    for (handle = all_handles; handle; handle = handle->next) pthread_mutex_unlock(&handle->lock);
+    pthread_mutex_unlock(&all_lock);
+}
+
+/* Before the program of the child can close the descriptor, and open another with its number. The
+ * eventfd is the parent's: the child must not change whether it is readable. */
+static void give_up_in_child(void) {
+    struct kmes_set_handle* handle;
+
+    for (handle = all_handles; handle; handle = handle->next) {
+        handle->is_of_child = true;
+        if (is_still_ours(handle)) close(handle->fd);
+    }
+    unlock_all();
+    all_handles = NULL;
+}
+
+static void prepare_for_fork(void) {
+    pthread_atfork(lock_all, unlock_all, give_up_in_child);
+}
+
+static void enlist(struct kmes_set_handle* handle) {
+    pthread_mutex_lock(&all_lock);
+    handle->next = all_handles;
+    all_handles = handle;
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void delist(struct kmes_set_handle* handle) {
+    struct kmes_set_handle** at;
+
+    pthread_mutex_lock(&all_lock);
+    for (at = &all_handles; *at != handle;) at = &(*at)->next;
+    *at = handle->next;
+    pthread_mutex_unlock(&all_lock);
+}
+
+/* -- Open and close ---------------------------------------------------------------------------- */
+
+static void free_handle(struct kmes_set_handle* handle) {
+    if (handle->fd >= 0 && !handle->is_of_child && is_still_ours(handle)) close(handle->fd);
+    pthread_mutex_destroy(&handle->lock);
+    free(handle->words);
+    free(handle);
+}
+
+static int make_handle(struct kmes_reader_set* set, struct kmes_set_handle** made) {
+    struct kmes_set_handle* handle = (struct kmes_set_handle*)calloc(1, sizeof(*handle));
+    int error;
+
+    if (!handle) return -ENOMEM;
+    handle->set = set;
+    handle->fd = -1;
+    handle->owner = OWNER_CALLER;
+    handle->is_mine = true;
+    pthread_mutex_init(&handle->lock, NULL);
+    handle->words =
+        (struct kmes_futex_wait*)calloc(KMES_FUTEX_WAIT_ANY_MAX, sizeof(*handle->words));
+    error = handle->words ? open_descriptor(handle) : -ENOMEM;
+    if (!error) {
+        enlist(handle); /* before the thread: fork in between finds a handle without one */
+        error = start_thread(handle);
+        if (error) delist(handle);
+    }
+    if (error)
+        free_handle(handle);
+    else
+        *made = handle;
+    return error;
+}
+
+int kmes_reader_set_fd(struct kmes_reader_set* set) {
+    int error;
+
+    pthread_once(&is_prepared_for_fork, prepare_for_fork);
+    if (set->handle && set->handle->is_of_child) kmes_set_close_handle(set);
+    if (!set->handle) {
+        error = make_handle(set, &set->handle);
+        if (error) return error;
+    }
+    return set->handle->fd;
+}
+
+void kmes_set_close_handle(struct kmes_reader_set* set) {
+    struct kmes_set_handle* handle = set->handle;
+
+    if (!handle) return;
+    set->handle = NULL;
+    if (!handle->is_of_child) {
+        pthread_mutex_lock(&handle->lock);
+        handle->is_closing = true;
+        end_sleep(handle);
+        pthread_mutex_unlock(&handle->lock);
+        pthread_join(handle->thread, NULL);
+        delist(handle);
+    }
+    free_handle(handle);
+}
+
+/* -- The calls of the set ---------------------------------------------------------------------- */
+
+static bool is_absent(const struct kmes_set_handle* handle) {
+    return !handle || handle->is_of_child;
+}
+
+/* With the lock. */
+static void take_readers(struct kmes_set_handle* handle) {
+    handle->owner = OWNER_CALLER;
+    handle->is_mine = true;
+    kmes_set_end_waits(handle->set, 0);
+    end_sleep(handle);
+    make_readable(handle);
+}
+
+static void give_readers(struct kmes_set_handle* handle) {
+    pthread_mutex_lock(&handle->lock);
+    make_unreadable(handle);
+    handle->owner = OWNER_THREAD;
+    handle->is_mine = false;
+    end_sleep(handle);
+    pthread_mutex_unlock(&handle->lock);
+}
+
+/* True: the thread is the owner, and locked out. */
+static bool lock_out(struct kmes_set_handle* handle) {
+    if (is_absent(handle) || handle->is_mine) return false;
+    pthread_mutex_lock(&handle->lock);
+    if (handle->owner == OWNER_THREAD) return true;
+    handle->is_mine = true;
+    pthread_mutex_unlock(&handle->lock);
+    return false;
+}
+
+bool kmes_set_enter_look(struct kmes_reader_set* set) {
+    return lock_out(set->handle);
+}
+
+void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found) {
+    struct kmes_set_handle* handle = set->handle;
+
+    if (is_absent(handle)) return;
+    if (!is_locked) {
+        if (found == KMES_READ_EMPTY) give_readers(handle);
+        return;
+    }
+    if (found != KMES_READ_EMPTY)
+        take_readers(handle);
+    else
+        end_sleep(handle); /* the look may have changed a buffer, or the time of an attempt */
+    pthread_mutex_unlock(&handle->lock);
+}
+
+void kmes_set_enter_wait(struct kmes_reader_set* set) {
+    if (!lock_out(set->handle)) return;
+    take_readers(set->handle);
+    pthread_mutex_unlock(&set->handle->lock);
+}
+
+void kmes_set_leave_wait(struct kmes_reader_set* set, bool is_over) {
+    if (!is_absent(set->handle) && is_over) give_readers(set->handle);
+}
+
+void kmes_set_lock(const struct kmes_reader_set* set) {
+    struct kmes_set_handle* handle = set->handle;
+
+    if (!is_absent(handle) && !handle->is_mine) pthread_mutex_lock(&handle->lock);
+}
+
+void kmes_set_unlock(const struct kmes_reader_set* set) {
+    struct kmes_set_handle* handle = set->handle;
+
+    if (!is_absent(handle) && !handle->is_mine) pthread_mutex_unlock(&handle->lock);
+}

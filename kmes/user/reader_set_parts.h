@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the files of the reader of all CPUs share: reader_set.c opens and reads, reader_set_sleep.c
+ * waits, reader_set_handle.c feeds the handle. Nobody else sees this.
+ */
+#ifndef KMES_USER_READER_SET_PARTS_H
+#define KMES_USER_READER_SET_PARTS_H
+
+#include "kmes/user/futex.h"
+#include "kmes/user/reader_set.h"
+
+KMES_EXTERN_C_BEGIN
+
+#define KMES_SET_NS_PER_MS 1000000ull
+
+struct kmes_set_cpu {
+    struct kmes_reader_config config;
+    struct kmes_reader reader;
+    __u64 retry_at_ns;
+    __u64 retry_ns; /* the last interval */
+    int error;
+    bool is_open;
+    bool is_asked; /* kmes_reader_wait_begin without its end */
+};
+
+struct kmes_set_handle;
+
+struct kmes_reader_set {
+    struct kmes_reader_set_options options;
+    struct kmes_set_handle* handle; /* NULL: kmes_reader_set_fd was not called */
+    struct kmes_futex_wait* words;
+    __u8* buffer;
+    __u64 buffer_bytes;
+    struct kmes_bulk bulk; /* of the CPU whose turn it is, perhaps with events left */
+    unsigned taken;        /* in this turn */
+    unsigned turn;
+    unsigned cpus;
+    bool is_peeked;
+    struct kmes_set_cpu cpu[];
+};
+
+/* -- reader_set.c ------------------------------------------------------------------------------ */
+
+/* Delays the next attempt on this CPU. */
+void kmes_set_note_error(struct kmes_set_cpu* cpu, int error);
+
+/* Opens the CPU where it is not open. False: it cannot be read before its time. */
+bool kmes_set_is_readable(struct kmes_set_cpu* cpu);
+
+/* False: every CPU has an error. */
+bool kmes_set_is_any_readable(const struct kmes_reader_set* set);
+
+/* -- reader_set_sleep.c ------------------------------------------------------------------------ */
+
+/* What one sleep waits for. */
+struct kmes_set_sleep {
+    struct kmes_futex_wait* words;
+    unsigned count;
+    __u64 limit_ns;
+};
+
+/* Asks every CPU for a wake, and adds its word. True: look again, there is something.
+ * kmes_set_end_waits follows in both cases. */
+bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sleep);
+
+/* Sleeps as kmes_futex_wait, on all words. */
+int kmes_set_sleep_on(struct kmes_set_sleep* sleep);
+
+/* After the sleep, whose result is `result`. True: look again. */
+bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns);
+
+/* How long a sleep with this result found nothing (kmes_reader_wait_end). */
+__u64 kmes_set_slept_ns(const struct kmes_set_sleep* sleep, int result);
+
+/* As much is unread as the watermark says, or nothing at all. */
+bool kmes_set_is_enough(const struct kmes_reader_set* set);
+
+/* How long to wait before the next look at the watermark; 0: its time is over. */
+__u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns);
+
+/* -- reader_set_handle.c ----------------------------------------------------------------------- */
+
+/*
+ * Around each look for an event. `enter` returns whether the thread of the handle owns the readers:
+ * it is locked out until `leave`. `found` is what the look returned.
+ */
+bool kmes_set_enter_look(struct kmes_reader_set* set);
+void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found);
+
+/* Around a wait of the caller. `is_over`: it found nothing. */
+void kmes_set_enter_wait(struct kmes_reader_set* set);
+void kmes_set_leave_wait(struct kmes_reader_set* set, bool is_over);
+
+/* Around a question to the readers that changes nothing. */
+void kmes_set_lock(const struct kmes_reader_set* set);
+void kmes_set_unlock(const struct kmes_reader_set* set);
+
+/* Ends the thread and closes the descriptor. */
+void kmes_set_close_handle(struct kmes_reader_set* set);
+
+KMES_EXTERN_C_END
+
+#endif
