@@ -39,6 +39,39 @@ static bool is_due(const struct kmes_set_cpu* cpu) {
     return !cpu->error || kmes_clock_monotonic_ns() >= cpu->retry_at_ns;
 }
 
+/* Whether the ring has an event of `sequence` or later. A ring always holds its last event. */
+static bool has_reached(const struct kmes_reader_config* config, __u64 sequence) {
+    struct kmes_reader_config from_tail = *config;
+    const struct kmes_reader_place none = {0};
+    struct kmes_event_view view;
+    struct kmes_reader reader;
+    bool is_reached = false;
+
+    from_tail.place = none;
+    if (kmes_reader_open(&reader, &from_tail) != 0) return false;
+    while (!is_reached && kmes_reader_peek(&reader, &view) == KMES_READ_EVENT) {
+        const __u64 found = view.sequence;
+
+        is_reached = kmes_reader_release(&reader) && found >= sequence;
+    }
+    kmes_reader_close(&reader);
+    return is_reached;
+}
+
+/* After the first attach. A place in a kernel has no session that tells of another producer: its
+ * events would not be newer than the place, and never be delivered. */
+static enum kmes_resumed resume(struct kmes_set_cpu* cpu) {
+    const struct kmes_reader_place* place = &cpu->config.place;
+    struct kmes_reader* reader = &cpu->reader;
+
+    if (!place->is_known) return KMES_RESUMED_NO_PLACE;
+    if (place->session != reader->mapping.session) return KMES_RESUMED_NEW_SESSION;
+    if (place->session || has_reached(&cpu->config, place->last_sequence))
+        return KMES_RESUMED_GOES_ON;
+    reader->has_sequence = false;
+    return KMES_RESUMED_NEW_SESSION;
+}
+
 static void open_cpu(struct kmes_set_cpu* cpu) {
     int error = kmes_reader_open(&cpu->reader, &cpu->config);
 
@@ -46,6 +79,7 @@ static void open_cpu(struct kmes_set_cpu* cpu) {
         kmes_set_note_error(cpu, error);
         return;
     }
+    if (cpu->resumed == KMES_RESUMED_NOT_YET) cpu->resumed = resume(cpu);
     cpu->is_open = true;
     cpu->error = 0;
 }
@@ -175,6 +209,16 @@ struct kmes_reader_place kmes_reader_set_get_place(const struct kmes_reader_set*
                                   : set->cpu[cpu].config.place;
     kmes_set_unlock(set);
     return place;
+}
+
+enum kmes_resumed kmes_reader_set_resumed(const struct kmes_reader_set* set, unsigned cpu) {
+    enum kmes_resumed resumed;
+
+    if (cpu >= set->cpus) return KMES_RESUMED_NO_PLACE;
+    kmes_set_lock(set);
+    resumed = set->cpu[cpu].resumed;
+    kmes_set_unlock(set);
+    return resumed;
 }
 
 struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reader_set* set,

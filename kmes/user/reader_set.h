@@ -42,7 +42,7 @@ struct kmes_reader_set_options {
     int (*cpus)(void* context);
     void* context;
     /* One for each CPU, `places` of them: where a set of an earlier time has left off
-     * (kmes_reader_set_get_place). CPUs beyond that start at the oldest event. */
+     * (kmes_reader_set_get_place, kmes_places_read). CPUs beyond that start at the oldest event. */
     const struct kmes_reader_place* place;
     unsigned places;
 };
@@ -65,6 +65,24 @@ int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu);
 
 /* Up to which event of a CPU the set has delivered; zero for a CPU that is not there. */
 struct kmes_reader_place kmes_reader_set_get_place(const struct kmes_reader_set* set, unsigned cpu);
+
+/* Whether a CPU goes on at its place of the options. */
+enum kmes_resumed {
+    KMES_RESUMED_NOT_YET, /* it could not be attached to until now */
+    KMES_RESUMED_NO_PLACE,
+    KMES_RESUMED_GOES_ON,     /* lost_before of its first event is what was lost in between */
+    KMES_RESUMED_NEW_SESSION, /* another producer: it begins at the oldest event, and nobody knows
+                                 how many events of the earlier producer were lost */
+};
+
+/*
+ * What has become of a CPU's place when the set first attached to it; KMES_RESUMED_NO_PLACE for a
+ * CPU that is not there. A producer in a kernel has no sessions. There it is another producer where
+ * the kernel was booted again (kmes_places_read), or where the ring's last event has a lower
+ * sequence number than the place. A module that was loaded again, and has published more events
+ * than the earlier one since, cannot be told from it.
+ */
+enum kmes_resumed kmes_reader_set_resumed(const struct kmes_reader_set* set, unsigned cpu);
 
 /* The statistics of one CPU, over all its buffers; zeros for a CPU that is not there. */
 struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reader_set* set,

@@ -19,6 +19,7 @@ struct kmes_set_cpu {
     __u64 retry_at_ns;
     __u64 retry_ns; /* the last interval */
     int error;
+    enum kmes_resumed resumed;
     bool is_open;
     bool is_asked; /* kmes_reader_wait_begin without its end */
 };
