@@ -20,17 +20,21 @@
 
 #define RETRY_FIRST_NS (50 * KMES_SET_NS_PER_MS)
 #define RETRY_MOST_NS (1000 * KMES_SET_NS_PER_MS)
+/* A change of buffers: new events wait for it. */
+#define RETRY_CHANGE_MOST_NS (100 * KMES_SET_NS_PER_MS)
 #define TURN_EVENTS 256 /* of one CPU, before others have their turn */
 #define BUFFER_BYTES (16ull << 10)
 
 /* -- CPUs that cannot be read ----------------------------------------------------------------- */
 
 void kmes_set_note_error(struct kmes_set_cpu* cpu, int error) {
+    const __u64 most_ns = cpu->is_open ? RETRY_CHANGE_MOST_NS : RETRY_MOST_NS;
+
     if (!cpu->error)
         cpu->retry_ns = RETRY_FIRST_NS;
-    else if (cpu->retry_ns < RETRY_MOST_NS)
+    else if (cpu->retry_ns < most_ns)
         cpu->retry_ns *= 2;
-    if (cpu->retry_ns > RETRY_MOST_NS) cpu->retry_ns = RETRY_MOST_NS;
+    if (cpu->retry_ns > most_ns) cpu->retry_ns = most_ns;
     cpu->error = error;
     cpu->retry_at_ns = kmes_clock_monotonic_ns() + cpu->retry_ns;
 }
@@ -230,6 +234,16 @@ struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reade
     if (set->cpu[cpu].is_open) statistics = set->cpu[cpu].reader.statistics;
     kmes_set_unlock(set);
     return statistics;
+}
+
+__u64 kmes_reader_set_generation(const struct kmes_reader_set* set, unsigned cpu) {
+    __u64 generation = 0;
+
+    if (cpu >= set->cpus) return generation;
+    kmes_set_lock(set);
+    if (set->cpu[cpu].is_open) generation = set->cpu[cpu].reader.generation;
+    kmes_set_unlock(set);
+    return generation;
 }
 
 /* -- Reading ----------------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@
  *
  * The events of one CPU come in their order. CPUs take turns, so that one whose ring is never empty
  * does not keep the others waiting. A CPU that cannot be read now has an error of its own, and is
- * tried again at intervals of up to 1 s, while the others go on.
+ * tried again at intervals of up to 1 s, while the others go on. After a failed change to a newer
+ * buffer (5.1.8.3) these intervals are at most 100 ms.
  *
  * One thread at a time uses a set. No function may be called from a signal handler.
  */
@@ -87,6 +88,10 @@ enum kmes_resumed kmes_reader_set_resumed(const struct kmes_reader_set* set, uns
 /* The statistics of one CPU, over all its buffers; zeros for a CPU that is not there. */
 struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reader_set* set,
                                                          unsigned cpu);
+
+/* The generation of the buffer that the set reads on a CPU, as it was when the set began to read it
+ * (5.1.8.3); 0 for a CPU that is not there, or was never read. */
+__u64 kmes_reader_set_generation(const struct kmes_reader_set* set, unsigned cpu);
 
 /*
  * The next event of any CPU; `view` points to a copy that is good until the next call for this set.

@@ -352,6 +352,18 @@ TEST_F(ReaderSetTest, ChangeThatIsRefusedIsTriedAgain) {
     EXPECT_EQ(0, kmes_reader_set_error(set_, 1));
 }
 
+TEST_F(ReaderSetTest, GenerationIsThatOfTheBufferThatIsRead) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    const uint64_t before = kmes_reader_set_generation(set_, 1);
+
+    ASSERT_EQ(0, producer_->resize(2 * k64KiB));
+    EXPECT_EQ(before, kmes_reader_set_generation(set_, 1));
+    consume();
+    EXPECT_EQ(before + 1, kmes_reader_set_generation(set_, 1));
+    EXPECT_EQ(0u, kmes_reader_set_generation(set_, 2));
+}
+
 TEST_F(ReaderSetTest, OpenSaysWhyNoCpuCanBeRead) {
     start(2);
     kmes_reader_set_options options = refusing_.options();
