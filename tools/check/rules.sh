@@ -6,9 +6,9 @@
 # code as `file:line:code` without comments and strings. Words that a rule forbids are written here
 # so that it does not find itself.
 
-readonly C_FILES='\.(c|h|cc|cpp)$'
+readonly C_FILES='\.(c|h|cc|cpp|hpp)$'
 readonly COMMAND_FILES='(^|/)WORKSPACE$|^tools/kmes$|^\.ci/run$'
-readonly CODE_FILES="\\.(c|h|cc|cpp|py|rs|go|sh|awk|bzl|bazel|bazelrc)\$|$COMMAND_FILES"
+readonly CODE_FILES="\\.(c|h|cc|cpp|hpp|py|rs|go|sh|awk|bzl|bazel|bazelrc)\$|$COMMAND_FILES"
 readonly LICENSE_TEXTS='^(LICENSES/|LICENSE$)'
 readonly CORE='^kmes/[^/:]*\.[ch]:'
 readonly SEAM='^kmes/(order|platform)\.h:'
@@ -174,7 +174,7 @@ rule_every_compiler() {
 # with its ending or (where a list of tests adds it) without.
 rule_in_build_file() {
     local file folder name
-    files '\.(c|h|cc|cpp|py|rs|go)$' | while IFS= read -r file; do
+    files '\.(c|h|cc|cpp|hpp|py|rs|go)$' | while IFS= read -r file; do
         folder=$(dirname -- "$file")
         while [ "$folder" != . ] && [ ! -f "$folder/BUILD.bazel" ]; do
             folder=$(dirname -- "$folder")
@@ -211,7 +211,7 @@ rule_document_lines() {
 prose() {
     files '\.md$' "$LICENSE_TEXTS" | on_files grep -inHE -e "$1" --
     # The Promela models have C's comments. Text is what follows the sign of a comment.
-    files '\.(c|h|cc|cpp|go|rs|pml)$' | on_files grep -inHE -e "(//|/\\*|^ *\\*).*($1)" --
+    files '\.(c|h|cc|cpp|hpp|go|rs|pml)$' | on_files grep -inHE -e "(//|/\\*|^ *\\*).*($1)" --
     files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
 }
 
@@ -247,7 +247,7 @@ rule_sentences() {
     {
         files '\.md$' "$LICENSE_TEXTS" |
             on_files grep -nHE -e "^([-*] |[0-9]+\\. )?$start" -e "[.:] $start" --
-        files '\.(c|h|cc|cpp|go|rs|pml)$' |
+        files '\.(c|h|cc|cpp|hpp|go|rs|pml)$' |
             on_files grep -nHE -e "$comment $start" -e "$comment.*[.:] $start" --
         files '\.(py|sh|awk|bzl|bazel)$' |
             on_files grep -nHE -e "# $start" -e "#.*[.:] $start" --

@@ -14,7 +14,7 @@ fmt_command() {
         return
     fi
     setup_section required || return
-    (cd -- "$KMES_ROOT" && list_files . | grep -E '\.(c|h|cc|cpp)$' | tr '\n' '\0' |
+    (cd -- "$KMES_ROOT" && list_files . | grep -E '\.(c|h|cc|cpp|hpp)$' | tr '\n' '\0' |
         xargs -0 -r "$CLANG_FORMAT" -i --)
 }
 
@@ -42,7 +42,7 @@ check_tree() {
     local found=$KMES_SCRATCH/violations
     list_files "$CHECK_ROOT" >"$KMES_SCRATCH/files"
     # The code of all C and C++ files without comments and strings, once for all rules.
-    (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp)$' | tr '\n' '\0' |
+    (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp|hpp)$' | tr '\n' '\0' |
         LC_ALL=C xargs -0 -r awk -f "$KMES_ROOT/tools/check/code.awk") >"$KMES_SCRATCH/code"
     (
         cd -- "$CHECK_ROOT" || exit
