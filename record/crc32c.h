@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+//
+// CRC-32C (Castagnoli), as iSCSI has it (RFC 3720, B.4).
+#ifndef KMES_RECORD_CRC32C_H_
+#define KMES_RECORD_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace kmes::record {
+
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+
+}  // namespace kmes::record
+
+#endif  // KMES_RECORD_CRC32C_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Writes a record file (docs/record-format.md). It holds one block in memory.
+#ifndef KMES_RECORD_WRITER_H_
+#define KMES_RECORD_WRITER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/format.h"
+
+namespace kmes::record {
+
+// One thread at a time uses a writer. Functions that return an int: 0, or a negative error number.
+//
+// After an error of the file (-ENOSPC, -EFBIG, -EIO) the file ends with the last whole block, and
+// every later call returns the same error.
+class Writer {
+  public:
+    // A body that has reached this size is written as a block.
+    static constexpr std::size_t kBodyBytes = std::size_t{256} << 10;
+
+    Writer() = default;
+    ~Writer();  // as close(), without its error
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+
+    // Creates `path`, which must not exist (-EEXIST), with mode 0600 less the umask: what is
+    // recorded is as private as the rings. Writes the header; file_id is drawn here. -EINVAL: there
+    // are no CPUs, or a file is open.
+    int open(const std::string& path, FileHeader header);
+
+    // A whole event. -EINVAL: the bytes are none.
+    int add_event(std::span<const std::byte> event);
+    int add_loss(const Loss& loss);
+
+    // Writes what was added as a block. What is written survives the death of this process.
+    int flush();
+    // Flushes, and waits until the disk has it: it survives the death of the machine.
+    int sync();
+    // Syncs and closes. 0 where no file is open.
+    int close();
+
+    bool is_open() const { return fd_ >= 0; }
+    // Of the file once the current block is written.
+    std::uint64_t file_bytes() const;
+
+  private:
+    int add(ItemKind kind, std::span<const std::byte> content);
+    int write_whole(std::span<const std::byte> bytes);
+    int fail(int error);
+
+    int fd_ = -1;
+    int error_ = 0;
+    std::uint64_t file_id_ = 0;
+    std::uint64_t written_bytes_ = 0;  // whole blocks and the header
+    std::uint64_t index_ = 0;
+    std::uint32_t items_ = 0;
+    std::vector<std::byte> block_;  // room for the header, then the body
+};
+
+}  // namespace kmes::record
+
+#endif  // KMES_RECORD_WRITER_H_
