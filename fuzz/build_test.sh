@@ -9,7 +9,7 @@ readonly RUNS=300
 export SRC=$TEST_TMPDIR/src OUT=$TEST_TMPDIR/out WORK=$TEST_TMPDIR/work
 export CC=clang-19 CXX=clang++-19 LIB_FUZZING_ENGINE=-fsanitize=fuzzer
 export FUZZING_ENGINE=libfuzzer SANITIZER=address KMES_FUZZ_BUILD_JOBS=2
-flags='-O1 -fno-omit-frame-pointer -gline-tables-only -fsanitize=address'
+flags='-O0 -fno-omit-frame-pointer -gline-tables-only -fsanitize=address'
 export CFLAGS="$flags -fsanitize=fuzzer-no-link" CXXFLAGS="$flags -fsanitize=fuzzer-no-link"
 mkdir -p "$SRC" "$OUT" "$WORK"
 ln -s "$PWD" "$SRC/kmes"

@@ -3,7 +3,7 @@
 #
 # foreign_test.sh NAME [TOOLCHAIN] [OPTIONS...] -- PROGRAM ARGS...: an example passes the suite,
 # with these options. TOOLCHAIN is the file that says with what it was built; with "none" in it the
-# test says so and is left out.
+# test says so and is left out. KMES_SHARE=N in the environment: one of N shards, another each day.
 set -u
 
 name=$1
@@ -15,5 +15,12 @@ if [ "${1#-}" = "$1" ]; then
     fi
     echo "$name: built with $(cat "$1")"
     shift
+fi
+if [ "${KMES_SHARE:-1}" -gt 1 ]; then
+    day=$(date -u +%j)
+    TEST_TOTAL_SHARDS=$KMES_SHARE
+    TEST_SHARD_INDEX=$((${day#"${day%%[!0]*}"} % KMES_SHARE))
+    export TEST_TOTAL_SHARDS TEST_SHARD_INDEX
+    echo "$name: shard $TEST_SHARD_INDEX of $TEST_TOTAL_SHARDS, today's"
 fi
 exec conformance/kmes-conformance ${KMES_EXPLORE:+--explore "$KMES_EXPLORE"} "$@"
