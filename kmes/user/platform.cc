@@ -62,11 +62,13 @@ void CpuPlatform::wake(BufferMemory* memory) {
     memory->unpin();
 }
 
-// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile is
-// nudged with a spurious wake, as it is here.
+// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile gets
+// no more events, so its flag costs nothing. Nudges write to it, in a critical section of their own
+// (RetiredBuffers).
 void CpuPlatform::forget_sleepers(BufferMemory* memory) {
     if (mode_ != EmitterMode::kLocked || !lock_.try_lock()) return;
-    const bool was_asked = clear_need_wake(memory->buffer());
+    const bool is_current = cpu_ && cpu_->buffer == memory->buffer();
+    const bool was_asked = is_current && clear_need_wake(memory->buffer());
 
     lock_.unlock();
     if (was_asked) kmes_futex_wake_all(memory->futex_word());

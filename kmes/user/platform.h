@@ -54,6 +54,10 @@ class CpuPlatform {
 
     struct kmes_platform* platform() { return &platform_; }
 
+    // Before the first event: whose critical section this is. Without it, need_wake is never
+    // cleared.
+    void set_cpu(const struct kmes_cpu* cpu) { cpu_ = cpu; }
+
     // kLocked: this thread is in the critical section now. kSingle: never known, so false.
     bool is_held_here() const { return lock_.is_held_here(); }
 
@@ -116,6 +120,7 @@ class CpuPlatform {
     struct kmes_platform platform_ = {};
     const EmitterMode mode_;
     const Clock clock_;
+    const struct kmes_cpu* cpu_ = nullptr;
     CounterClock counter_clock_;
     OwnerLock lock_;
     std::atomic<bool> is_attended_{false};

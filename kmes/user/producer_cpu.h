@@ -9,7 +9,7 @@
 namespace kmes {
 
 struct Producer::Cpu {
-    Cpu(EmitterMode mode, Clock clock) : platform(mode, clock) {}
+    Cpu(EmitterMode mode, Clock clock) : platform(mode, clock) { platform.set_cpu(&core); }
 
     CpuPlatform platform;
     struct kmes_cpu core = {};

@@ -155,5 +155,27 @@ TEST(RetiredBuffersTest, ProducerNudgesByItsClockAndAtEverySwap) {
     EXPECT_EQ(5u, generation_of(attachment.buffers[0]));
 }
 
+// Nudges have a critical section of their own, so an emitter leaves a retired buffer alone.
+TEST(CpuPlatformTest, AWakeThatWokeNobodyClearsTheFlagOfTheCurrentBufferAlone) {
+    CpuPlatform platform(EmitterMode::kLocked, Clock());
+    BufferHandle current = make_buffer();
+    BufferHandle retired = make_buffer();
+    struct kmes_cpu cpu = {};
+    struct kmes_platform* calls = platform.platform();
+
+    kmes_cpu_init(&cpu, 0, current->buffer(), calls, 0);
+    platform.set_cpu(&cpu);
+    for (const BufferHandle& memory : {current, retired}) {
+        *memory->buffer()->shared.need_wake = 1;
+        ASSERT_TRUE(calls->enter(calls->context));
+        calls->queue_wake(calls->context, memory->buffer());
+        calls->exit(calls->context);
+    }
+    EXPECT_EQ(0, *current->buffer()->shared.need_wake);
+    EXPECT_EQ(1u, *current->futex_word());
+    EXPECT_EQ(1, *retired->buffer()->shared.need_wake);
+    EXPECT_EQ(0u, *retired->futex_word());
+}
+
 }  // namespace
 }  // namespace kmes
