@@ -16,11 +16,11 @@ namespace {
 CaseOutcome flooded() {
     auto record = std::make_shared<RunRecord>();
     record->findings.resize(1000);
-    record->findings[0].message = std::string(1000000, 'm');
-    record->history_excerpt = std::string(1000000, 'h');
+    record->findings[0].message = std::string(100000, 'm');
+    record->history_excerpt = std::string(100000, 'h');
     record->standard_error = std::string(100000, 'e') + "last words";
     TimelineStep step;
-    step.text = std::string(1000000, 't');
+    step.text = std::string(20000, 't');
     for (int i = 0; i < 1000; ++i) record->timeline.add(step);
     CaseOutcome outcome;
     outcome.verdict = Verdict::fail;

@@ -403,11 +403,12 @@ class Run {
         return result;
     }
 
-    // One that spins, or has the wrong limits, may hang in every case: the first few say so with
-    // all the time that a right one could need, and the others need not take an hour.
+    // A consumer that spins, or has the wrong limits, may hang in every case. The first case gives it
+    // all the time that a correct consumer could need. The others get less, so that the run takes
+    // minutes and not an hour.
     static double patience_after(unsigned cases) {
-        constexpr double kLeast = 1.0 / 8;
-        return cases < 2 ? 1.0 : std::max(kLeast, std::ldexp(1.0, 1 - static_cast<int>(cases)));
+        constexpr double kLeast = 1.0 / 64;
+        return std::max(kLeast, std::ldexp(1.0, -2 * static_cast<int>(cases)));
     }
 
     void save(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {

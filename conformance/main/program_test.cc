@@ -471,7 +471,7 @@ TEST(Program, OneThatHangsAgainAndAgainIsGivenLessTime) {
         return outcome;
     };
     EXPECT_EQ(shell.test(), 1);
-    EXPECT_THAT(patience, ElementsAre(1.0, 1.0, 0.5, 0.25, 0.125, 0.125, 0.125));
+    EXPECT_THAT(patience, ElementsAre(1.0, 0.25, 1.0 / 16, 1.0 / 64, 1.0 / 64, 1.0 / 64, 1.0 / 64));
     patience.clear();
     hangs = false;
     EXPECT_EQ(shell.test(), 1);

@@ -28,6 +28,8 @@ constexpr milliseconds kSettle{4000};
 constexpr milliseconds kSettleElsewhere{15000};
 // And for each CPU: one thread may wait 100 ms at one after the other (contract).
 constexpr milliseconds kSettleOfACpu{150};
+// The least share of these times that a consumer gets after it has hung in earlier cases.
+constexpr double kLeastPatienceOfTimedWaits = 1.0 / 8;
 // The same for one that uses the processor: so much of that.
 constexpr milliseconds kSpin{20000};
 // Before a look at the threads: no verdict, only a saving of looks.
@@ -181,7 +183,11 @@ milliseconds Stage::time_to_hang(Stall stall) const {
                               : stall == Stall::timed_waits ? kSettle + cpus() * kSettleOfACpu
                               : stall == Stall::spinning    ? kSpin
                                                             : kLimit;
-    return scaled(time, settings_.timeout_scale * settings_.patience);
+    // A consumer may sleep with a limit of 100 ms, so a series of such waits gets more time.
+    const double patience = stall == Stall::timed_waits
+                                ? std::max(settings_.patience, kLeastPatienceOfTimedWaits)
+                                : settings_.patience;
+    return scaled(time, settings_.timeout_scale * patience);
 }
 
 std::optional<Clock::duration> Stage::processor_time() const {
@@ -368,6 +374,8 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
     Patience patience(settings_.debug ? limit() : time_to_hang(Stall::none));
     std::uint64_t hits = guard_hits_;
     std::uint64_t hits_in_vain = 0;
+    const auto hits_of_a_standstill =
+        static_cast<std::uint64_t>(kHitsOfAStandstill * settings_.patience);
     std::size_t records_seen = parser_.records().size();
     // Once round all CPUs: one that does not come by then chooses where it sleeps.
     std::uint32_t spurious_wakes_left = shortens_waits_ ? cpus() : 0;
@@ -391,7 +399,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
             std::exchange(operations_seen, operations_now) != operations_now)
             hits_in_vain = 0;
         hits_in_vain += new_hits;
-        if (new_hits > 0 && hits_in_vain < kHitsOfAStandstill) patience.restart();
+        if (new_hits > 0 && hits_in_vain < hits_of_a_standstill) patience.restart();
         if (owing() &&
             attaches_again_.count(rings_->history().buffer_count()) > kAttachesOfAStandstill)
             stop_hung(what, Stall::attaching);
