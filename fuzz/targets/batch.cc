@@ -61,6 +61,7 @@ class Play {
         world_->platform.enter = enter;
         world_->platform.exit = exit;
         world_->now_ns = kFirstNs;
+        world_->cpu.has_light_fence = (start_.origin_class & 1) != 0;
         staging_ = std::make_unique<__u8[]>(start_.max_event_bytes);
         call_.cpu = &world_->cpu;
         call_.staging = staging_.get();

@@ -23,6 +23,7 @@ constexpr unsigned kMostCalls = 200;
 // Of one call, after the last change: a walk over every event of the largest buffer that was all
 // delivered before, a copy of all its bytes, and the attempts of an attach; with room to spare.
 constexpr std::uint64_t kMostAccesses = 16384;
+constexpr std::uint64_t kBarrierLimitNs = 100'000'000, kNoBarrierLimitNs = 1'000'000;
 constexpr int kNothingLeft = -ECANCELED;  // of a sleep, where the bytes are at their end
 
 class Stage {
@@ -54,6 +55,8 @@ class Stage {
     int identify(kmes_mapping* mapping);
     void detach(kmes_mapping* mapping);
     int sleep(const void* word, std::uint64_t timeout_ns);
+    int barrier();
+    const HostileMapping* sleeping_on();
     int draw_error();
 
     void open();
@@ -62,6 +65,8 @@ class Stage {
     void peek();
     void bulk();
     void wait();
+    void wait_in_parts();
+    void close();
     void run();
     void begin_call(const char* name);
     void end_call();
@@ -133,12 +138,21 @@ int Stage::draw_error() {
     return attach_error_ = kErrors[bytes_.below(4)];
 }
 
+bool needs_barrier(const HostileMapping& one) {
+    return one.inode() % 2 == 1;
+}
+
+bool has_barrier(const HostileMapping& one) {
+    return one.inode() % 4 == 3;
+}
+
 void describe(const HostileMapping& one, kmes_mapping* mapping) {
     mapping->base = one.base();
     mapping->mapped_bytes = one.mapped_bytes();
     mapping->device = 7;
     mapping->inode = one.inode();
     mapping->session = one.session;
+    mapping->needs_barrier = needs_barrier(one);
 }
 
 int Stage::attach(kmes_mapping* mapping) {
@@ -188,9 +202,22 @@ void Stage::detach(kmes_mapping* mapping) {
     one->is_attached = false;
 }
 
+int Stage::barrier() {
+    expect(needs_barrier(*sleeping_on()), "a barrier that the producer has itself");
+    return has_barrier(*sleeping_on()) ? 0 : -EPERM;
+}
+
+// The buffer that the reader has now.
+const HostileMapping* Stage::sleeping_on() {
+    return holding(reader_.shared.futex_counter, 4);
+}
+
 int Stage::sleep(const void* word, std::uint64_t timeout_ns) {
     expect(holding(word, 4) && word == holding(word, 4)->futex_counter(),
            "the reader sleeps on what is not futex_counter");
+    expect(!needs_barrier(*sleeping_on()) ||
+               timeout_ns <= (has_barrier(*sleeping_on()) ? kBarrierLimitNs : kNoBarrierLimitNs),
+           "a sleep after a barrier is longer than its bound");
     expect(config_.sharing == KMES_EXCLUSIVE || timeout_ns <= config_.shared_limit_ns ||
                config_.shared_limit_ns == 0,
            "a sleep on a shared buffer has no limit (E12)");
@@ -333,10 +360,37 @@ void Stage::bulk() {
 
 void Stage::wait() {
     const std::uint64_t timeout = bytes_.below(4) == 0 ? KMES_NO_TIMEOUT : bytes_.below(256);
+    if (timeout % 2 == 1) return wait_in_parts();
     begin_call("kmes_reader_wait");
     const int result = kmes_reader_wait(&reader_, timeout);
     end_call();
     expect_result(result, {1, -ETIMEDOUT, -EINTR, kNothingLeft});
+}
+
+// As a set of readers sleeps.
+void Stage::wait_in_parts() {
+    kmes_wait wait{};
+    begin_call("kmes_reader_wait_begin");
+    const int result = kmes_reader_wait_begin(&reader_, &wait);
+    end_call();
+    expect_result(result, {0, 1});
+    if (result != 0) return;
+    expect(reader_.statistics.sleeps > 0, "a sleep that is not counted");
+    begin_call("kmes_reader_wait_end");
+    const int slept = sleep(wait.word, wait.limit_ns);
+    const bool is_replaced =
+        kmes_reader_wait_end(&reader_, slept == -ETIMEDOUT ? wait.limit_ns : 0);
+    end_call();
+    expect_equal(is_replaced, reader_.is_replaced, "the result of kmes_reader_wait_end");
+}
+
+void Stage::close() {
+    begin_call("kmes_reader_unread_bytes");
+    const std::uint64_t unread = kmes_reader_unread_bytes(&reader_);
+    end_call();
+    expect(!reader_.stopped || unread == 0, "bytes to read for a reader that has stopped");
+    kmes_reader_close(&reader_);
+    is_open_ = false;
 }
 
 void Stage::run() {
@@ -368,6 +422,7 @@ void Stage::open() {
     platform_.sleep = [](void* context, __u32* word, __u32, __u64 timeout) {
         return static_cast<Stage*>(context)->sleep(word, timeout);
     };
+    platform_.barrier = [](void* context) { return static_cast<Stage*>(context)->barrier(); };
     config_.platform = &platform_;
     config_.attach_functions.context = this;
     config_.attach_functions.attach = [](void* context, std::uint16_t, kmes_mapping* mapping) {
@@ -398,8 +453,7 @@ void Stage::open() {
 void Stage::call() {
     const std::uint64_t what = bytes_.below(16);
     if (what == 15) {
-        kmes_reader_close(&reader_);
-        is_open_ = false;
+        close();
     } else if (what >= 13) {
         run();
     } else if (what >= 11) {
@@ -420,7 +474,7 @@ void Stage::play() {
         else
             open();
     }
-    kmes_reader_close(&reader_);
+    if (is_open_) close();
     kmes_reader_close(&reader_);
     for (const HostileMapping& mapping : mappings())
         expect(!mapping.is_attached, "a closed reader holds a mapping");

@@ -78,6 +78,13 @@ class Play {
         return error ? error : mapping->inode == now.inode && mapping->session == now.session;
     }
 
+    // A replaced producer emits nothing any more, so there is nothing to wait for.
+    void expect_no_wait_for_a_replaced_one() {
+        kmes_wait wait{};
+        if (reader_.is_replaced && !reader_.stopped)
+            expect_equal(kmes_reader_wait_begin(&reader_, &wait), 1, "a wait for a replaced one");
+    }
+
     int sleep() {
         if (++sleeps_ == kMaxSleeps) return -EINTR;
         if (choices_.one_in(8)) act();
@@ -147,6 +154,7 @@ class Play {
             case 3:
                 sleeps_ = 0;
                 kmes_reader_wait(&reader_, kTimeouts[choices_.below(5)]);
+                expect_no_wait_for_a_replaced_one();
                 return;
             case 4:
                 return reopen();
