@@ -403,9 +403,9 @@ class Run {
         return result;
     }
 
-    // A consumer that spins, or has the wrong limits, may hang in every case. The first case gives it
-    // all the time that a correct consumer could need. The others get less, so that the run takes
-    // minutes and not an hour.
+    // A consumer that spins, or has the wrong limits, may hang in every case. The first case gives
+    // it all the time that a correct consumer could need. The others get less, so that the run
+    // takes minutes and not an hour.
     static double patience_after(unsigned cases) {
         constexpr double kLeast = 1.0 / 64;
         return std::max(kLeast, std::ldexp(1.0, -2 * static_cast<int>(cases)));

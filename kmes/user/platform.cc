@@ -62,9 +62,9 @@ void CpuPlatform::wake(BufferMemory* memory) {
     memory->unpin();
 }
 
-// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile gets
-// no more events, so its flag costs nothing. Nudges write to it, in a critical section of their own
-// (RetiredBuffers).
+// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile
+// gets no more events, so its flag costs nothing. Nudges write to it, in a critical section of
+// their own (RetiredBuffers).
 void CpuPlatform::forget_sleepers(BufferMemory* memory) {
     if (mode_ != EmitterMode::kLocked || !lock_.try_lock()) return;
     const bool is_current = cpu_ && cpu_->buffer == memory->buffer();
