@@ -4,8 +4,7 @@
 # `tools/kmes install`: builds the library, kmesctl and the suite, and installs them with headers,
 # manual, pkg-config and CMake files (tools/package/install.sh).
 
-readonly INSTALL_TARGETS='//kmes/user:libkmes.so.0 //kmes/user:libkmes_static '\
-'//kmesctl:kmesctl //conformance:kmes-conformance'
+readonly INSTALL_TARGETS="$LIBRARY_TARGETS //conformance:kmes-conformance"
 
 # install_folder OPTION VALUE: is it a folder that the files can name?
 install_folder() {

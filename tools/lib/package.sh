@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes package`: builds the runner as one static executable, and its Debian package
-# (tools/package/make_deb.sh). Knows where the one library comes from that Debian has no archive of.
+# `tools/kmes package`: builds the runner as one static executable, and all Debian packages
+# (tools/package/make_deb.sh, make_library_debs.sh). Knows where the one library comes from that
+# Debian has no archive of.
 
 readonly STATIC_TARGET=//conformance:kmes-conformance-static
+readonly LIBRARY_TARGETS='//kmes/user:libkmes.so.0 //kmes/user:libkmes_static //kmesctl:kmesctl'
 
 # zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, or takes the
 # one of an earlier call. It is in ZYDIS_FOLDER. ZYDIS_NOT_FETCHED is not empty where the source
@@ -91,6 +93,13 @@ package_command() {
         say_error "package: the Debian package could not be made; the message is above"
         return "$STATUS_SETUP"
     fi
+    # shellcheck disable=SC2086  # labels have no spaces
+    build_targets "the library" ${options[@]+"${options[@]}"} $LIBRARY_TARGETS || return
+    if ! "$KMES_ROOT/tools/package/make_library_debs.sh" "$KMES_ROOT" "$BAZEL_BIN" \
+        "$folder"; then
+        say_error "package: the packages of the library could not be made; the message is above"
+        return "$STATUS_SETUP"
+    fi
     (cd -- "$folder" && sha256sum -- kmes-conformance ./*.deb)
 }
 
@@ -98,14 +107,18 @@ package_usage() {
     cat <<'TEXT'
 usage: tools/kmes package [--quick] [FOLDER]
 
-Builds the suite as one static executable for x86-64 Linux, and its Debian packages, and prints
-their SHA-256. Nothing in them depends on the folder of the tree or on the time. CONTRIBUTING.md
-says how to compare two builds of a commit.
+Builds the suite as one static executable for x86-64 Linux, and the Debian packages of the suite,
+the library, the tools and the module, and prints their SHA-256. Nothing in them depends on the
+folder of the tree or on the time. CONTRIBUTING.md says how to compare two builds of a commit.
 
   FOLDER     where they go (default: dist, at the top of the tree):
                kmes-conformance                                the executable
                kmes-conformance_VERSION_amd64.deb              with documents and examples
                kmes-conformance-dbgsym_VERSION_amd64.deb       its symbols, for gdb
+               libkmes0_VERSION_amd64.deb                      the library (docs/library.md)
+               libkmes-dev_VERSION_amd64.deb                   its headers and manual
+               kmes-tools_VERSION_amd64.deb                    kmesctl
+               kmes-dkms_VERSION_all.deb                       the source of the kernel module
   --quick    link what a default build has compiled, without more optimisation
 TEXT
 }

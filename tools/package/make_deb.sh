@@ -15,7 +15,6 @@ umask 022
 export LC_ALL=C
 
 readonly NAME=kmes-conformance
-readonly MAINTAINER='The KMES authors <authors@kmes.invalid>'
 # Paths in the documents of the tree that the package has under other names.
 readonly DOCUMENTS=(protocol write-a-testee run-the-suite read-a-failure testee-contract event-model
     errata failure-files exploration in-ci what-the-suite-cannot-show)
@@ -59,9 +58,7 @@ install_documents() {
             return 1
         fi
     done
-    printf '%s (%s) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' \
-        "$NAME" "$VERSION" "$MAINTAINER" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" |
-        gzip -9n >"$documents/changelog.gz"
+    write_changelog "$NAME" "$documents"
 }
 
 install_examples() {
@@ -74,26 +71,6 @@ install_examples() {
     cp "$TREE"/kmes/*.[ch] "$examples/kmes/"
     cp "$TREE"/kmes/user/order_*.h "$TREE/kmes/user/platform_user.h" "$examples/kmes/user/"
     cp "$TREE/tools/package/examples.mk" "$examples/Makefile"
-}
-
-# finish FOLDER PACKAGE FIELDS: writes the control files, FIELDS among them, and makes the package.
-finish() {
-    local folder=$1 package=$2 fields=$3 size file
-    size=$(find "$folder/usr" -type f -printf '%s\n' |
-        awk '{ bytes += $1 } END { print int(bytes / 1024) + 1 }')
-    mkdir "$folder/DEBIAN"
-    (cd "$folder" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$folder/DEBIAN/md5sums"
-    printf 'Package: %s\nSource: kmes\nVersion: %s\nArchitecture: amd64\nMaintainer: %s\n' \
-        "$package" "$VERSION" "$MAINTAINER" >"$folder/DEBIAN/control"
-    printf 'Installed-Size: %s\n%s\n' "$size" "$fields" >>"$folder/DEBIAN/control"
-    # cp keeps no mode; a file of a sandbox may have any.
-    find "$folder" -type d -exec chmod 755 {} +
-    find "$folder" -type f ! -path "$folder/usr/bin/*" -exec chmod 644 {} +
-    find "$folder" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    file=$OUTPUT/${package}_${VERSION}_amd64.deb
-    # The bytes of xz depend on the number of its threads.
-    dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$folder" "$file" >/dev/null
-    touch -d "@$SOURCE_DATE_EPOCH" "$file"
 }
 
 make_main() {
@@ -135,13 +112,7 @@ main() {
         exit 2
     fi
     TREE=$1 RUNNER=$2 OUTPUT=$3
-    VERSION=$(cat -- "$TREE/VERSION")
-    RELEASE_DATE=$(release_date)
-    SOURCE_DATE_EPOCH=$(date -u -d "$RELEASE_DATE" +%s)
-    export SOURCE_DATE_EPOCH
-    SCRATCH=$(mktemp -d)
-    trap 'rm -rf -- "$SCRATCH"' EXIT
-    mkdir -p "$OUTPUT"
+    begin_packages
     strip --strip-all --remove-section=.comment -o "$SCRATCH/$NAME" "$RUNNER"
     install -m 755 "$SCRATCH/$NAME" "$OUTPUT/$NAME"
     make_main
@@ -149,5 +120,5 @@ main() {
 }
 
 # shellcheck source-path=SCRIPTDIR
-source "$(dirname -- "${BASH_SOURCE[0]}")/files.sh"
+source "$(dirname -- "${BASH_SOURCE[0]}")/deb.sh"
 main "$@"

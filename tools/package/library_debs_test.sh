@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The Debian packages of the library, of kmesctl and of the module: two makes give the same bytes,
+# they install and go without a trace. In a root with these packages and the libraries that they
+# depend on, kmesctl serves, a program of the manual emits, and another one prints the event.
+set -uo pipefail
+
+readonly WORK=$TEST_TMPDIR/work
+readonly ROOT=$WORK/root
+readonly LIBRARIES=$ROOT/usr/lib/x86_64-linux-gnu
+readonly SOCKET=@kmes-packages-$$
+VERSION=$(cat VERSION)
+readonly VERSION
+readonly PACKAGES=(libkmes0 libkmes-dev kmes-tools)
+readonly DKMS=$WORK/one/kmes-dkms_${VERSION}_all.deb
+# Seconds that a step may take on a machine that does ten other things.
+LIMIT=$(awk "BEGIN { print 30 * ${KMES_TIMEOUT_SCALE:-1} }")
+readonly LIMIT
+failures=0
+
+fail() {
+    printf 'FAIL: %s\n' "$*"
+    failures=$((failures + 1))
+}
+
+deb_of() { printf '%s/one/%s_%s_amd64.deb' "$WORK" "$1" "$VERSION"; }
+
+test_reproducible() {
+    local file
+    tools/package/make_library_debs.sh . "$PWD" "$WORK/one" || fail "the packages are not made"
+    (umask 077 && TZ=Asia/Tokyo LANG=C.UTF-8 TMPDIR=$WORK \
+        tools/package/make_library_debs.sh "$PWD" . "$WORK/two") || fail "they are not made again"
+    for file in "$WORK"/one/*.deb; do
+        cmp "$file" "$WORK/two/${file##*/}" || fail "two makes of ${file##*/} differ"
+    done
+    [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 4 ] || fail "not four packages"
+}
+
+# dpkg wants ldconfig and start-stop-daemon on its path. What the packages depend on is not here.
+in_root() {
+    PATH=$PATH:/usr/sbin:/sbin dpkg --root="$ROOT" --log=/dev/null --force-depends "$@" \
+        >"$WORK/dpkg.log" 2>&1
+}
+
+test_install() {
+    local package
+    mkdir -p "$ROOT"/var/lib/dpkg/{info,updates}
+    : >"$ROOT/var/lib/dpkg/status"
+    for package in "${PACKAGES[@]}"; do
+        # dpkg gives files to root, which only root can do.
+        if [ "$(id -u)" -eq 0 ]; then
+            in_root -i "$(deb_of "$package")" || fail "dpkg -i: $(cat "$WORK/dpkg.log")"
+        else
+            dpkg-deb -x "$(deb_of "$package")" "$ROOT" || fail "dpkg-deb -x"
+        fi
+    done
+    [ -z "$(find -L "$ROOT/usr" -type l)" ] || fail "links to nowhere: $(find -L "$ROOT" -type l)"
+}
+
+# Whatever a file wants is in the package itself, or one of Depends has it.
+test_depends() {
+    local depends
+    depends=$(dpkg-deb -f "$(deb_of libkmes0)" Depends)
+    [[ $depends =~ ^libc6\ \(\>=\ 2\.[0-9]+\)$ ]] || fail "libkmes0 depends on $depends"
+    depends=$(dpkg-deb -f "$(deb_of kmes-tools)" Depends)
+    [[ $depends == *libc6* && $depends == *libstdc++6* ]] || fail "kmes-tools depends on $depends"
+    dpkg-deb --ctrl-tarfile "$(deb_of libkmes0)" | tar -xO ./symbols >"$WORK/symbols"
+    awk '/^    / && $2 != "-" { print " " $1 "@" $2 " " substr($2, 6) }' kmes/user/libkmes_api.txt |
+        sort | diff - <(grep '^ kmes_' "$WORK/symbols" | sort) || fail "symbols: another table"
+}
+
+# The source of the module has what DKMS builds; its scripts are never run here.
+test_module() {
+    local source=$WORK/module/usr/src/kmes-$VERSION script
+    dpkg-deb -R "$DKMS" "$WORK/module" || fail "kmes-dkms is not unpacked"
+    grep -qxF "PACKAGE_VERSION=\"$VERSION\"" "$source/dkms.conf" || fail "dkms.conf: no version"
+    for file in kmes/producer.c kmod/main.c kmod/Kbuild kmod/uapi/linux/kmes.h; do
+        [ -s "$source/$file" ] || fail "kmes-dkms has no $file"
+    done
+    for script in postinst prerm; do
+        sh -n "$WORK/module/DEBIAN/$script" || fail "$script"
+        grep -qF "kmes $VERSION" "$WORK/module/DEBIAN/$script" ||
+            grep -qF -- "-v $VERSION" "$WORK/module/DEBIAN/$script" || fail "$script: no version"
+    done
+}
+
+# example PAGE: the program of that page, built from the packages.
+example() {
+    zcat "$ROOT/usr/share/man/man3/$1.3.gz" | sed "s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\e/\\\\/g" |
+        awk '$0 == ".EE" { on = 0 } on; $0 == ".EX" { on = 1 }' >"$WORK/$1.c"
+    gcc -std=c11 -Wall -Werror -I"$ROOT/usr/include" -o "$ROOT/$1" "$WORK/$1.c" \
+        -L"$LIBRARIES" -lkmes || fail "the example of $1"
+}
+
+# The libraries of Depends, where the loader looks for them.
+copy_libraries() {
+    local library
+    for library in $(LD_LIBRARY_PATH=$LIBRARIES ldd "$ROOT/usr/bin/kmesctl" "$ROOT/kmes_emit" |
+        grep -oE '/[^ ]+' | grep -vE "^$WORK|:\$" | sort -u); do
+        mkdir -p "$ROOT${library%/*}" && cp -L "$library" "$ROOT$library"
+    done
+    mkdir -p "$ROOT"/{proc,dev,tmp}
+}
+
+# The words before a command that run it in the root, in a mount namespace of its own; the process
+# becomes the command.
+# shellcheck disable=SC2016  # the inner shell expands them
+readonly BARE=(env PATH=/usr/sbin:/usr/bin:/sbin:/bin KMES_SOCKET="$SOCKET"
+    LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu
+    unshare --map-root-user --mount bash -c '
+        root=$1
+        shift
+        mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+            exec chroot "$root" "$@"' - "$ROOT")
+
+test_use() {
+    local server end=$((SECONDS + ${LIMIT%.*}))
+    example kmes_emit
+    example kmes_event
+    copy_libraries
+    if ! unshare --map-root-user --mount true; then
+        echo 'SKIPPED: no mount namespace'
+        return
+    fi
+    "${BARE[@]}" /usr/bin/kmesctl serve --cpus 1 --capacity 64K >"$WORK/serve.log" 2>&1 &
+    server=$!
+    until "${BARE[@]}" /kmes_emit 2>"$WORK/emit.log"; do
+        if ! kill -0 "$server" 2>/dev/null || [ "$SECONDS" -ge "$end" ]; then
+            fail "nothing is emitted: $(cat "$WORK/emit.log" "$WORK/serve.log")"
+            break
+        fi
+        sleep 0.1
+    done
+    "${BARE[@]}" /kmes_event >"$WORK/print.log" 2>&1
+    grep -qxE 'CPU 0, event [0-9]+: door\.opened, 3 bytes' "$WORK/print.log" ||
+        fail "the event is not printed: $(cat "$WORK/print.log")"
+    kill "$server"
+    wait "$server" || fail "kmesctl serve: status $?: $(cat "$WORK/serve.log")"
+}
+
+test_remove() {
+    [ "$(id -u)" -eq 0 ] || return 0
+    rm -rf "$ROOT"
+    mkdir -p "$ROOT"/var/lib/dpkg/{info,updates}
+    : >"$ROOT/var/lib/dpkg/status"
+    test_install
+    in_root --purge "${PACKAGES[@]}" || fail "dpkg --purge: $(cat "$WORK/dpkg.log")"
+    [ ! -e "$ROOT/usr" ] || fail "left behind: $(find "$ROOT/usr")"
+}
+
+test_lintian() {
+    command -v lintian >/dev/null || { echo 'SKIPPED: no lintian' && return; }
+    # Where kmesctl has no page yet, it has --help.
+    lintian --suppress-tags no-manual-page "$WORK"/one/*.deb >"$WORK/lintian.log" 2>/dev/null
+    [ ! -s "$WORK/lintian.log" ] || fail "lintian: $(cat "$WORK/lintian.log")"
+}
+
+mkdir -p "$WORK"
+test_reproducible
+test_install
+test_depends
+test_module
+test_use
+test_remove
+test_lintian
+echo "$failures failures"
+[ "$failures" -eq 0 ]
