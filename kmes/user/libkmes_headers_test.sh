@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # The public headers of libkmes_api.txt, in a folder with nothing else, as they are installed: each
-# compiles alone as C11 and as C++20, and declares the functions that the table has under it.
+# compiles alone as C11 and as C++20, and declares the functions that the table has under it. Its
+# structures have the layouts of the table.
 set -uo pipefail
+export LC_ALL=C
 
 readonly API=kmes/user/libkmes_api.txt
 readonly INCLUDE=$TEST_TMPDIR/include
@@ -56,6 +58,19 @@ test_functions() {
     done
 }
 
+test_layouts() {
+    printf '#include <%s>\n' "${HEADERS[@]}" | gcc -std=c11 -g -fno-eliminate-unused-debug-types \
+        -I"$INCLUDE" -x c -c -o "$TEST_TMPDIR/layouts.o" - || fail "the headers together"
+    readelf --debug-dump=info "$TEST_TMPDIR/layouts.o" | awk -f kmes/user/layouts.awk |
+        grep ' kmes_' | sort >"$TEST_TMPDIR/layouts"
+    grep '^layout ' "$API" | sort >"$TEST_TMPDIR/table"
+    [ -s "$TEST_TMPDIR/table" ] || fail "$API has no layouts"
+    comm -23 "$TEST_TMPDIR/table" "$TEST_TMPDIR/layouts" >"$TEST_TMPDIR/log"
+    [ ! -s "$TEST_TMPDIR/log" ] || fail "not so in the headers: $(cat "$TEST_TMPDIR/log")"
+    # A new structure gets its line with the first release that has it.
+    comm -13 "$TEST_TMPDIR/table" "$TEST_TMPDIR/layouts"
+}
+
 mapfile -t HEADERS < <(sed -n 's/^header //p' "$API")
 [ "${#HEADERS[@]}" -gt 0 ] || fail "$API names no header"
 for header in "${HEADERS[@]}"; do
@@ -64,5 +79,6 @@ for header in "${HEADERS[@]}"; do
 done
 test_alone
 test_functions
+test_layouts
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -36,8 +36,8 @@ test_table() {
     [ -s "$TEST_TMPDIR/table" ] || fail "$API names no function"
     [ -z "$(cut -d' ' -f1 "$TEST_TMPDIR/table" | uniq -d)" ] || fail "$API names a function twice"
     local function=' {4}kmes_[a-z0-9_]+ +(KMES_0\.[0-9]+ +kmes_[a-z0-9_]+|- +-)'
-    grep -vE "^(#.*|header kmes/[a-z_/]+\.h|$function|)\$" "$API" &&
-        fail "$API: the lines above are neither a header nor a function"
+    grep -vE "^(#.*|layout .*|header kmes/[a-z_/]+\.h|$function|)\$" "$API" &&
+        fail "$API: the lines above are neither a header nor a function nor a layout"
 }
 
 test_shared_exports() {
