@@ -4,9 +4,9 @@
  * The only file that knows an offset; every row of the specification is asserted below.
  *
  * Protocol code never dereferences the metadata structure. It binds a `struct kmes_fields` to a
- * mapping once (`kmes_bind_fields`) and goes through its pointers, so that a later format, which
+ * mapping once (`kmes_bind_fields`) and goes through its pointers, so that another form, which
  * moves need_wake to a page of its own or lengthens the header, is one more layout here and
- * nothing anywhere else.
+ * nothing anywhere else. Form A:
  *
  *   offset 0           4096                       4096 + capacity            4096 + 2 x capacity
  *          | metadata  | data, first mapping      | data, second mapping     |
@@ -22,8 +22,30 @@
 #define KMES_MAGIC_INITIALIZER {0x4B, 0x4D, 0x45, 0x53, 0x52, 0x49, 0x4E, 0x47}
 
 #define KMES_VERSION_1 1u
-#define KMES_METADATA_BYTES 4096u
 #define KMES_PAGE_BYTES 4096u /* E22: version 1 can only be mapped with pages of 4 KiB. */
+
+/*
+ * The forms of version 1 that exist (docs/layouts.md). The version field does not tell them apart.
+ * A build knows one of them: KMES_LAYOUT, form A unless the compiler is told otherwise.
+ */
+#define KMES_LAYOUT_A 1
+#define KMES_LAYOUT_B 2
+#define KMES_LAYOUT_C 3
+#define KMES_LAYOUT_D 4
+#ifndef KMES_LAYOUT
+#define KMES_LAYOUT KMES_LAYOUT_A
+#endif
+#if KMES_LAYOUT < KMES_LAYOUT_A || KMES_LAYOUT > KMES_LAYOUT_D
+#error "KMES_LAYOUT must be 1 (form A), 2 (B), 3 (C) or 4 (D)"
+#endif
+
+#if KMES_LAYOUT == KMES_LAYOUT_A
+#define KMES_METADATA_BYTES 4096u /* also the value of data_offset */
+#define KMES_NEED_WAKE_OFFSET 132u
+#else
+#define KMES_METADATA_BYTES 8192u /* the producer's page and the consumer's */
+#define KMES_NEED_WAKE_OFFSET 4096u
+#endif
 
 /* What the core takes; 5.1.3 lets an implementation choose, as long as both are powers of two. */
 #define KMES_CAPACITY_MIN_BYTES 256ull
@@ -38,8 +60,14 @@
 #define KMES_CONFIG_EVENT_DEFAULT_BYTES (64ull << 10)
 
 /* docs/event-model.md, Event header. */
+#define KMES_EVENT_HAS_GUIDS (KMES_LAYOUT >= KMES_LAYOUT_C)
+#if KMES_EVENT_HAS_GUIDS
+#define KMES_EVENT_FIXED_BYTES 77u
+#else
 #define KMES_EVENT_FIXED_BYTES 29u
-#define KMES_EVENT_MIN_BYTES 30u /* the fixed part and a type of one byte */
+#endif
+#define KMES_EVENT_MIN_BYTES (KMES_EVENT_FIXED_BYTES + 1u) /* and a type of one byte */
+#define KMES_GUID_BYTES 16
 
 #define KMES_ORIGIN_USERSPACE 0u
 #define KMES_ORIGIN_KMES 1u
@@ -52,7 +80,7 @@
 #define KMES_SYSCALL_EMIT_BATCH 1092
 #define KMES_BATCH_MAX_ENTRIES 256u
 
-/* 5.1.6: the metadata page of version 1. */
+/* 5.1.6: the metadata of version 1. From form B on, need_wake has a page of its own. */
 struct kmes_metadata_v1 {
     __u8 magic[KMES_MAGIC_BYTES];
     __u32 version;
@@ -66,9 +94,16 @@ struct kmes_metadata_v1 {
     __u64 tail_pos;
     __u8 reserved2[48];
     __u32 futex_counter;
+#if KMES_LAYOUT == KMES_LAYOUT_A
     __u8 need_wake;
     __u8 reserved3[59];
     __u8 unused[KMES_METADATA_BYTES - 192];
+#else
+    __u8 reserved3[60];
+    __u8 unused[KMES_PAGE_BYTES - 192];
+    __u8 need_wake;
+    __u8 reserved4[KMES_PAGE_BYTES - 1];
+#endif
 };
 
 /* The fixed part of an event header; the type follows it, the payload begins at header_size. */
@@ -79,6 +114,11 @@ struct kmes_event_header {
     __u64 sequence;
     __u16 cpu_id;
     __u8 origin_class;
+#if KMES_EVENT_HAS_GUIDS
+    __u8 effective_token_guid[KMES_GUID_BYTES];
+    __u8 true_token_guid[KMES_GUID_BYTES];
+    __u8 process_guid[KMES_GUID_BYTES];
+#endif
     __u16 type_len;
 } KMES_PACKED;
 
@@ -96,6 +136,9 @@ struct kmes_emit_entry {
     KMES_STATIC_ASSERT(sizeof(((struct structure*)0)->field) == (bytes),              \
                        #structure "." #field " has not the size that the specification says")
 
+/* A row of a form other than A. */
+#define KMES_ASSERT_LATER_FIELD KMES_ASSERT_FIELD
+
 /* clang-format off */
 /* 5.1.6.1 Cache line 0 -- static fields */
 KMES_ASSERT_FIELD(kmes_metadata_v1, magic,           0,  8);
@@ -112,9 +155,18 @@ KMES_ASSERT_FIELD(kmes_metadata_v1, tail_pos,       72,  8);
 KMES_ASSERT_FIELD(kmes_metadata_v1, reserved2,      80, 48);
 /* 5.1.6.3 Cache line 2 -- notification fields */
 KMES_ASSERT_FIELD(kmes_metadata_v1, futex_counter, 128,  4);
+#if KMES_LAYOUT == KMES_LAYOUT_A
 KMES_ASSERT_FIELD(kmes_metadata_v1, need_wake,     132,  1);
 KMES_ASSERT_FIELD(kmes_metadata_v1, reserved3,     133, 59);
 KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 4096, "5.1.5: one page of 4096 bytes");
+#else
+KMES_ASSERT_LATER_FIELD(kmes_metadata_v1, reserved3,     132, 60);
+KMES_ASSERT_LATER_FIELD(kmes_metadata_v1, need_wake,    4096,  1);
+KMES_ASSERT_LATER_FIELD(kmes_metadata_v1, reserved4,    4097, 4095);
+KMES_STATIC_ASSERT(sizeof(struct kmes_metadata_v1) == 8192, "docs/layouts.md: two pages");
+#endif
+KMES_STATIC_ASSERT(offsetof(struct kmes_metadata_v1, need_wake) == KMES_NEED_WAKE_OFFSET &&
+                   sizeof(struct kmes_metadata_v1) == KMES_METADATA_BYTES, "docs/layouts.md");
 /* docs/event-model.md, Event header */
 KMES_ASSERT_FIELD(kmes_event_header, event_size,     0,  4);
 KMES_ASSERT_FIELD(kmes_event_header, header_size,    4,  4);
@@ -122,8 +174,16 @@ KMES_ASSERT_FIELD(kmes_event_header, timestamp,      8,  8);
 KMES_ASSERT_FIELD(kmes_event_header, sequence,      16,  8);
 KMES_ASSERT_FIELD(kmes_event_header, cpu_id,        24,  2);
 KMES_ASSERT_FIELD(kmes_event_header, origin_class,  26,  1);
+#if KMES_EVENT_HAS_GUIDS
+KMES_ASSERT_LATER_FIELD(kmes_event_header, effective_token_guid, 27, 16);
+KMES_ASSERT_LATER_FIELD(kmes_event_header, true_token_guid, 43, 16);
+KMES_ASSERT_LATER_FIELD(kmes_event_header, process_guid,  59, 16);
+KMES_ASSERT_LATER_FIELD(kmes_event_header, type_len,      75,  2);
+KMES_STATIC_ASSERT(sizeof(struct kmes_event_header) == 77, "the type begins at byte 77");
+#else
 KMES_ASSERT_FIELD(kmes_event_header, type_len,      27,  2);
 KMES_STATIC_ASSERT(sizeof(struct kmes_event_header) == 29, "the type begins at byte 29");
+#endif
 /* docs/event-model.md, Calls */
 KMES_ASSERT_FIELD(kmes_emit_entry, type,             0,  8);
 KMES_ASSERT_FIELD(kmes_emit_entry, type_len,         8,  2);
@@ -131,6 +191,27 @@ KMES_ASSERT_FIELD(kmes_emit_entry, payload,         16,  8);
 KMES_ASSERT_FIELD(kmes_emit_entry, payload_len,     24,  4);
 KMES_STATIC_ASSERT(sizeof(struct kmes_emit_entry) == 32, "an entry has 32 bytes");
 /* clang-format on */
+
+/*
+ * The fixed part of a header as words of 64 bits, and 3 bytes of padding. In each form type_len has
+ * bits 24 to 39 of the last word. GUIDs are between it and origin_class.
+ */
+#define KMES_EVENT_WORDS ((KMES_EVENT_FIXED_BYTES + 3u) / 8u)
+#define KMES_EVENT_TYPE_LEN_WORD (KMES_EVENT_WORDS - 1u)
+KMES_STATIC_ASSERT(offsetof(struct kmes_event_header, type_len) ==
+                       KMES_EVENT_TYPE_LEN_WORD * 8u + 3u,
+                   "type_len is not at byte 3 of the last word");
+KMES_STATIC_ASSERT(KMES_EVENT_WORDS == KMES_HEADER_WORDS_MAX, "types.h: words of a header");
+
+/* The words from word 3 on. The core knows no identities: all GUIDs are zero, which says so. */
+static inline void kmes_put_origin_words(__u64* words, __u16 cpu_id, __u8 origin_class,
+                                         __u16 type_len) {
+    unsigned i;
+
+    words[3] = cpu_id | (__u64)origin_class << 16;
+    for (i = 4; i < KMES_EVENT_WORDS; i++) words[i] = 0;
+    words[KMES_EVENT_TYPE_LEN_WORD] |= (__u64)type_len << 24;
+}
 
 /* Where the shared fields of one mapping lie. The only way in which protocol code reaches them. */
 struct kmes_fields {

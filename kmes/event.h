@@ -61,9 +61,9 @@ static inline __u64 kmes_event_bytes(const struct kmes_event_input* input) {
     return kmes_event_header_bytes(input) + input->payload_len;
 }
 
-/* The fixed part of a header as little-endian words: its 29 bytes, and 3 of padding. */
+/* The fixed part of a header as little-endian words, and 3 bytes of padding. */
 struct kmes_event_words {
-    __u64 word[4];
+    __u64 word[KMES_EVENT_WORDS];
 };
 
 /* The fixed part of the header (5.1.7 step 3), in registers. The event must fit into 32 bits. */
@@ -73,7 +73,7 @@ static inline void kmes_event_words_build(struct kmes_event_words* words,
     words->word[0] = kmes_event_bytes(input) | kmes_event_header_bytes(input) << 32;
     words->word[1] = timestamp_ns;
     words->word[2] = sequence;
-    words->word[3] = cpu_id | (__u64)input->origin_class << 16 | (__u64)input->type_len << 24;
+    kmes_put_origin_words(words->word, cpu_id, input->origin_class, input->type_len);
 }
 
 /*
@@ -130,7 +130,7 @@ static inline void kmes_event_header_from(struct kmes_event_header* header,
     header->sequence = words->word[2];
     header->cpu_id = (__u16)words->word[3];
     header->origin_class = (__u8)(words->word[3] >> 16);
-    header->type_len = (__u16)(words->word[3] >> 24);
+    header->type_len = (__u16)(words->word[KMES_EVENT_TYPE_LEN_WORD] >> 24);
 }
 
 /* The header at the start of private bytes, of which there are KMES_EVENT_FIXED_BYTES at least. */

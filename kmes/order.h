@@ -118,9 +118,9 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *        double mapping; `bytes` at most the capacity). Relaxed: the other side may be at the same
  *        bytes, a torn result is found by RECHECK_TAIL.
  *   void kmes_copy_in_words(data, capacity_bytes, pos, words, bytes, label)
- *        kmes_copy_in of `bytes`, a constant below 32, that the caller has just built in
- *        __u64 words: each word goes from its register to the ring. (A copy by wider loads than the
- *        stores that built the bytes would wait until these have left the store buffer.)
+ *        kmes_copy_in of `bytes`, a constant below 8 * KMES_HEADER_WORDS_MAX, that the caller has
+ *        just built in __u64 words: each word goes from its register to the ring. (A copy by wider
+ * loads than the stores that built the bytes would wait until these have left the store buffer.)
  *   void kmes_copy_out_words(words, data, capacity_bytes, pos, bytes, label)
  *        kmes_copy_out of `bytes`, as kmes_load_words takes them, to words that the caller looks at
  *        next: each goes from the ring to its register.

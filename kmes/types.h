@@ -42,9 +42,20 @@
 #define kmes_zero_private(to, bytes) __builtin_memset((to), 0, (bytes))
 
 /*
- * Loads `bytes` bytes, a constant from 8 to 32 that is no multiple of 8, as little-endian words;
- * the last word is filled up with zeros. Reads no byte beyond, and goes from memory to registers: a
- * copy that is loaded again would wait until it has left the store buffer.
+ * Words that a header has at most. KMES_LAYOUT: the form of the layout, where it is not form A (see
+ * kmes/abi.h); form C and later have the longer header. Not a loop for form A, whose code would
+ * change.
+ */
+#if defined(KMES_LAYOUT) && KMES_LAYOUT >= 3
+#define KMES_HEADER_WORDS_MAX 10
+#else
+#define KMES_HEADER_WORDS_MAX 4
+#endif
+
+/*
+ * Loads `bytes` bytes, a constant from 8 to 8 * KMES_HEADER_WORDS_MAX that is no multiple of 8, as
+ * little-endian words; the last word is filled up with zeros. Reads no byte beyond, and goes from
+ * memory to registers: a copy that is loaded again would wait until it has left the store buffer.
  */
 static inline void kmes_load_words(__u64* words, const void* from, __u64 bytes) {
     const __u8* last = (const __u8*)from + bytes - sizeof(*words);
@@ -56,6 +67,10 @@ static inline void kmes_load_words(__u64* words, const void* from, __u64 bytes) 
     kmes_copy_private(&words[0], from, sizeof(word));
     if (bytes >= 16) kmes_copy_private(&words[1], (const __u8*)from + 8, sizeof(word));
     if (bytes >= 24) kmes_copy_private(&words[2], (const __u8*)from + 16, sizeof(word));
+#if KMES_HEADER_WORDS_MAX > 4
+    for (unsigned i = 3; i < bytes / 8; i++)
+        kmes_copy_private(&words[i], (const __u8*)from + 8 * i, sizeof(word));
+#endif
     kmes_copy_private(&word, last, sizeof(word));
     words[bytes / 8] = word >> (64 - 8 * (bytes & 7));
 }

@@ -100,6 +100,9 @@ static inline void kmes_copy_in_words(__u8* data, __u64 capacity_bytes, __u64 po
     if (bytes >= 8) __builtin_memcpy(to, words, 8);
     if (bytes >= 16) __builtin_memcpy(to + 8, words + 1, 8);
     if (bytes >= 24) __builtin_memcpy(to + 16, words + 2, 8);
+#if KMES_HEADER_WORDS_MAX > 4
+    for (unsigned i = 3; i < bytes / 8; i++) __builtin_memcpy(to + 8 * i, words + i, 8);
+#endif
     to += bytes & ~7ull;
     if (bytes & 4) {
         __builtin_memcpy(to, &rest, 4);
