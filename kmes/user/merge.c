@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The events of all CPUs in the order of their time. See merge.h.
+ *
+ * Each CPU has a queue of copied bulks. A heap has the CPUs whose queue is not empty, ordered by
+ * the key of their first event: its timestamp, but never less than that of the event before it. A
+ * round copies a bulk of each CPU whose queue is empty, so that after it each CPU has a first event
+ * here or was empty after the start of the round.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "kmes/user/merge.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kmes/user/reader_set_parts.h"
+
+#define HOLD_DEFAULT_NS (10 * KMES_SET_NS_PER_MS)
+#define MOST_DEFAULT_BYTES (4ull << 20)
+#define SCRATCH_BYTES (16ull << 10)
+
+/* Events of one CPU: their views, and after them the bytes that they point to. */
+struct bulk_copy {
+    struct bulk_copy* next;
+    __u64 allocated_bytes;
+    __u64 arrival_ns;
+    __u64 session;
+    __u32 count;
+    __u32 taken;
+    struct kmes_event_view views[];
+};
+
+struct merge_cpu {
+    struct bulk_copy* first;
+    struct bulk_copy* last;
+    struct kmes_reader_place place;
+    __u64 key; /* of the first event that is held; else of the last one */
+    bool has_key;
+    bool begins_anew; /* the first event is one before which the clock went back too far */
+};
+
+struct kmes_merge {
+    struct kmes_reader_set* set;
+    struct kmes_merge_statistics statistics;
+    __u64 hold_ns;
+    __u64 most_bytes;
+    __u8* scratch;
+    __u64 scratch_bytes;
+    struct bulk_copy* delivered; /* what the last view points into, when it is the last of it */
+    __u64 last_key;              /* of what was delivered */
+    __u64 newest_ns;             /* the highest timestamp since the order began */
+    __u64 round_realtime_ns;     /* when the last round began */
+    __u64 round_monotonic_ns;
+    unsigned cpus;
+    unsigned heap_count;
+    bool is_round_due; /* a queue became empty since the last round */
+    bool is_flushing;
+    unsigned* heap;
+    struct merge_cpu cpu[];
+};
+
+/* -- The heap ---------------------------------------------------------------------------------- */
+
+static bool is_before(const struct kmes_merge* merge, unsigned a, unsigned b) {
+    if (merge->cpu[a].key != merge->cpu[b].key) return merge->cpu[a].key < merge->cpu[b].key;
+    return a < b;
+}
+
+static void move_up(struct kmes_merge* merge, unsigned at) {
+    unsigned* heap = merge->heap;
+
+    while (at > 0 && is_before(merge, heap[at], heap[(at - 1) / 2])) {
+        const unsigned moved = heap[at];
+
+        heap[at] = heap[(at - 1) / 2];
+        heap[(at - 1) / 2] = moved;
+        at = (at - 1) / 2;
+    }
+}
+
+static void move_down(struct kmes_merge* merge) {
+    unsigned* heap = merge->heap;
+    unsigned at = 0;
+
+    for (;;) {
+        unsigned child = 2 * at + 1;
+        const unsigned moved = heap[at];
+
+        if (child >= merge->heap_count) return;
+        if (child + 1 < merge->heap_count && is_before(merge, heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(merge, heap[child], moved)) return;
+        heap[at] = heap[child];
+        heap[child] = moved;
+        at = child;
+    }
+}
+
+/* -- The queues -------------------------------------------------------------------------------- */
+
+static const struct kmes_event_view* first_of(const struct merge_cpu* cpu) {
+    return &cpu->first->views[cpu->first->taken];
+}
+
+/* An event has become the first one of its CPU. */
+static void set_key(const struct kmes_merge* merge, struct merge_cpu* cpu) {
+    const __u64 timestamp = first_of(cpu)->timestamp;
+
+    cpu->begins_anew =
+        cpu->has_key && timestamp < cpu->key && cpu->key - timestamp > merge->hold_ns;
+    if (!cpu->has_key || cpu->begins_anew || timestamp > cpu->key) cpu->key = timestamp;
+    cpu->has_key = true;
+}
+
+static void add_copy(struct kmes_merge* merge, unsigned index, struct bulk_copy* copy) {
+    struct merge_cpu* cpu = &merge->cpu[index];
+
+    merge->statistics.held_bytes += copy->allocated_bytes;
+    if (cpu->first) {
+        cpu->last->next = copy;
+        cpu->last = copy;
+        return;
+    }
+    cpu->first = cpu->last = copy;
+    set_key(merge, cpu);
+    merge->heap[merge->heap_count] = index;
+    move_up(merge, merge->heap_count++);
+}
+
+static void free_copy(struct kmes_merge* merge, struct bulk_copy* copy) {
+    if (!copy) return;
+    merge->statistics.held_bytes -= copy->allocated_bytes;
+    free(copy);
+}
+
+static bool grow_scratch(struct kmes_merge* merge, __u64 bytes) {
+    __u8* scratch = (__u8*)malloc(bytes);
+
+    if (!scratch) return false;
+    free(merge->scratch);
+    merge->scratch = scratch;
+    merge->scratch_bytes = bytes;
+    return true;
+}
+
+/* The events of a bulk, which are delivered by the reader only when there is memory for them. NULL:
+ * there is none. */
+static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_reader* reader,
+                                   struct kmes_bulk* bulk) {
+    const __u32 most = (__u32)(bulk->left_bytes / KMES_EVENT_MIN_BYTES);
+    const __u64 head_bytes = sizeof(struct bulk_copy) + most * sizeof(struct kmes_event_view);
+    struct bulk_copy* copy = (struct bulk_copy*)malloc(head_bytes + bulk->left_bytes);
+
+    if (!copy) return NULL;
+    memcpy((__u8*)copy + head_bytes, bulk->bytes, bulk->left_bytes);
+    bulk->bytes = (const __u8*)copy + head_bytes;
+    copy->next = NULL;
+    copy->allocated_bytes = head_bytes + bulk->left_bytes;
+    copy->arrival_ns = merge->round_monotonic_ns;
+    copy->session = reader->mapping.session;
+    copy->taken = 0;
+    copy->count = kmes_bulk_take(reader, bulk, copy->views, most);
+    return copy;
+}
+
+/* Copies a bulk of one CPU. KMES_READ_EVENT, KMES_READ_EMPTY, -ENOMEM. */
+static int fill(struct kmes_merge* merge, unsigned index) {
+    struct kmes_set_cpu* cpu = &merge->set->cpu[index];
+
+    if (!kmes_set_is_readable(cpu)) return KMES_READ_EMPTY;
+    for (;;) {
+        struct bulk_copy* copy;
+        struct kmes_bulk bulk;
+        __u32 needed = 0;
+        const int found =
+            kmes_reader_bulk(&cpu->reader, merge->scratch, merge->scratch_bytes, &bulk, &needed);
+
+        if (found == -EMSGSIZE) {
+            if (!grow_scratch(merge, needed)) return -ENOMEM;
+            continue;
+        }
+        cpu->error = found < 0 ? cpu->error : 0;
+        if (found < 0) kmes_set_note_error(cpu, found);
+        if (found != KMES_READ_EVENT) return KMES_READ_EMPTY;
+        copy = copy_bulk(merge, &cpu->reader, &bulk);
+        if (!copy) return -ENOMEM;
+        if (copy->count) {
+            add_copy(merge, index, copy);
+            return found;
+        }
+        free(copy); /* none was newer, or the copy ended in the first event */
+    }
+}
+
+/* `is_for_all`: also of CPUs that have events here, so that their rings do not overflow meanwhile.
+ * As fill. */
+static int do_round(struct kmes_merge* merge, bool is_for_all) {
+    const bool is_locked = kmes_set_enter_look(merge->set);
+    int result = KMES_READ_EMPTY;
+    unsigned i;
+
+    merge->set->bulk.left_bytes = 0;
+    merge->round_realtime_ns = kmes_clock_realtime_ns();
+    merge->round_monotonic_ns = kmes_clock_monotonic_ns();
+    for (i = 0; i < merge->cpus && result >= 0; i++) {
+        int found;
+
+        if (merge->cpu[i].first && !is_for_all) continue;
+        found = fill(merge, i);
+        if (found != KMES_READ_EMPTY) result = found;
+    }
+    /* Not each CPU was found empty, where some were passed over. */
+    kmes_set_leave_look(
+        merge->set, is_locked,
+        result == KMES_READ_EMPTY && !is_for_all && merge->heap_count ? KMES_READ_EVENT : result);
+    if (result >= 0) merge->is_round_due = false;
+    return result;
+}
+
+/* -- What is due ------------------------------------------------------------------------------- */
+
+static bool has_passed(__u64 since_ns, __u64 now_ns, __u64 duration_ns) {
+    return now_ns >= since_ns && now_ns - since_ns >= duration_ns;
+}
+
+/* Apart from the memory. */
+static bool is_first_in_time(const struct kmes_merge* merge) {
+    const struct merge_cpu* cpu;
+
+    cpu = &merge->cpu[merge->heap[0]];
+    if (merge->heap_count == merge->cpus || merge->is_flushing || cpu->begins_anew) return true;
+    if (merge->statistics.delivered && cpu->key < merge->last_key) return true;
+    if (has_passed(first_of(cpu)->timestamp, merge->round_realtime_ns, merge->hold_ns)) return true;
+    return has_passed(cpu->first->arrival_ns, merge->round_monotonic_ns, merge->hold_ns);
+}
+
+static bool is_first_due(const struct kmes_merge* merge) {
+    if (!merge->heap_count || merge->is_round_due) return false;
+    return merge->statistics.held_bytes >= merge->most_bytes || is_first_in_time(merge);
+}
+
+static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view) {
+    const unsigned index = merge->heap[0];
+    struct merge_cpu* cpu = &merge->cpu[index];
+    bool is_out_of_order;
+
+    merge->statistics.forced += !is_first_in_time(merge);
+    *view = *first_of(cpu);
+    is_out_of_order = merge->statistics.delivered && view->timestamp < merge->newest_ns;
+    if (cpu->begins_anew || view->timestamp > merge->newest_ns) merge->newest_ns = view->timestamp;
+    merge->last_key = cpu->begins_anew || cpu->key > merge->last_key ? cpu->key : merge->last_key;
+    cpu->place.session = cpu->first->session;
+    cpu->place.last_sequence = view->sequence;
+    cpu->place.is_known = true;
+    if (++cpu->first->taken == cpu->first->count) {
+        merge->delivered = cpu->first;
+        cpu->first = cpu->first->next;
+    }
+    if (cpu->first) {
+        set_key(merge, cpu);
+    } else {
+        merge->heap[0] = merge->heap[--merge->heap_count];
+        merge->is_round_due = true;
+    }
+    move_down(merge);
+    merge->statistics.delivered++;
+    merge->statistics.out_of_order += is_out_of_order;
+    return is_out_of_order;
+}
+
+int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool* is_out_of_order) {
+    free_copy(merge, merge->delivered);
+    merge->delivered = NULL;
+    for (;;) {
+        int found;
+
+        if (is_first_due(merge)) {
+            const bool is_late = deliver_first(merge, view);
+
+            if (is_out_of_order) *is_out_of_order = is_late;
+            return KMES_READ_EVENT;
+        }
+        /* The queues that are empty come first: that may be enough. */
+        found = merge->is_round_due ? do_round(merge, false) : KMES_READ_EMPTY;
+        if (found == KMES_READ_EMPTY && !is_first_due(merge)) {
+            found = do_round(merge, true);
+            if (found == KMES_READ_EMPTY && !is_first_due(merge)) {
+                if (!merge->heap_count) merge->is_flushing = false;
+                return found;
+            }
+        }
+        if (found < 0) return found;
+    }
+}
+
+void kmes_merge_flush(struct kmes_merge* merge) {
+    merge->is_flushing = true;
+    merge->is_round_due = true; /* a queue that was empty may have earlier events */
+}
+
+/* -- Waiting ----------------------------------------------------------------------------------- */
+
+__u64 kmes_merge_due_ns(const struct kmes_merge* merge) {
+    const struct merge_cpu* cpu;
+    __u64 held_ns, now_ns;
+
+    if (!merge->heap_count) return KMES_NO_TIMEOUT;
+    cpu = &merge->cpu[merge->heap[0]];
+    if (merge->is_flushing) return 0;
+    now_ns = kmes_clock_monotonic_ns();
+    held_ns = now_ns - cpu->first->arrival_ns;
+    return held_ns < merge->hold_ns ? merge->hold_ns - held_ns : 0;
+}
+
+int kmes_merge_wait(struct kmes_merge* merge, __u64 timeout_ns) {
+    const __u64 due_ns = kmes_merge_due_ns(merge);
+    int result;
+
+    if (due_ns == 0) return 1;
+    result = kmes_reader_set_wait(merge->set, due_ns < timeout_ns ? due_ns : timeout_ns);
+    if (result >= 0 || result == -EINTR) return result;
+    return due_ns <= timeout_ns && merge->heap_count ? 1 : result;
+}
+
+static int consume(struct kmes_merge* merge, kmes_merge_function function, void* context) {
+    unsigned count = 0;
+
+    while (count < INT32_MAX) {
+        struct kmes_event_view view;
+        bool is_out_of_order;
+        int result = kmes_merge_next(merge, &view, &is_out_of_order);
+
+        if (result < 0) return result;
+        if (result == KMES_READ_EMPTY) break;
+        count++;
+        result = function(context, &view, is_out_of_order);
+        if (result < 0) return result;
+        if (result) break;
+    }
+    return (int)count;
+}
+
+int kmes_merge_poll(struct kmes_merge* merge, __u64 timeout_ns, kmes_merge_function function,
+                    void* context) {
+    const __u64 begin_ns = kmes_clock_monotonic_ns();
+
+    for (;;) {
+        int result = consume(merge, function, context);
+        __u64 passed_ns, left_ns = KMES_NO_TIMEOUT;
+
+        if (result) return result;
+        passed_ns = kmes_clock_monotonic_ns() - begin_ns;
+        if (timeout_ns != KMES_NO_TIMEOUT)
+            left_ns = passed_ns < timeout_ns ? timeout_ns - passed_ns : 0;
+        result = kmes_merge_wait(merge, left_ns);
+        if (result == -ETIMEDOUT) return 0;
+        if (result < 0) return result;
+    }
+}
+
+/* -- Open and close ---------------------------------------------------------------------------- */
+
+int kmes_merge_open(struct kmes_merge** merge, struct kmes_reader_set* set,
+                    const struct kmes_merge_options* options) {
+    const unsigned cpus = kmes_reader_set_cpus(set);
+    struct kmes_merge* made =
+        (struct kmes_merge*)calloc(1, sizeof(*made) + cpus * sizeof(made->cpu[0]));
+    unsigned i;
+
+    *merge = NULL;
+    if (!made) return -ENOMEM;
+    made->set = set;
+    made->cpus = cpus;
+    made->is_round_due = true;
+    made->hold_ns = options && options->hold_ns ? options->hold_ns : HOLD_DEFAULT_NS;
+    made->most_bytes = options && options->most_bytes ? options->most_bytes : MOST_DEFAULT_BYTES;
+    made->heap = (unsigned*)calloc(cpus, sizeof(made->heap[0]));
+    if (!made->heap || !grow_scratch(made, SCRATCH_BYTES)) {
+        kmes_merge_close(made);
+        return -ENOMEM;
+    }
+    for (i = 0; i < cpus; i++) made->cpu[i].place = kmes_reader_set_get_place(set, i);
+    *merge = made;
+    return 0;
+}
+
+void kmes_merge_close(struct kmes_merge* merge) {
+    unsigned i;
+
+    if (!merge) return;
+    free(merge->delivered);
+    for (i = 0; i < merge->cpus; i++) {
+        while (merge->cpu[i].first) {
+            struct bulk_copy* copy = merge->cpu[i].first;
+
+            merge->cpu[i].first = copy->next;
+            free(copy);
+        }
+    }
+    free(merge->heap);
+    free(merge->scratch);
+    free(merge);
+}
+
+struct kmes_reader_place kmes_merge_get_place(const struct kmes_merge* merge, unsigned cpu) {
+    const struct kmes_reader_place none = {0};
+
+    return cpu < merge->cpus ? merge->cpu[cpu].place : none;
+}
+
+struct kmes_merge_statistics kmes_merge_get_statistics(const struct kmes_merge* merge) {
+    return merge->statistics;
+}

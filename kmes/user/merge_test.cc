@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// The merge of all CPUs by time, on rings that the test writes itself: any timestamp at any moment.
+#include "kmes/user/merge.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kmes/user/futex.h"
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/test_support.h"
+
+namespace kmes {
+namespace {
+
+constexpr uint64_t kCapacity = 1 << 20;
+constexpr uint64_t kMappedBytes = 4096 + 2 * kCapacity;
+constexpr uint64_t kHourNs = 3600'000'000'000;
+
+// A ring that never wraps.
+class Ring {
+  public:
+    explicit Ring(uint16_t cpu) : cpu_(cpu) {
+        static const uint8_t magic[KMES_MAGIC_BYTES] = KMES_MAGIC_INITIALIZER;
+
+        base_ = static_cast<uint8_t*>(mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        kmes_bind_fields(&fields_, base_, KMES_VERSION_1);
+        memcpy(fields_.magic, magic, sizeof(magic));
+        *fields_.version = KMES_VERSION_1;
+        *fields_.capacity = kCapacity;
+        *fields_.data_offset = kmes_data_offset_bytes(KMES_VERSION_1);
+    }
+    ~Ring() { munmap(base_, kMappedBytes); }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    void emit(uint64_t timestamp_ns) {
+        kmes_event_input input = {};
+        kmes_event_header header;
+        uint8_t* to = fields_.data + written_;
+
+        input.type = "t";
+        input.type_len = 1;
+        kmes_event_header_build(&header, &input, timestamp_ns, ++sequence_, cpu_);
+        memcpy(to, &header, KMES_EVENT_FIXED_BYTES);
+        to[KMES_EVENT_FIXED_BYTES] = 't';
+        written_ += header.event_size;
+        ASSERT_LE(written_, kCapacity);
+        __atomic_store_n(fields_.write_pos, written_, __ATOMIC_SEQ_CST);
+    }
+    void* base() const { return base_; }
+
+  private:
+    uint8_t* base_;
+    kmes_fields fields_ = {};
+    uint64_t written_ = 0;
+    uint64_t sequence_ = 0;
+    uint16_t cpu_;
+};
+
+struct Merged {
+    uint64_t timestamp;
+    unsigned cpu;
+    uint64_t sequence;
+    bool is_out_of_order;
+};
+
+class MergeTest : public testing::Test {
+  protected:
+    void TearDown() override { close(); }
+
+    void close() {
+        kmes_merge_close(merge_);
+        kmes_reader_set_close(set_);
+        merge_ = nullptr;
+        set_ = nullptr;
+        rings_.clear();
+        merged_.clear();
+    }
+    void open(unsigned cpus, const kmes_merge_options& options) {
+        kmes_reader_set_options set_options = {};
+
+        close();
+        for (unsigned cpu = 0; cpu < cpus; cpu++)
+            rings_.push_back(std::make_unique<Ring>(static_cast<uint16_t>(cpu)));
+        set_options.configure = configure;
+        set_options.cpus = [](void* context) {
+            return static_cast<int>(static_cast<MergeTest*>(context)->rings_.size());
+        };
+        set_options.context = this;
+        ASSERT_EQ(0, kmes_reader_set_open(&set_, &set_options));
+        ASSERT_EQ(0, kmes_merge_open(&merge_, set_, &options));
+    }
+    static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
+        config->cpu_id = cpu;
+        config->platform = kmes_user_platform();
+        config->attach_functions.context = context;
+        config->attach_functions.attach = attach;
+        config->attach_functions.identify = attach;
+        config->attach_functions.detach = [](void*, kmes_mapping*) {};
+    }
+    static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
+        *mapping = {};
+        mapping->base = static_cast<MergeTest*>(context)->rings_[cpu]->base();
+        mapping->mapped_bytes = kMappedBytes;
+        mapping->inode = 1u + cpu;
+        return 0;
+    }
+
+    // False: none is due.
+    bool next() {
+        kmes_event_view view;
+        bool is_out_of_order = false;
+        const int found = kmes_merge_next(merge_, &view, &is_out_of_order);
+
+        EXPECT_LE(0, found);
+        if (found != KMES_READ_EVENT) return false;
+        EXPECT_EQ('t', *view.type);
+        merged_.push_back({view.timestamp, view.cpu_id, view.sequence, is_out_of_order});
+        EXPECT_EQ(view.sequence, kmes_merge_get_place(merge_, view.cpu_id).last_sequence);
+        return true;
+    }
+    void drain() {
+        while (next()) {
+        }
+    }
+    std::string stamps() {
+        std::string text;
+
+        for (const Merged& event : merged_)
+            text += (text.empty() ? "" : " ") + std::to_string(event.timestamp) +
+                    (event.is_out_of_order ? "!" : "");
+        merged_.clear();
+        return text;
+    }
+
+    std::vector<std::unique_ptr<Ring>> rings_;
+    kmes_reader_set* set_ = nullptr;
+    kmes_merge* merge_ = nullptr;
+    std::vector<Merged> merged_;
+};
+
+kmes_merge_options holding(uint64_t hold_ns, uint64_t most_bytes = 0) {
+    return {hold_ns, most_bytes};
+}
+
+// Longer than the time since the Unix epoch, so that no timestamp is old enough by itself.
+constexpr uint64_t kForEver = UINT64_MAX / 2;
+
+TEST_F(MergeTest, EventComesAtOnceWhereEveryCpuHasALaterOne) {
+    open(2, holding(kForEver));
+    rings_[0]->emit(10);
+    rings_[0]->emit(30);
+    drain();
+    EXPECT_EQ("", stamps());
+    rings_[1]->emit(20);
+    drain();
+    EXPECT_EQ("10 20", stamps());
+    EXPECT_EQ(0, kmes_merge_wait(merge_, 0) == 1) << "30 is held";
+    kmes_merge_flush(merge_);
+    drain();
+    EXPECT_EQ("30", stamps());
+    EXPECT_EQ(0u, kmes_merge_get_statistics(merge_).out_of_order);
+}
+
+TEST_F(MergeTest, EqualTimestampsComeInTheOrderOfTheirCpus) {
+    open(3, holding(kForEver));
+    for (const unsigned cpu : {2, 0, 1}) {
+        rings_[cpu]->emit(5);
+        rings_[cpu]->emit(5);
+    }
+    kmes_merge_flush(merge_);
+    drain();
+    ASSERT_EQ(6u, merged_.size());
+    for (unsigned i = 0; i < 6; i++) {
+        EXPECT_EQ(i / 2, merged_[i].cpu);
+        EXPECT_FALSE(merged_[i].is_out_of_order);
+    }
+}
+
+TEST_F(MergeTest, IdleCpuStallsNobody) {
+    open(3, holding(1'000'000));
+    rings_[1]->emit(kmes_clock_realtime_ns());
+    const int count = kmes_merge_poll(
+        merge_, KMES_NO_TIMEOUT, [](void*, const kmes_event_view*, bool) { return 0; }, nullptr);
+
+    EXPECT_EQ(1, count);
+    rings_[1]->emit(kmes_clock_realtime_ns() + kHourNs);  // its clock is wrong
+    EXPECT_TRUE(comes_true([this] { return next(); }));
+    EXPECT_EQ(KMES_NO_TIMEOUT, kmes_merge_due_ns(merge_));
+}
+
+TEST_F(MergeTest, LateEventComesAtOnceAndIsOutOfOrder) {
+    open(2, holding(kForEver));
+    rings_[0]->emit(100);
+    kmes_merge_flush(merge_);
+    drain();
+    rings_[1]->emit(50);
+    rings_[1]->emit(100);
+    rings_[1]->emit(101);
+    drain();
+    EXPECT_EQ("100 50!", stamps()) << "CPU 0 may have a second event of 100";
+    EXPECT_EQ(1u, kmes_merge_get_statistics(merge_).out_of_order);
+}
+
+TEST_F(MergeTest, SmallStepBackKeepsItsPlace) {
+    open(2, holding(1000));
+    rings_[0]->emit(5000);
+    rings_[0]->emit(4500);
+    rings_[0]->emit(5100);
+    rings_[1]->emit(4800);
+    rings_[1]->emit(5050);
+    rings_[1]->emit(6000);
+    drain();
+    EXPECT_EQ("4800 5000 4500! 5050 5100 6000", stamps());
+}
+
+TEST_F(MergeTest, OrderBeginsAnewAfterALargeStepBack) {
+    open(2, holding(1000));
+    for (auto& ring : rings_) {
+        ring->emit(9000);
+        ring->emit(100);
+        ring->emit(300);
+    }
+    drain();
+    EXPECT_EQ("9000 100! 300 9000 100! 300", stamps());
+}
+
+TEST_F(MergeTest, MemoryIsBounded) {
+    open(2, holding(kForEver, 64 << 10));
+    for (unsigned i = 0; i < 20000; i++) rings_[0]->emit(i);
+    drain();
+    EXPECT_LT(10000u, merged_.size());
+    EXPECT_GT(20000u, merged_.size());
+    EXPECT_EQ(merged_.size(), kmes_merge_get_statistics(merge_).forced);
+    EXPECT_LE(kmes_merge_get_statistics(merge_).held_bytes, 64u << 10);
+    kmes_merge_flush(merge_);
+    drain();
+    EXPECT_EQ(20000u, merged_.size());
+    EXPECT_EQ(0u, kmes_merge_get_statistics(merge_).out_of_order);
+}
+
+TEST_F(MergeTest, FunctionThatStopsLosesNothing) {
+    open(1, {});
+    for (unsigned i = 0; i < 5; i++) rings_[0]->emit(i);
+    const auto stop = [](void*, const kmes_event_view*, bool) { return -ECANCELED; };
+    const auto go_on = [](void*, const kmes_event_view*, bool) { return 0; };
+
+    EXPECT_EQ(-ECANCELED, kmes_merge_poll(merge_, 0, stop, nullptr));
+    EXPECT_EQ(4, kmes_merge_poll(merge_, 0, go_on, nullptr));
+    EXPECT_EQ(0, kmes_merge_poll(merge_, 0, go_on, nullptr));
+}
+
+// Random streams, read at random moments.
+struct Stream {
+    unsigned cpus;
+    bool is_held_for_ever;
+    uint64_t most_bytes;
+    unsigned steps_back_of_256;  // of a CPU's clock
+};
+
+class MergeRandomTest : public MergeTest {
+  protected:
+    void check_order(const Stream& run, unsigned emitted) {
+        std::vector<uint64_t> last(run.cpus, 0);
+        bool is_sorted = true;
+
+        ASSERT_EQ(emitted, merged_.size());
+        for (size_t i = 0; i < merged_.size(); i++) {
+            ASSERT_EQ(last[merged_[i].cpu] + 1, merged_[i].sequence);
+            last[merged_[i].cpu]++;
+            if (i > 0 && std::tie(merged_[i - 1].timestamp, merged_[i - 1].cpu) >
+                             std::tie(merged_[i].timestamp, merged_[i].cpu))
+                is_sorted = false;
+        }
+        if (run.is_held_for_ever && run.most_bytes == 0 && run.steps_back_of_256 == 0) {
+            EXPECT_TRUE(is_sorted);
+        }
+        if (kmes_merge_get_statistics(merge_).out_of_order == 0) {
+            EXPECT_TRUE(std::is_sorted(
+                merged_.begin(), merged_.end(),
+                [](const Merged& a, const Merged& b) { return a.timestamp < b.timestamp; }));
+        }
+    }
+};
+
+TEST_F(MergeRandomTest, NothingIsLostOrRepeatedAndTheOrderHolds) {
+    std::mt19937 engine(1);
+    const auto random = [&engine] { return static_cast<unsigned>(engine()); };
+
+    for (unsigned i = 0; i < 300; i++) {
+        const Stream run = {1u + random() % 6, random() % 2 == 0, random() % 3 ? 0 : 20000u,
+                            random() % 2 ? 0u : random() % 30};
+        std::vector<uint64_t> clocks(run.cpus, 1'000'000);
+        unsigned emitted = 0;
+
+        SCOPED_TRACE(i);
+        open(run.cpus,
+             holding(run.is_held_for_ever ? kForEver : 1 + random() % 100, run.most_bytes));
+        for (unsigned step = 0; step < 400; step++) {
+            const unsigned cpu = random() % run.cpus;
+
+            clocks[cpu] += random() % 4;
+            if (random() % 256 < run.steps_back_of_256) clocks[cpu] -= random() % 300;
+            if (random() % 3) {
+                rings_[cpu]->emit(clocks[cpu]);
+                emitted++;
+            } else {
+                for (unsigned left = random() % 5; left > 0 && next();) left--;
+            }
+        }
+        kmes_merge_flush(merge_);
+        drain();
+        check_order(run, emitted);
+    }
+}
+
+}  // namespace
+}  // namespace kmes
