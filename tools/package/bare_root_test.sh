@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The Debian packages in a fresh Debian root, as a new user has them: apt installs them with what
+# they depend on, a program of the manual is built there by pkg-config, kmesctl serves, and the
+# suite says its version. Needs root, debootstrap and a mirror; CI has library_debs_test.sh instead.
+#
+#   bare_root_test.sh FOLDER [MIRROR]
+#
+# FOLDER   has the packages (tools/kmes package)
+# MIRROR   where apt of this machine gets bookworm from, when none is named
+set -uo pipefail
+
+readonly SUITE=bookworm
+failures=0
+
+step() {
+    local name=$1
+    shift
+    if "$@" >"$WORK/log" 2>&1; then
+        printf 'PASS %s\n' "$name"
+    else
+        printf 'FAIL %s\n' "$name"
+        tail -n 20 "$WORK/log"
+        failures=$((failures + 1))
+    fi
+}
+
+mirror_of_machine() {
+    # shellcheck disable=SC2016  # names of apt
+    apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+        awk -v suite="$SUITE" '$1 == suite { print $2; exit }'
+}
+
+# in_root COMMAND...: in namespaces of its own, which take mounts and processes with them.
+in_root() {
+    # shellcheck disable=SC2016  # the inner shell expands them
+    unshare --mount --pid --fork --kill-child bash -c '
+        root=$1
+        shift
+        mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+            exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+                DEBIAN_FRONTEND=noninteractive "$@"' - "$ROOT" "$@"
+}
+
+# apt is told of the machine's proxy, if it has one, by a file.
+install_packages() {
+    cp /etc/resolv.conf "$ROOT/etc/resolv.conf"
+    apt-config dump | grep -i '^Acquire::https\?::.*proxy' >"$ROOT/etc/apt/apt.conf.d/90proxy"
+    mkdir "$ROOT/packages" && cp "$FOLDER"/*.deb "$ROOT/packages/" || return
+    in_root sh -c 'apt-get update && apt-get install -y --no-install-recommends \
+        /packages/libkmes0_*.deb /packages/libkmes-dev_*.deb /packages/kmes-tools_*.deb gcc \
+        pkg-config libc6-dev'
+}
+
+install_suite() {
+    in_root sh -c 'set -- /packages/kmes-conformance_*.deb
+        [ ! -e "$1" ] || { apt-get install -y --no-install-recommends "$1" &&
+            kmes-conformance --version; }'
+}
+
+install_module() {
+    in_root sh -c 'apt-get install -y --no-install-recommends /packages/kmes-dkms_*.deb &&
+        dkms status | grep "^kmes/" && apt-get purge -y kmes-dkms && ! dkms status | grep kmes'
+}
+
+use() {
+    # shellcheck disable=SC2016  # the inner shell expands them
+    in_root sh -c '
+        set -e
+        cd /tmp
+        for page in kmes_emit kmes_event; do
+            zcat /usr/share/man/man3/$page.3.gz | sed "s/\\\\-/-/g; s/\\\\e/\\\\/g" |
+                awk "/^.EE/ { on = 0 } on; /^.EX/ { on = 1 }" >$page.c
+            gcc -o $page $page.c $(pkg-config --cflags --libs kmes)
+        done
+        export KMES_SOCKET=@kmes-bare-root
+        kmesctl serve --cpus 1 & server=$!
+        until ./kmes_emit; do kill -0 $server && sleep 0.2; done
+        ./kmes_event | grep "door.opened, 3 bytes"
+        kill $server
+        wait $server'
+}
+
+remove_packages() {
+    in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev kmes-tools &&
+        ! find /usr /etc -name "*kmes*" | grep .'
+}
+
+main() {
+    if [ $# -lt 1 ] || [ $# -gt 2 ] || ! ls "$1"/libkmes0_*.deb >/dev/null 2>&1; then
+        echo 'usage: bare_root_test.sh FOLDER [MIRROR], FOLDER with the packages' >&2
+        exit 2
+    fi
+    if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+        echo 'bare_root_test.sh: needs root, and the package debootstrap' >&2
+        exit 2
+    fi
+    FOLDER=$(readlink -f -- "$1")
+    WORK=$(mktemp -d)
+    trap 'rm -rf --one-file-system -- "$WORK"' EXIT
+    ROOT=$WORK/root
+    step bootstrap debootstrap --variant=minbase "$SUITE" "$ROOT" "${2-$(mirror_of_machine)}"
+    step install install_packages
+    step use use
+    step module install_module
+    step remove remove_packages
+    step suite install_suite
+    printf '%s failures\n' "$failures"
+    [ "$failures" -eq 0 ]
+}
+
+main "$@"
