@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// The files of a recording: one, or a rotation by size and time.
+#ifndef KMES_KMESCTL_RECORD_FILES_H_
+#define KMES_KMESCTL_RECORD_FILES_H_
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+
+#include "record/writer.h"
+
+namespace kmes::kmesctl {
+
+struct RecordFilesOptions {
+    std::string path;
+    std::uint64_t rotate_bytes = 0;  // 0: never
+    std::uint64_t rotate_ns = 0;     // 0: never
+    std::uint64_t keep = 0;          // files; 0: all
+};
+
+// Functions throw a Failure of kExitFailed for an error of the file, which then ends with a whole
+// block. Clocks are CLOCK_MONOTONIC, but for the header.
+class RecordFiles {
+  public:
+    // Without rotation the file is `path`, else PATH.1, PATH.2 and so on.
+    RecordFiles(RecordFilesOptions options, record::FileHeader header);
+
+    void add_event(std::span<const std::byte> event);
+    void add_loss(const record::Loss& loss);
+    // Begins the next file where it is time.
+    void rotate_if_due();
+    void sync();
+    void close();
+
+    std::uint64_t files() const { return number_; }
+    // That were added, also those of files that a rotation has removed.
+    std::uint64_t events() const { return events_; }
+    const std::string& path() const { return path_; }
+
+  private:
+    void open_next();
+    void check(int error);
+
+    const RecordFilesOptions options_;
+    record::FileHeader header_;
+    record::Writer writer_;
+    std::string path_;
+    std::deque<std::string> kept_;
+    std::uint64_t number_ = 0;
+    std::uint64_t opened_ns_ = 0;
+    std::uint64_t events_ = 0;
+};
+
+std::uint64_t monotonic_ns();
+
+}  // namespace kmes::kmesctl
+
+#endif  // KMES_KMESCTL_RECORD_FILES_H_
