@@ -84,6 +84,12 @@ bool kmes_lease_is_held(const struct kmes_lease* lease);
 /* How often this was called. */
 unsigned kmes_lease_count_question(struct kmes_lease* lease);
 
+struct kmes_reader_config;
+
+/* After kmes_reader_by_libkmes: mappings are read-only. Such a reader must never ask for a wake
+ * (kmes_reader_wait and kmes_reader_wait_begin write). */
+void kmes_reader_make_read_only(struct kmes_reader_config* config);
+
 /* Closes what is left (>= 0) of the descriptors, and frees. */
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);
 

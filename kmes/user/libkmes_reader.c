@@ -246,6 +246,22 @@ static int libkmes_attach_with_membarrier(void* context, __u16 cpu_id,
     return attach_cpu(cpu_id, true, mapping);
 }
 
+static void detach(void* context, struct kmes_mapping* mapping) {
+    (void)context;
+    munmap(mapping->base, mapping->mapped_bytes);
+    kmes_lease_drop((struct kmes_lease*)mapping->owner);
+    mapping->owner = NULL;
+}
+
+static int libkmes_attach_read_only(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    int error = libkmes_attach(context, cpu_id, mapping);
+
+    if (error || mprotect(mapping->base, mapping->mapped_bytes, PROT_READ) == 0) return error;
+    error = -errno;
+    detach(context, mapping);
+    return error;
+}
+
 static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
     static const struct kmes_ways ways = {identify_cpu_by_system_call, identify_cpu_by_device,
                                           identify_cpu_by_socket};
@@ -303,13 +319,6 @@ static int system_call_identify(void* context, __u16 cpu_id, struct kmes_mapping
     return attach_one_of_all(attach_by_system_call, cpu_id, false, mapping);
 }
 
-static void detach(void* context, struct kmes_mapping* mapping) {
-    (void)context;
-    munmap(mapping->base, mapping->mapped_bytes);
-    kmes_lease_drop((struct kmes_lease*)mapping->owner);
-    mapping->owner = NULL;
-}
-
 void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id) {
     config->attach_functions.attach = libkmes_attach;
     config->attach_functions.identify = libkmes_identify;
@@ -326,6 +335,10 @@ int kmes_reader_promise_membarrier(struct kmes_reader_config* config) {
     if (error) return error;
     config->attach_functions.attach = libkmes_attach_with_membarrier;
     return 0;
+}
+
+void kmes_reader_make_read_only(struct kmes_reader_config* config) {
+    config->attach_functions.attach = libkmes_attach_read_only;
 }
 
 void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id) {

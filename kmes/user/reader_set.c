@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "kmes/user/libkmes_parts.h"
 #include "kmes/user/libkmes_reader.h"
 #include "kmes/user/reader_set_parts.h"
 
@@ -118,6 +119,7 @@ static int cpus_by_libkmes(void* context) {
 static int check_options(struct kmes_reader_set_options* options) {
     if (!options->watermark_bytes != !options->watermark_ns) return -EINVAL;
     if (!options->configure != !options->cpus) return -EINVAL;
+    if (options->is_read_only && (options->is_exclusive || options->configure)) return -EINVAL;
     if (options->configure) return 0;
     options->configure = configure_by_libkmes;
     options->cpus = cpus_by_libkmes;
@@ -145,6 +147,7 @@ static void open_all(struct kmes_reader_set* set) {
         struct kmes_set_cpu* cpu = &set->cpu[i];
 
         set->options.configure(set->options.context, &cpu->config, (__u16)i);
+        if (set->options.is_read_only) kmes_reader_make_read_only(&cpu->config);
         cpu->config.sharing = set->options.is_exclusive ? KMES_EXCLUSIVE : KMES_SHARED;
         if (i < set->options.places) cpu->config.place = set->options.place[i];
         open_cpu(cpu);

@@ -32,6 +32,10 @@ struct kmes_reader_set_options {
     /* Nobody else sleeps on these rings: the caller promises it (E12). The default is safe with any
      * number of consumers; each event then costs the producer a wake once somebody has slept. */
     bool is_exclusive;
+    /* Maps everything read-only. The set never asks for a wake: it looks every 10 ms, and the
+     * producer does nothing for it. By the socket it has a lease like any other. -EINVAL with
+     * is_exclusive or `configure`. */
+    bool is_read_only;
     /* kmes_reader_set_wait and _poll return when so many bytes are unread in all, or so many ns
      * after they have seen the first of them, or when a ring is a quarter full. Both or neither is
      * set, else -EINVAL. The producer wakes nobody meanwhile. */

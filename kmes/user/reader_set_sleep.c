@@ -31,6 +31,20 @@ static void limit(struct kmes_set_sleep* sleep, __u64 ns) {
     if (ns < sleep->limit_ns) sleep->limit_ns = ns;
 }
 
+/* A change of generation too, which only a look of the reader follows. */
+static bool has_something(const struct kmes_reader* reader) {
+    return reader->is_replaced || kmes_reader_unread_bytes(reader) ||
+           __atomic_load_n(reader->shared.generation, __ATOMIC_ACQUIRE) != reader->generation;
+}
+
+/* Without a wake. True: there is something. */
+static bool begin_interval(struct kmes_set_cpu* cpu, struct kmes_set_sleep* sleep) {
+    if (has_something(&cpu->reader)) return true;
+    cpu->is_asked = true; /* for kmes_reader_wait_end, which asks for the producer (E25) */
+    limit(sleep, LOOK_EVERY_NS);
+    return false;
+}
+
 bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sleep) {
     __u64 now_ns = kmes_clock_monotonic_ns();
     unsigned i;
@@ -44,6 +58,10 @@ bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sl
             /* Not before its time: it is tried by the next look. */
             if (now_ns >= cpu->retry_at_ns) return true;
             limit(sleep, cpu->retry_at_ns - now_ns);
+            continue;
+        }
+        if (set->options.is_read_only) {
+            if (begin_interval(cpu, sleep)) return true;
             continue;
         }
         error = kmes_reader_wait_begin(&cpu->reader, &wait);

@@ -4,10 +4,12 @@
 #include "kmes/user/reader_set.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include <atomic>
 #include <cerrno>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -415,14 +417,75 @@ TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     EXPECT_EQ(11u, last_[1]);
 }
 
+// Mappings of this process that a consumer could write: the producer's own are there before.
+size_t writable_metadata() {
+    std::ifstream maps("/proc/self/maps");
+    size_t count = 0;
+
+    for (std::string line; std::getline(maps, line);)
+        count += line.find("kmes") != std::string::npos && line.find("rw-s") != std::string::npos;
+    return count;
+}
+
+TEST_F(ReaderSetTest, ReadOnlySetAsksForNoWake) {
+    start(2);
+    kmes_reader_set_options options = {};
+    const size_t writable = writable_metadata();
+
+    EXPECT_LT(0u, writable);
+    options.is_read_only = true;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(writable, writable_metadata());
+    EXPECT_EQ(-ETIMEDOUT, kmes_reader_set_wait(set_, 20'000'000));
+    EXPECT_EQ(0u, asking_cpus());
+    for (int i = 0; i < 3; i++) {
+        std::thread emitter([this, i] {
+            if (i == 1) {
+                EXPECT_EQ(0, producer_->resize(2 * k64KiB));
+            }
+            emit(1);
+        });
+
+        EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
+        emitter.join();
+    }
+    EXPECT_EQ(0u, asking_cpus());
+    const size_t of_new_buffers = writable_metadata();  // the producer's
+
+    kmes_reader_set_close(set_);
+    set_ = nullptr;
+    EXPECT_EQ(of_new_buffers, writable_metadata());
+    EXPECT_EQ(0u, producer_->statistics().wakes);
+}
+
+TEST_F(ReaderSetTest, ReadOnlySetHasAHandle) {
+    start(2);
+    kmes_reader_set_options options = {};
+
+    options.is_read_only = true;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    pollfd entry = {kmes_reader_set_fd(set_), POLLIN, 0};
+
+    EXPECT_EQ(0, consume());
+    EXPECT_EQ(0, ::poll(&entry, 1, 50));
+    emit(0);
+    EXPECT_EQ(1, ::poll(&entry, 1, static_cast<int>(patience_ns() / 1'000'000)));
+    EXPECT_EQ(1, consume());
+    EXPECT_EQ(0u, asking_cpus());
+}
+
 TEST_F(ReaderSetTest, OptionsThatContradictAreRefused) {
     start(1);
     kmes_reader_set_options bytes_alone = {}, time_alone = {}, no_count = {};
+    kmes_reader_set_options read_only_alone = {}, read_only_configured = refusing_.options();
 
     bytes_alone.watermark_bytes = 1;
     time_alone.watermark_ns = 1;
     no_count.configure = Refusing::configure;
-    for (const auto* options : {&bytes_alone, &time_alone, &no_count})
+    read_only_alone.is_read_only = read_only_alone.is_exclusive = true;
+    read_only_configured.is_read_only = true;
+    for (const auto* options :
+         {&bytes_alone, &time_alone, &no_count, &read_only_alone, &read_only_configured})
         EXPECT_EQ(-EINVAL, kmes_reader_set_open(&set_, options));
     kmes_reader_set_close(nullptr);
 }
