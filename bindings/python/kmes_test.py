@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The Python binding over a real producer (`kmesctl serve`), and the decoder of msgpack.
 
-kmes_test.py KMESCTL LIBRARY [unittest arguments]
+kmes_test.py KMESCTL LIBRARY LAYOUTS [unittest arguments]
+
+LAYOUTS: the program of layouts.c.
 """
 import asyncio
+import ctypes
 import errno
 import os
 import pathlib
@@ -191,6 +194,23 @@ class LibraryTest(unittest.TestCase):
         self.assertIn("LD_LIBRARY_PATH", found.stderr.splitlines()[-1])
 
 
+    def test_structures_are_those_of_the_headers(self):
+        names = {
+            "kmes_event_view": kmes._library.EventView,
+            "kmes_reader_place": kmes._library.Place,
+            "kmes_reader_statistics": kmes._library.Statistics,
+            "kmes_reader_set_options": kmes._library.Options,
+        }
+        printed = subprocess.run([LAYOUTS], capture_output=True, text=True, check=True).stdout
+        repeated = []
+        for name, structure in names.items():
+            repeated.append(f"{name} - 0 {ctypes.sizeof(structure)}")
+            for field, *_ in structure._fields_:
+                place = getattr(structure, field)
+                repeated.append(f"{name} {field} {place.offset} {place.size}")
+        self.assertEqual(printed.splitlines(), repeated)
+
+
 class MsgpackTest(unittest.TestCase):
     VALUES = {
         b"\x00": 0,
@@ -268,7 +288,7 @@ class MsgpackTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    KMESCTL, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:3])
+    KMESCTL, LIBRARY, LAYOUTS = (os.path.abspath(path) for path in sys.argv[1:4])
     if os.path.dirname(LIBRARY) not in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         # The dynamic linker reads the variable when a program starts.
         os.environ["LD_LIBRARY_PATH"] = os.path.dirname(LIBRARY)
@@ -276,4 +296,4 @@ if __name__ == "__main__":
     sys.path.insert(0, str(HERE))
     import kmes
 
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
