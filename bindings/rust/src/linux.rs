@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//! Linux: the system call 1091, mmap and futex.
+use crate::{Error, Identity, Mapping, Platform, Wake};
+use std::fs::File;
+use std::io;
+use std::os::raw::{c_int, c_long, c_void};
+use std::os::unix::{fs::MetadataExt, io::AsRawFd, io::FromRawFd};
+use std::ptr::{null, NonNull};
+use std::sync::atomic::AtomicU32;
+use std::sync::Mutex;
+use std::time::Duration;
+
+extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+    fn mmap(
+        at: *mut c_void,
+        size: usize,
+        access: c_int,
+        flags: c_int,
+        fd: c_int,
+        from: i64,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, size: usize) -> c_int;
+}
+
+const SYS_KMES_ATTACH: c_long = 1091;
+const SYS_FUTEX: c_long = if cfg!(target_arch = "x86_64") { 202 } else { 98 };
+const FUTEX_WAIT: c_int = 0; // shared: without FUTEX_PRIVATE_FLAG (E17)
+const PROT_READ_WRITE: c_int = 3;
+const MAP_SHARED: c_int = 1;
+const EINTR: i32 = 4;
+const EAGAIN: i32 = 11;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const ERANGE: i32 = 34;
+const ETIMEDOUT: i32 = 110;
+
+pub(crate) fn last_error() -> Error {
+    Error::Os(io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL))
+}
+
+/// A futex that other processes share.
+pub(crate) fn sleep_on(
+    word: &AtomicU32,
+    expected: u32,
+    limit: Option<Duration>,
+) -> Result<Wake, Error> {
+    // struct timespec
+    let time = limit.map(|limit| [limit.as_secs() as i64, i64::from(limit.subsec_nanos())]);
+    let time = time.as_ref().map_or(null(), |time| time.as_ptr());
+    // SAFETY: the word and the time live until the call returns.
+    if unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAIT, expected, time) } == 0 {
+        return Ok(Wake::Woken);
+    }
+    match last_error() {
+        Error::Os(EAGAIN) => Ok(Wake::Woken),
+        Error::Os(ETIMEDOUT) => Ok(Wake::TimedOut),
+        Error::Os(EINTR) => Ok(Wake::Interrupted),
+        error => Err(error),
+    }
+}
+
+/// The buffers of all CPUs, and the capacity of each. The lock keeps the threads of a program from
+/// holding descriptors for all CPUs each.
+fn attach_all() -> Result<(Vec<File>, u64), Error> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock();
+    let (mut fds, mut capacity) = (vec![-1], 0u64);
+    loop {
+        let mut count = fds.len() as c_int;
+        // SAFETY: `fds` has `count` slots.
+        let result = unsafe {
+            syscall(
+                SYS_KMES_ATTACH,
+                fds.as_mut_ptr(),
+                &mut count as *mut c_int,
+                &mut capacity as *mut u64,
+            )
+        };
+        if result == 0 {
+            fds.truncate(usize::try_from(count).unwrap_or(0));
+            // SAFETY: the call has made these descriptors, and nobody else knows them.
+            return Ok((
+                fds.iter().map(|fd| unsafe { File::from_raw_fd(*fd) }).collect(),
+                capacity,
+            ));
+        }
+        match last_error() {
+            Error::Os(ERANGE) if count > fds.len() as c_int => fds = vec![-1; count as usize],
+            error => return Err(error),
+        }
+    }
+}
+
+fn attach_cpu(cpu: u16) -> Result<(File, u64, Identity), Error> {
+    let (mut files, capacity) = attach_all()?;
+    if usize::from(cpu) >= files.len() {
+        return Err(Error::Os(ENODEV));
+    }
+    let file = files.swap_remove(cpu.into());
+    let status =
+        file.metadata().map_err(|error| Error::Os(error.raw_os_error().unwrap_or(EINVAL)))?;
+    let identity = Identity { device: status.dev(), inode: status.ino(), session: 0 };
+    Ok((file, capacity, identity))
+}
+
+/// The number of CPUs, by the system call.
+pub fn cpu_count() -> Result<u16, Error> {
+    let (files, _) = attach_all()?;
+    Ok(u16::try_from(files.len()).unwrap_or(u16::MAX))
+}
+
+/// The system call `kmes_attach` (1091) and nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemCall;
+
+// SAFETY: mmap of whole pages, as 5.1.5 says; the kernel lays the data out twice.
+unsafe impl Platform for SystemCall {
+    fn attach(&mut self, cpu: u16) -> Result<Mapping, Error> {
+        let (file, capacity, identity) = attach_cpu(cpu)?;
+        let size = capacity.checked_mul(2).and_then(|data| data.checked_add(4096));
+        let size = size.and_then(|size| usize::try_from(size).ok()).ok_or(Error::BadLayout)?;
+        // SAFETY: a new mapping. The descriptor may be closed afterwards, the mapping stays.
+        let base = unsafe {
+            mmap(
+                null::<c_void>() as *mut c_void,
+                size,
+                PROT_READ_WRITE,
+                MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        match NonNull::new(base.cast::<u8>()) {
+            Some(base) if base.as_ptr() as isize != -1 => {
+                Ok(Mapping { base, mapped_bytes: size as u64, identity, owner: 0 })
+            }
+            _ => Err(last_error()),
+        }
+    }
+
+    fn identify(&mut self, cpu: u16) -> Result<Identity, Error> {
+        attach_cpu(cpu).map(|(_, _, identity)| identity)
+    }
+
+    fn detach(&mut self, mapping: Mapping) {
+        // SAFETY: attach has made the mapping, and the reader has given it up.
+        unsafe { munmap(mapping.base.as_ptr().cast(), mapping.mapped_bytes as usize) };
+    }
+
+    fn sleep(
+        &mut self,
+        word: &AtomicU32,
+        expected: u32,
+        limit: Option<Duration>,
+    ) -> Result<Wake, Error> {
+        sleep_on(word, expected, limit)
+    }
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+//! The reader of one CPU: the drain loop (5.1.8.1), the sleep (5.1.8.2), the change of buffers
+//! (5.1.8.3).
+use crate::ring::{Bytes, Ring, HEADER_BYTES};
+use crate::{Error, Identity, Platform, Wake};
+use core::sync::atomic::{fence, Ordering::SeqCst};
+use core::time::Duration;
+
+/// Attempts to meet a buffer that is alive. A producer that swaps at each of them does not hold a
+/// reader up for ever: its nudges tell of the change then (E19).
+const ATTACH_ATTEMPTS: u32 = 64;
+/// Longest sleep beside other consumers, one of which may clear need_wake (E12).
+const SHARED_LIMIT: Duration = Duration::from_millis(100);
+/// Longest sleep on a producer that may be killed, and how long a reader sleeps without an event
+/// before it asks for the producer (E25).
+const PROCESS_LIMIT: Duration = Duration::from_secs(1);
+const ASK_INTERVAL: Duration = Duration::from_millis(50);
+const SLEEP_AT_LEAST: Duration = Duration::from_micros(1);
+
+/// How a reader behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Nobody else sleeps on this ring: the caller promises it (E12). The default is correct beside
+    /// any number of consumers.
+    pub exclusive: bool,
+    /// Corrupt content ends the reader with [`Error::Corrupt`]. Else it is skipped, and counted
+    /// (E7).
+    pub stop_on_corrupt: bool,
+}
+
+/// Counts of a reader, over all its buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Events delivered.
+    pub delivered: u64,
+    /// Events lost between delivered ones, by their sequence numbers (5.1.9).
+    pub lost: u64,
+    /// Times that the tail had passed the read position before a read.
+    pub laps: u64,
+    /// Reads that were discarded, because the tail passed during them.
+    pub torn: u64,
+    /// Times that content was impossible, and not torn (E7, E26).
+    pub corrupt: u64,
+    /// Changes to another buffer.
+    pub switches: u64,
+}
+
+/// The fixed part of an event header (docs/event-model.md).
+#[derive(Clone, Copy)]
+struct Header {
+    event_size: u64,
+    header_size: u64,
+    timestamp_ns: u64,
+    sequence: u64,
+    origin: u8,
+    type_len: u64,
+}
+
+impl Header {
+    /// The header at the start of `bytes`; None if its sizes, torn perhaps, cannot be right (E7).
+    /// More than half of the capacity can be: such an event has survived a shrink.
+    fn of(bytes: Bytes<'_>) -> Option<Header> {
+        if (bytes.len() as u64) < HEADER_BYTES + 1 {
+            return None;
+        }
+        let mut copy = [0; HEADER_BYTES as usize];
+        bytes.slice(0..copy.len()).copy_to(&mut copy);
+        let number = |from: usize, bytes: usize| {
+            copy[from..from + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        let header = Header {
+            event_size: number(0, 4),
+            header_size: number(4, 4),
+            timestamp_ns: number(8, 8),
+            sequence: number(16, 8),
+            origin: copy[26],
+            type_len: number(27, 2),
+        };
+        let is_sound = header.type_len > 0
+            && HEADER_BYTES + header.type_len <= header.header_size
+            && header.header_size <= header.event_size
+            && header.event_size <= bytes.len() as u64;
+        is_sound.then_some(header)
+    }
+}
+
+/// An event, copied to the buffer of the caller and checked (E6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// Of its CPU, from 1.
+    pub sequence: u64,
+    /// Nanoseconds since the Unix epoch. It may jump either way.
+    pub timestamp_ns: u64,
+    /// 0 userspace, 1 KMES, 2 KACS, 3 LCS.
+    pub origin: u8,
+    /// Events of this CPU that were lost directly before this one (5.1.9).
+    pub lost_before: u64,
+    /// UTF-8, as the producer has checked it.
+    pub kind: &'a [u8],
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+/// The next event in place. Its bytes may be overwritten at any time: what was made of them is to
+/// be believed only after [`Peek::release`] has returned true (E6). A peek that is dropped
+/// consumes nothing.
+pub struct Peek<'r, P: Platform> {
+    reader: &'r mut Reader<P>,
+    header: Header,
+}
+
+impl<P: Platform> Peek<'_, P> {
+    /// As [`Event::sequence`], to be believed after the release, as everything here.
+    pub fn sequence(&self) -> u64 {
+        self.header.sequence
+    }
+
+    /// As [`Event::timestamp_ns`].
+    pub fn timestamp_ns(&self) -> u64 {
+        self.header.timestamp_ns
+    }
+
+    /// As [`Event::origin`].
+    pub fn origin(&self) -> u8 {
+        self.header.origin
+    }
+
+    /// As [`Event::lost_before`].
+    pub fn lost_before(&self) -> u64 {
+        self.reader.lost_before(self.header.sequence)
+    }
+
+    /// As [`Event::kind`]; always inside of the ring.
+    pub fn kind(&self) -> Bytes<'_> {
+        let start = HEADER_BYTES as usize;
+        self.bytes().slice(start..start + self.header.type_len as usize)
+    }
+
+    /// As [`Event::payload`]; always inside of the ring.
+    pub fn payload(&self) -> Bytes<'_> {
+        self.bytes().slice(self.header.header_size as usize..self.header.event_size as usize)
+    }
+
+    /// True: everything was whole until now, and the event is consumed. False: it was overwritten
+    /// meanwhile; discard what was made of it, and look for the next one.
+    #[must_use]
+    pub fn release(self) -> bool {
+        let is_whole = self.reader.is_whole();
+        if is_whole {
+            self.reader.deliver(&self.header);
+        }
+        is_whole
+    }
+
+    fn bytes(&self) -> Bytes<'_> {
+        self.reader.ring().data(self.reader.read_pos, self.header.event_size)
+    }
+}
+
+/// A reader of the events of one CPU. See the documentation of the crate.
+pub struct Reader<P: Platform> {
+    platform: P,
+    options: Options,
+    statistics: Statistics,
+    ring: Option<Ring>, // None only while it is dropped
+    cpu: u16,
+    read_pos: u64,
+    generation: u64,            // seen in this buffer (E15)
+    last_sequence: Option<u64>, // over all buffers (E21)
+    unasked: Duration,          // slept since the producer was asked for (E25)
+    is_replaced: bool,          // there is a newer buffer, whatever the generation of this one says
+    is_stopped: bool,
+}
+
+impl<P: Platform> Reader<P> {
+    /// Attaches to the ring of a CPU. Reading begins at its oldest event (E11).
+    pub fn open(mut platform: P, cpu: u16, options: Options) -> Result<Self, Error> {
+        let (ring, generation) = attach_alive(&mut platform, cpu)?;
+        Ok(Reader {
+            platform,
+            options,
+            statistics: Statistics::default(),
+            cpu,
+            read_pos: ring.tail_pos(),
+            ring: Some(ring),
+            generation,
+            last_sequence: None,
+            unasked: Duration::ZERO,
+            is_replaced: false,
+            is_stopped: false,
+        })
+    }
+
+    /// The next event that is there now, copied to `buffer`. [`Error::TooSmall`] says how large the
+    /// buffer must be; nothing is consumed then. Changes buffers by itself (5.1.8.3); after an
+    /// error of the platform nothing is lost, and the next call tries it again.
+    pub fn next<'b>(&mut self, buffer: &'b mut [u8]) -> Result<Option<Event<'b>>, Error> {
+        loop {
+            let header = match self.find()? {
+                Some(header) => header,
+                None => return Ok(None),
+            };
+            let size = header.event_size as usize;
+            if size > buffer.len() {
+                if self.is_whole() {
+                    return Err(Error::TooSmall(size));
+                }
+                continue;
+            }
+            self.ring().data(self.read_pos, header.event_size).copy_to(&mut buffer[..size]);
+            if !self.is_whole() {
+                continue;
+            }
+            let lost_before = self.lost_before(header.sequence);
+            self.deliver(&header);
+            let kind_end = (HEADER_BYTES + header.type_len) as usize;
+            return Ok(Some(Event {
+                sequence: header.sequence,
+                timestamp_ns: header.timestamp_ns,
+                origin: header.origin,
+                lost_before,
+                kind: &buffer[HEADER_BYTES as usize..kind_end],
+                payload: &buffer[header.header_size as usize..size],
+            }));
+        }
+    }
+
+    /// The next event in place, without a copy. Errors as [`Reader::next`], never `TooSmall`.
+    pub fn peek(&mut self) -> Result<Option<Peek<'_, P>>, Error> {
+        let found = self.find()?;
+        Ok(found.map(|header| Peek { reader: self, header }))
+    }
+
+    /// Sleeps until there may be something new, for at most `limit`. False: the time is over, or a
+    /// signal came. Call it after [`Reader::next`] has returned `None`.
+    pub fn wait(&mut self, limit: Option<Duration>) -> Result<bool, Error> {
+        let mut left = limit;
+        loop {
+            if self.is_stopped {
+                return Err(Error::Corrupt);
+            }
+            let sleep = self.sleep_limit(left);
+            let wake = match self.sleep(sleep)? {
+                Some(wake) => wake,
+                None => return Ok(true),
+            };
+            if wake == Wake::Woken {
+                return Ok(true);
+            }
+            self.ask_after_sleep(sleep.unwrap_or(Duration::ZERO));
+            // Where others clear the flag, a wake may have gone to them (E12).
+            if self.is_replaced || (!self.options.exclusive && self.is_unread()) {
+                return Ok(true);
+            }
+            if wake == Wake::Interrupted || sleep == left {
+                return Ok(false);
+            }
+            left = left.map(|left| left - sleep.unwrap_or(Duration::ZERO));
+        }
+    }
+
+    /// The counts so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The generation of the current buffer, as it was when reading began there.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn ring(&self) -> &Ring {
+        self.ring.as_ref().expect("a reader has a ring until it is dropped")
+    }
+
+    /// 5.1.8.1 steps 1 to 4: the header of the next event that is newer than the last one. Its
+    /// sizes are sound (E7); its content is to be believed once is_whole() was true. After every
+    /// move of read_pos it begins with write_pos again: the tail may have come as far as that
+    /// (E20).
+    fn find(&mut self) -> Result<Option<Header>, Error> {
+        loop {
+            if self.is_stopped {
+                return Err(Error::Corrupt);
+            }
+            let write_pos = self.ring().write_pos(); // before the tail: E26 rests on this order
+            if self.read_pos >= write_pos {
+                if self.follow_generation()? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let tail_pos = self.ring().tail_pos();
+            if tail_pos > self.read_pos {
+                self.statistics.laps += 1;
+                self.read_pos = tail_pos;
+                continue;
+            }
+            // E26: no producer publishes more than the capacity beyond its tail.
+            let readable = write_pos - self.read_pos;
+            let capacity = self.ring().capacity;
+            let at = (readable <= capacity).then(|| self.ring().data(self.read_pos, readable));
+            match at.and_then(Header::of) {
+                Some(header) if self.last_sequence.map_or(true, |last| header.sequence > last) => {
+                    return Ok(Some(header));
+                }
+                // E21: an older buffer had it, too.
+                Some(header) if self.is_whole() => self.read_pos += header.event_size,
+                Some(_) => {}
+                None if self.is_whole() => {
+                    self.statistics.corrupt += 1;
+                    self.is_stopped = self.options.stop_on_corrupt;
+                    self.read_pos = write_pos; // never back, never a loop
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// 5.1.8.1 step 5: nothing from the read position on was overwritten until now. Else the read
+    /// position moves to the tail.
+    fn is_whole(&mut self) -> bool {
+        let tail_pos = self.ring().tail_pos_after_data();
+        if tail_pos <= self.read_pos {
+            return true;
+        }
+        self.statistics.torn += 1;
+        self.read_pos = tail_pos;
+        false
+    }
+
+    fn lost_before(&self, sequence: u64) -> u64 {
+        self.last_sequence.map_or(0, |last| sequence.wrapping_sub(last).wrapping_sub(1))
+    }
+
+    /// 5.1.8.1 step 6.
+    fn deliver(&mut self, header: &Header) {
+        self.statistics.lost += self.lost_before(header.sequence);
+        self.statistics.delivered += 1;
+        self.last_sequence = Some(header.sequence);
+        self.read_pos += header.event_size;
+    }
+
+    /// 5.1.8.3, once the buffer is drained. True: look again.
+    fn follow_generation(&mut self) -> Result<bool, Error> {
+        let generation = self.ring().generation();
+        if generation == self.generation && !self.is_replaced {
+            return Ok(false); // E15: any difference is a change
+        }
+        // E10, E24: after the change was seen, write_pos is the last one of this buffer.
+        if self.read_pos < self.ring().write_pos() {
+            return Ok(true);
+        }
+        let (ring, next_generation) = attach_alive(&mut self.platform, self.cpu)?;
+        let (old, new) = (self.ring().mapping.identity, ring.mapping.identity);
+        self.is_replaced = false;
+        if old == new {
+            // A change without a successor: remember it, or every look would attach.
+            self.platform.detach(ring.mapping);
+            self.generation = generation;
+            return Ok(true);
+        }
+        if old.session != new.session {
+            self.last_sequence = None; // E25: the numbers have nothing in common
+        }
+        self.read_pos = ring.tail_pos(); // E11: positions of two buffers are not compared
+        self.generation = next_generation;
+        self.statistics.switches += 1;
+        if let Some(old) = self.ring.replace(ring) {
+            self.platform.detach(old.mapping);
+        }
+        Ok(true)
+    }
+
+    fn is_unread(&self) -> bool {
+        self.read_pos < self.ring().write_pos()
+    }
+
+    fn sleep_limit(&self, left: Option<Duration>) -> Option<Duration> {
+        let is_of_a_process = self.ring().mapping.identity.session != 0;
+        let own = match (self.options.exclusive, is_of_a_process) {
+            (false, _) => Some(SHARED_LIMIT),
+            (true, true) => Some(PROCESS_LIMIT),
+            (true, false) => None,
+        };
+        own.map_or(left, |own| Some(left.map_or(own, |left| left.min(own))))
+    }
+
+    /// 5.1.8.2, once. None: there is something, it did not sleep.
+    fn sleep(&mut self, limit: Option<Duration>) -> Result<Option<Wake>, Error> {
+        let ring = self.ring.as_ref().expect("a reader has a ring until it is dropped");
+        let counter = ring.futex_counter(); // E2: first
+        ring.ask_for_wake();
+        // E1: a full fence between the store of need_wake and the loads of the check. It pairs with
+        // the producer's between write_pos and its load of need_wake: one of them sees the
+        // other.
+        fence(SeqCst);
+        // E3: the generation together with write_pos, and both after the fence.
+        let has_something = self.read_pos < ring.write_pos()
+            || ring.generation() != self.generation
+            || self.is_replaced;
+        let result = if has_something {
+            Ok(None)
+        } else {
+            self.platform.sleep(ring.futex_word(), counter, limit).map(Some)
+        };
+        if self.options.exclusive {
+            ring.clear_wake(); // E12: beside others it would erase their request
+        }
+        result
+    }
+
+    /// E25: nothing in a buffer says that its producer was killed.
+    fn ask_after_sleep(&mut self, slept: Duration) {
+        if self.ring().mapping.identity.session == 0 {
+            return;
+        }
+        self.unasked += slept.max(SLEEP_AT_LEAST);
+        if self.unasked < ASK_INTERVAL {
+            return;
+        }
+        self.unasked = Duration::ZERO;
+        if let Ok(now) = self.platform.identify(self.cpu) {
+            self.is_replaced = now != self.ring().mapping.identity;
+        }
+    }
+}
+
+impl<P: Platform> Drop for Reader<P> {
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            self.platform.detach(ring.mapping);
+        }
+    }
+}
+
+/// A buffer that is alive, and its own generation (E19): a buffer that was retired before its
+/// generation was read shows that of its successor, and no change would follow. If the CPU still
+/// writes to it after that, it was alive.
+fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<(Ring, u64), Error> {
+    for attempt in 1.. {
+        let ring = match Ring::check(platform.attach(cpu)?) {
+            Ok(ring) => ring,
+            Err((error, mapping)) => {
+                platform.detach(mapping);
+                return Err(error);
+            }
+        };
+        let generation = ring.generation();
+        let now: Result<Identity, Error> = platform.identify(cpu);
+        match now {
+            Ok(now) if now == ring.mapping.identity || attempt == ATTACH_ATTEMPTS => {
+                return Ok((ring, generation));
+            }
+            Ok(_) => platform.detach(ring.mapping),
+            Err(error) => {
+                platform.detach(ring.mapping);
+                return Err(error);
+            }
+        }
+    }
+    unreachable!("the last attempt returns")
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+//! The reader over rings in this process, whose producer acts where the reader calls the platform.
+use crate::{Error, Identity, Mapping, Options, Platform, Reader, Wake};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering::SeqCst};
+use core::time::Duration;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const CAPACITY: usize = 256;
+const WORDS: usize = (4096 + 2 * CAPACITY) / 8;
+
+/// One buffer; both mappings of its data are kept alike by write().
+struct Fake {
+    words: Vec<AtomicU64>,
+    inode: u64,
+    sequence: u64,
+}
+
+impl Fake {
+    fn new(inode: u64, generation: u64) -> Fake {
+        let fake = Fake { words: (0..WORDS).map(|_| 0.into()).collect(), inode, sequence: 0 };
+        fake.bytes(0, b"KMESRING\x01");
+        fake.set(16, CAPACITY as u64);
+        fake.set(24, 4096);
+        fake.set(32, generation);
+        fake
+    }
+    fn base(&self) -> *mut u8 {
+        self.words.as_ptr() as *mut u8
+    }
+    fn bytes(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= WORDS * 8);
+        for (index, byte) in bytes.iter().enumerate() {
+            // SAFETY: inside of `words`, whose accesses are all atomic.
+            unsafe { (*self.base().add(at + index).cast::<AtomicU8>()).store(*byte, SeqCst) };
+        }
+    }
+    fn set(&self, at: usize, value: u64) {
+        self.words[at / 8].store(value, SeqCst);
+    }
+    fn get(&self, at: usize) -> u64 {
+        self.words[at / 8].load(SeqCst)
+    }
+    fn raw(&mut self, event: &[u8]) {
+        let from = self.get(64);
+        for (index, byte) in event.iter().enumerate() {
+            let at = 4096 + (from as usize + index) % CAPACITY;
+            self.bytes(at, &[*byte]);
+            self.bytes(at + CAPACITY, &[*byte]);
+        }
+        self.set(64, from + event.len() as u64);
+    }
+    /// The tail passes to where the event fits: all events of a test have one size where it laps.
+    fn emit(&mut self, payload: &[u8]) {
+        self.sequence += 1;
+        let size = 30 + payload.len();
+        while self.get(64) + size as u64 - self.get(72) > CAPACITY as u64 {
+            self.set(72, self.get(72) + size as u64);
+        }
+        let mut event = vec![];
+        event.extend((size as u32).to_le_bytes());
+        event.extend(30u32.to_le_bytes());
+        event.extend(7u64.to_le_bytes());
+        event.extend(self.sequence.to_le_bytes());
+        event.extend([0, 0, 2, 1, 0, b't']);
+        event.extend(payload);
+        self.raw(&event);
+    }
+}
+
+type Action = Box<dyn FnOnce(&World)>;
+
+/// The buffers of one CPU, the newest last.
+#[derive(Default)]
+struct World {
+    rings: RefCell<Vec<Fake>>,
+    at_sleep: RefCell<Option<Action>>,
+    at_attach: RefCell<Option<Action>>,
+    limits: RefCell<Vec<Option<Duration>>>,
+    session: RefCell<u64>,
+    attach_fails: RefCell<u32>,
+    mapped: RefCell<i32>,
+}
+
+impl World {
+    fn new() -> Rc<World> {
+        let world = World::default();
+        world.rings.borrow_mut().push(Fake::new(1, 1));
+        Rc::new(world)
+    }
+    fn emit(&self, payload: &[u8]) {
+        self.rings.borrow_mut().last_mut().unwrap().emit(payload);
+    }
+    /// A resize that keeps nothing.
+    fn swap(&self) {
+        let mut rings = self.rings.borrow_mut();
+        let (count, old) = (rings.len() as u64, rings.last().unwrap());
+        let mut next = Fake::new(count + 1, old.get(32) + 1);
+        next.sequence = old.sequence;
+        old.set(32, old.get(32) + 1);
+        rings.push(next);
+    }
+    fn run(&self, action: &RefCell<Option<Action>>) {
+        let action = action.borrow_mut().take();
+        if let Some(action) = action {
+            action(self);
+        }
+    }
+    fn identity(&self) -> Identity {
+        let inode = self.rings.borrow().last().unwrap().inode;
+        Identity { device: 1, inode, session: *self.session.borrow() }
+    }
+}
+
+// SAFETY: the rings live as long as the world; their accesses are atomic.
+unsafe impl Platform for Rc<World> {
+    fn attach(&mut self, _: u16) -> Result<Mapping, Error> {
+        let fails = *self.attach_fails.borrow();
+        if fails > 0 {
+            *self.attach_fails.borrow_mut() = fails - 1;
+            return Err(Error::Os(24));
+        }
+        let base = NonNull::new(self.rings.borrow().last().unwrap().base()).unwrap();
+        let identity = self.identity();
+        self.run(&self.at_attach);
+        *self.mapped.borrow_mut() += 1;
+        Ok(Mapping { base, mapped_bytes: WORDS as u64 * 8, identity, owner: 0 })
+    }
+    fn identify(&mut self, _: u16) -> Result<Identity, Error> {
+        Ok(self.identity())
+    }
+    fn detach(&mut self, _: Mapping) {
+        *self.mapped.borrow_mut() -= 1;
+    }
+    fn sleep(
+        &mut self,
+        word: &AtomicU32,
+        expected: u32,
+        limit: Option<Duration>,
+    ) -> Result<Wake, Error> {
+        self.limits.borrow_mut().push(limit);
+        assert_eq!(expected, word.load(SeqCst));
+        let action = self.at_sleep.borrow_mut().take();
+        match action {
+            Some(action) => action(self),
+            None => return Ok(Wake::TimedOut),
+        }
+        Ok(Wake::Woken)
+    }
+}
+
+fn open(world: &Rc<World>) -> Reader<Rc<World>> {
+    let options = Options { exclusive: true, stop_on_corrupt: false };
+    Reader::open(world.clone(), 0, options).unwrap()
+}
+
+fn sequences(reader: &mut Reader<Rc<World>>) -> Vec<u64> {
+    let mut buffer = [0; CAPACITY];
+    let mut found = vec![];
+    while let Some(event) = reader.next(&mut buffer).unwrap() {
+        found.push(event.sequence);
+    }
+    found
+}
+
+#[test]
+fn delivers_every_field() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"payload");
+    let mut buffer = [0; CAPACITY];
+    let event = reader.next(&mut buffer).unwrap().unwrap();
+    assert_eq!((event.sequence, event.timestamp_ns, event.origin), (1, 7, 2));
+    assert_eq!((event.kind, event.payload), (&b"t"[..], &b"payload"[..]));
+    assert_eq!(None, reader.next(&mut buffer).unwrap());
+}
+
+#[test]
+fn too_small_buffer_consumes_nothing() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"payload");
+    assert_eq!(Err(Error::TooSmall(37)), reader.next(&mut [0; 36]).map(|_| ()));
+    assert!(reader.next(&mut [0; 37]).unwrap().is_some());
+}
+
+#[test]
+fn wraps_at_every_offset_and_counts_laps() {
+    let world = World::new();
+    let mut reader = open(&world);
+    for _ in 0..300 {
+        world.emit(b"abc"); // 33 bytes: every offset
+        assert_eq!(1, sequences(&mut reader).len());
+    }
+    for _ in 0..20 {
+        world.emit(b"abc");
+    }
+    assert_eq!((314..=320).collect::<Vec<_>>(), sequences(&mut reader));
+    assert_eq!((13, 1), (reader.statistics().lost, reader.statistics().laps));
+}
+
+#[test]
+fn overwritten_peek_is_not_released() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"one");
+    let peek = reader.peek().unwrap().unwrap();
+    assert_eq!(b"one".to_vec(), peek.payload().iter().collect::<Vec<_>>());
+    assert_eq!(Some(b't'), peek.kind().get(0));
+    for _ in 0..9 {
+        world.emit(b"two");
+    }
+    assert!(!peek.release());
+    assert_eq!(1, reader.statistics().torn);
+    let peek = reader.peek().unwrap().unwrap();
+    assert_eq!(4, peek.sequence());
+    assert!(peek.release());
+    assert!(reader.peek().unwrap().is_some());
+    assert_eq!((5..=10).collect::<Vec<_>>(), sequences(&mut reader));
+}
+
+#[test]
+fn corrupt_content_is_skipped_or_stops() {
+    for (size, header_size, type_len) in [
+        (0u32, 30u32, 1u16),
+        (31, 32, 1),
+        (30, 29, 1),
+        (30, 30, 0),
+        (300, 30, 1),
+        (u32::MAX, 30, 9),
+    ] {
+        let world = World::new();
+        let mut reader = open(&world);
+        let mut stopping =
+            Reader::open(world.clone(), 0, Options { stop_on_corrupt: true, ..Options::default() })
+                .unwrap();
+        let mut event = vec![0; 31];
+        event[0..4].copy_from_slice(&size.to_le_bytes());
+        event[4..8].copy_from_slice(&header_size.to_le_bytes());
+        event[27..29].copy_from_slice(&type_len.to_le_bytes());
+        world.rings.borrow_mut()[0].raw(&event);
+        assert_eq!(0, sequences(&mut reader).len());
+        assert_eq!(1, reader.statistics().corrupt);
+        world.emit(b"");
+        assert_eq!(vec![1], sequences(&mut reader));
+        for _ in 0..2 {
+            assert_eq!(Err(Error::Corrupt), stopping.next(&mut [0; 99]).map(|_| ()));
+        }
+        assert_eq!(Err(Error::Corrupt), stopping.wait(None));
+    }
+}
+
+#[test]
+fn far_write_pos_is_corrupt() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"");
+    world.rings.borrow()[0].set(64, 1 << 62); // E26
+    assert_eq!(0, sequences(&mut reader).len());
+    assert_eq!(1, reader.statistics().corrupt);
+}
+
+#[test]
+fn tail_at_write_pos_is_empty() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"");
+    world.rings.borrow()[0].set(72, 30); // E20
+    assert_eq!(0, sequences(&mut reader).len());
+}
+
+#[test]
+fn drains_the_old_buffer_before_the_next() {
+    let world = World::new();
+    let mut reader = open(&world);
+    world.emit(b"old");
+    world.swap();
+    world.emit(b"new");
+    *world.attach_fails.borrow_mut() = 1;
+    let mut buffer = [0; CAPACITY];
+    assert_eq!(b"old", reader.next(&mut buffer).unwrap().unwrap().payload);
+    assert_eq!(Err(Error::Os(24)), reader.next(&mut buffer).map(|_| ()));
+    assert_eq!(b"new", reader.next(&mut buffer).unwrap().unwrap().payload);
+    assert_eq!(
+        (1, 2, 1),
+        (reader.statistics().switches, reader.generation(), *world.mapped.borrow())
+    );
+    drop(reader);
+    assert_eq!(0, *world.mapped.borrow());
+}
+
+#[test]
+fn buffer_that_is_retired_during_the_attach_is_not_taken() {
+    let world = World::new();
+    *world.at_attach.borrow_mut() = Some(Box::new(World::swap)); // E19
+    let mut reader = open(&world);
+    world.emit(b"new");
+    assert_eq!(vec![1], sequences(&mut reader));
+    assert_eq!(1, *world.mapped.borrow());
+}
+
+#[test]
+fn sleep_asks_for_a_wake_and_ends_with_an_event() {
+    let world = World::new();
+    let mut reader = open(&world);
+    let need_wake = |world: &World| world.rings.borrow()[0].get(128) >> 32 & 0xFF;
+    *world.at_sleep.borrow_mut() = Some(Box::new(move |world| {
+        assert_eq!(1, need_wake(world));
+        world.emit(b"");
+    }));
+    assert_eq!(Ok(true), reader.wait(None));
+    assert_eq!(0, need_wake(&world));
+    assert_eq!(Ok(true), reader.wait(None)); // it is still unread: no sleep
+    assert_eq!(vec![1], sequences(&mut reader));
+    world.swap();
+    assert_eq!(Ok(true), reader.wait(None)); // E3: no sleep either
+    assert_eq!(1, world.limits.borrow().len());
+}
+
+#[test]
+fn shared_reader_sleeps_with_a_limit_and_keeps_the_flag() {
+    let world = World::new();
+    let mut reader = Reader::open(world.clone(), 0, Options::default()).unwrap();
+    assert_eq!(Ok(false), reader.wait(Some(Duration::from_millis(250))));
+    let limits: Vec<_> =
+        world.limits.borrow().iter().map(|limit| limit.unwrap().as_millis()).collect();
+    assert_eq!(vec![100, 100, 50], limits);
+    assert_eq!(1, world.rings.borrow()[0].get(128) >> 32 & 0xFF); // E12
+}
+
+#[test]
+fn producer_that_was_replaced_is_left() {
+    let world = World::new();
+    *world.session.borrow_mut() = 1;
+    let mut reader = open(&world);
+    world.emit(b"");
+    assert_eq!(vec![1], sequences(&mut reader));
+    world.rings.borrow_mut().push(Fake::new(2, 1)); // E25: nothing in the old buffer says so
+    *world.session.borrow_mut() = 2;
+    assert_eq!(Ok(true), reader.wait(None));
+    world.emit(b"");
+    assert_eq!(vec![1], sequences(&mut reader));
+}
+
+#[test]
+fn refuses_other_layouts() {
+    let refusal = |at: usize, bytes: &[u8]| {
+        let world = World::new();
+        world.rings.borrow()[0].bytes(at, bytes);
+        let error = Reader::open(world.clone(), 0, Options::default()).err().unwrap();
+        assert_eq!(0, *world.mapped.borrow());
+        error
+    };
+    assert_eq!(Error::BadMagic, refusal(7, b"g"));
+    assert_eq!(Error::UnknownVersion(2), refusal(8, &[2]));
+    assert_eq!(Error::BadLayout, refusal(17, &[2]));
+    assert_eq!(Error::BadLayout, refusal(16, &[1]));
+    assert_eq!(Error::BadLayout, refusal(24, &[1]));
+}
