@@ -3,10 +3,11 @@
 #
 # canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]: the fuzzer with the planted bug passes every
 # file of the seed corpus, and finds the bug within the executions that the canary states, from its
-# seed or one of the three that follow: libFuzzer compares pointers too, so what a seed leads to
-# depends on what lies on the stack (arguments and environment). Needs --config=fuzz.
+# seed or one of those that follow: libFuzzer compares pointers too, so what a seed leads to depends
+# on what lies on the stack (arguments and environment). Several short runs find it earlier than a
+# long one: a growing corpus makes each execution slower. Needs --config=fuzz.
 set -uo pipefail
-readonly TRIES=4
+readonly TRIES=20
 [ $# -ge 3 ] || { echo "usage: canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]" >&2; exit 2; }
 fuzzer=$1 canary=$2 corpus=$3 dictionary=${4-}
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
