@@ -156,6 +156,21 @@ class reader_set {
         return kmes_reader_set_generation(native_handle(), cpu);
     }
 
+    // A descriptor for epoll and event loops, which is readable while there is something unread.
+    // It becomes unreadable when try_next() or dispatch() finds every CPU empty. It belongs to the
+    // set: do not close it. Errors: kmes_reader_set_fd.
+    int fd(std::error_code& error) {
+        const int result = kmes_reader_set_fd(native_handle());
+        error = detail::code_of(result < 0 ? result : 0);
+        return result;
+    }
+    int fd() {
+        std::error_code error;
+        const int result = fd(error);
+        detail::throw_if(error, "kmes::reader_set::fd");
+        return result;
+    }
+
     // Up to which event a CPU was delivered: for kmes_reader_set_options::place of a later set.
     kmes_reader_place place(unsigned cpu) const {
         return kmes_reader_set_get_place(native_handle(), cpu);

@@ -4,6 +4,7 @@
 #include "bindings/cpp/kmes.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -168,6 +169,20 @@ TEST_F(BindingTest, CoroutinesTakeTurns) {
     EXPECT_TRUE(one.is_done());
     EXPECT_EQ((std::vector<std::uint64_t>{1, 3, 5}), first);
     EXPECT_EQ((std::vector<std::uint64_t>{2, 4}), second);
+}
+
+TEST_F(BindingTest, DescriptorTellsAnEventLoopWhenToDispatch) {
+    reader_set set;
+    std::vector<std::uint64_t> sequences;
+    task one = collect(set, 2, sequences);
+    pollfd poll = {set.fd(), POLLIN, 0};
+    EXPECT_TRUE(set.dispatch());
+    EXPECT_EQ(0, ::poll(&poll, 1, 0));
+    emit(0, "t");
+    emit(1, "t");
+    EXPECT_EQ(1, ::poll(&poll, 1, -1));
+    while (set.dispatch()) ASSERT_EQ(1, ::poll(&poll, 1, -1));
+    EXPECT_EQ(2u, sequences.size());
 }
 
 TEST_F(BindingTest, DestroyedTaskDoesNotWaitAnyMore) {

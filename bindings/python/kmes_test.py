@@ -118,6 +118,14 @@ class BindingTest(unittest.TestCase):
         with kmes.ReaderSet() as events:
             self.assertEqual(len(list(events.available())), 2)
 
+    def test_read_only_set_delivers(self):
+        with kmes.ReaderSet(read_only=True) as events:
+            kmes.emit("t")
+            self.assertEqual(next(iter(events)).type, "t")
+        with self.assertRaises(OSError) as caught:
+            kmes.ReaderSet(read_only=True, exclusive=True)
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+
     def test_async_iterator(self):
         async def collect(events, count):
             seen = []

@@ -56,6 +56,7 @@ class Options(ctypes.Structure):
 
     _fields_ = [
         ("is_exclusive", c_bool),
+        ("is_read_only", c_bool),
         ("watermark_bytes", c_uint64),
         ("watermark_ns", c_uint64),
         ("configure", c_void_p),

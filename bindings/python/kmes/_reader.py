@@ -117,6 +117,9 @@ class ReaderSet:
     exclusive: the caller promises that nobody else sleeps on these rings (E12). The default is
     correct with any number of consumers.
 
+    read_only: maps everything read-only, and looks every 10 ms in place of a wake. Not with
+    exclusive.
+
     watermark_bytes, watermark_s: wait() returns when so many bytes are unread, or so long after the
     first of them. Both or neither.
 
@@ -130,6 +133,7 @@ class ReaderSet:
         self,
         *,
         exclusive: bool = False,
+        read_only: bool = False,
         watermark_bytes: int = 0,
         watermark_s: float = 0.0,
         places: Sequence[Place] = (),
@@ -139,6 +143,7 @@ class ReaderSet:
         self._view = _library.EventView()
         options = _library.Options(
             is_exclusive=exclusive,
+            is_read_only=read_only,
             watermark_bytes=watermark_bytes,
             watermark_ns=_ns_of(watermark_s),
         )
