@@ -50,6 +50,7 @@ const std::vector<CommandEntry>& commands();
 Runner declare_serve(CLI::App& app);
 Runner declare_record(CLI::App& app);
 Runner declare_convert(CLI::App& app);
+Runner declare_replay(CLI::App& app);
 
 // Prints "kmesctl: LINE" on standard error, with control characters escaped.
 void say(std::string_view line);

@@ -10,6 +10,7 @@ const std::vector<CommandEntry>& commands() {
         {"serve", "serve a producer in userspace, until SIGTERM or SIGINT", declare_serve},
         {"record", "record the events of all CPUs to a file", declare_record},
         {"convert", "convert a recorded file to CTF, CSV or JSON", declare_convert},
+        {"replay", "serve the events of a recorded file once more", declare_replay},
         {"emit", "emit events on the current CPU (kernel module)", nullptr},
         {"resize", "configure the buffers of all CPUs (kernel module)", nullptr},
         {"registry-available", "end the boot phase (kernel module)", nullptr},

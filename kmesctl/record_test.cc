@@ -196,6 +196,26 @@ TEST_F(RecordCommand, RotatesAndKeepsTheLastFiles) {
     EXPECT_FALSE(std::filesystem::exists(file() + ".1"));
 }
 
+TEST_F(RecordCommand, RecordsAReplayAsTheFirstRecording) {
+    emit(100);
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(wait_for_events(100)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+
+    const std::string again = folder_.path("again");
+    Kmesctl replay({"replay", file(), "--socket", address() + "-again", "--as-fast-as-possible"},
+                   folder_.path("replay.log"));
+    ASSERT_TRUE(wait_until([&] {
+        return replay.log().find("100 events emitted, 0 refused") != std::string::npos;
+    })) << replay.log();
+    Kmesctl second({"record", "-o", again, "--socket", address() + "-again", "--sync", "1"}, log());
+    ASSERT_TRUE(wait_until([&] { return read_all(bytes_of_file(again)).sequences.size() >= 100; }))
+        << second.log();
+    EXPECT_EQ(second.finish(SIGTERM), 0);
+    EXPECT_EQ(replay.finish(SIGTERM), 0);
+    EXPECT_EQ(read_all(bytes_of_file(again)).sequences, numbers(1, 100));
+}
+
 TEST_F(RecordCommand, RefusesAFileThatExists) {
     ASSERT_NE(fclose(fopen(file().c_str(), "w")), EOF);
     Kmesctl recorder(words(), log());

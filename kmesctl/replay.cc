@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// kmesctl replay: a record file once more, through a producer in this process.
+#include <fmt/format.h>
+#include <signal.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "kmes/user/producer.h"
+#include "kmesctl/command.h"
+#include "kmesctl/record_files.h"
+#include "record/reader.h"
+
+namespace kmes::kmesctl {
+namespace {
+
+using record::Reader;
+using record::ReadResult;
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+struct ReplayOptions {
+    std::string file;
+    std::string socket;
+    std::string speed = "1";
+    bool is_unpaced = false;
+};
+
+double speed_of(const std::string& text) {
+    char* end = nullptr;
+    const double speed = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !std::isfinite(speed) || speed < 0.001 || speed > 1e6)
+        throw Failure(
+            kExitUsage,
+            fmt::format("--speed is \"{}\"; a number from 0.001 to 1000000 is right", text));
+    return speed;
+}
+
+// False: a signal asks for the end.
+bool wait_until_ns(const sigset_t& ends, std::uint64_t due_ns) {
+    while (true) {
+        const std::uint64_t now = monotonic_ns();
+        const std::uint64_t left = due_ns > now ? due_ns - now : 0;
+        const timespec limit = {static_cast<time_t>(left / kNsPerSecond),
+                                static_cast<long>(left % kNsPerSecond)};
+        if (sigtimedwait(&ends, nullptr, &limit) > 0) return false;
+        if (left == 0) return true;
+    }
+}
+
+class Replay {
+  public:
+    Replay(Producer* producer, const sigset_t& ends, double speed)
+        : producer_(producer), ends_(ends), speed_(speed) {}
+
+    // False: a signal asks for the end. `speed` 0: without a pace.
+    bool play(const record::Item& item) {
+        if (item.kind != record::ItemKind::kEvent) return true;
+        const kmes_event_view& event = item.event;
+        if (speed_ != 0 && !wait_until_ns(ends_, due_ns(event.timestamp))) return false;
+        const std::string_view type(reinterpret_cast<const char*>(event.type), event.type_len);
+        const std::span payload(reinterpret_cast<const std::byte*>(event.payload),
+                                event.payload_len);
+        const int error = producer_->emit_in_kernel(event.cpu_id % producer_->cpus(), type, payload,
+                                                    event.origin_class);
+        ++(error == 0 ? emitted_ : refused_);
+        return true;
+    }
+
+    std::string summary() const {
+        return fmt::format("{} events emitted, {} refused", emitted_, refused_);
+    }
+
+  private:
+    // A step back of the clock, or of the order between CPUs, costs no time.
+    std::uint64_t due_ns(std::uint64_t timestamp) {
+        if (begun_ns_ == 0) {
+            begun_ns_ = monotonic_ns();
+            first_ns_ = timestamp;
+        }
+        const std::uint64_t later = timestamp > first_ns_ ? timestamp - first_ns_ : 0;
+        const double scaled = std::min(static_cast<double>(later) / speed_, 1e18);
+        return begun_ns_ + static_cast<std::uint64_t>(scaled);
+    }
+
+    Producer* const producer_;
+    const sigset_t ends_;
+    const double speed_;
+    std::uint64_t begun_ns_ = 0;
+    std::uint64_t first_ns_ = 0;
+    std::uint64_t emitted_ = 0;
+    std::uint64_t refused_ = 0;
+};
+
+// False: a signal asks for the end. The damage of the file is in *wrong.
+bool play_all(Reader* reader, Replay* replay, std::string* wrong) {
+    record::Block block;
+    ReadResult result = ReadResult::kEnd;
+    while ((result = reader->next(&block)) == ReadResult::kBlock) {
+        record::ItemCursor items(block.body);
+        record::Item item;
+        while (items.next(&item)) {
+            if (!replay->play(item)) return false;
+        }
+    }
+    if (result == ReadResult::kDamage) *wrong = reader->damage().what;
+    return true;
+}
+
+ProducerOptions producer_of(const record::FileHeader& header) {
+    ProducerOptions options;
+    options.cpus = std::min<std::uint32_t>(header.cpus, 1024);
+    if (std::has_single_bit(header.capacity_bytes) && header.capacity_bytes >= (64u << 10) &&
+        header.capacity_bytes <= (256u << 20))
+        options.capacity_bytes = header.capacity_bytes;
+    return options;
+}
+
+int replay(const ReplayOptions& options) {
+    const double speed = options.is_unpaced ? 0 : speed_of(options.speed);
+    std::string wrong;
+    Reader reader;
+    auto source = record::open_file(options.file, &wrong);
+    if (source == nullptr || !reader.open(std::move(source), &wrong))
+        throw Failure(kExitFailed, fmt::format("cannot read {}: {}", options.file, wrong));
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
+    sigprocmask(SIG_BLOCK, &ends, nullptr);  // before the producer has a thread
+    try {
+        Producer producer(producer_of(reader.header()));
+        if (const int error = producer.start_without_registry(); error != 0)
+            throw std::system_error(-error, std::generic_category(), "cannot make the rings");
+        producer.serve(options.socket);
+        Replay replay(&producer, ends, speed);
+        const bool is_done = play_all(&reader, &replay, &wrong);
+        say(replay.summary());
+        if (!wrong.empty()) say(fmt::format("{} is {}", options.file, wrong));
+        int signal = 0;
+        while (is_done && sigwait(&ends, &signal) != 0) continue;
+        producer.retire();
+    } catch (const std::system_error& error) {
+        throw Failure(kExitFailed, error.what());
+    }
+    return wrong.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+Runner declare_replay(CLI::App& app) {
+    auto options = std::make_shared<ReplayOptions>();
+    app.add_option("--socket", options->socket,
+                   "where to serve the events, until SIGTERM: a path, or @NAME")
+        ->type_name("ADDRESS")
+        ->required();
+    app.add_option("--speed", options->speed, "how many times as fast as recorded (default 1)")
+        ->type_name("FACTOR");
+    app.add_flag("--as-fast-as-possible", options->is_unpaced, "emit the events without a pace");
+    app.add_option("file", options->file, "a file of kmesctl record")
+        ->type_name("FILE")
+        ->required();
+    return [options] { return replay(*options); };
+}
+
+}  // namespace kmes::kmesctl
