@@ -78,7 +78,8 @@ std::vector<Batch> batches_of(const std::string& path) {
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     std::vector<Batch> batches(bytes.size() / sizeof(Batch));
 
-    memcpy(static_cast<void*>(batches.data()), bytes.data(), batches.size() * sizeof(Batch));
+    if (!batches.empty())
+        memcpy(static_cast<void*>(batches.data()), bytes.data(), batches.size() * sizeof(Batch));
     return batches;
 }
 
