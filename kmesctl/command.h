@@ -51,6 +51,9 @@ Runner declare_serve(CLI::App& app);
 Runner declare_record(CLI::App& app);
 Runner declare_convert(CLI::App& app);
 Runner declare_replay(CLI::App& app);
+Runner declare_emit(CLI::App& app);
+Runner declare_print(CLI::App& app);
+Runner declare_top(CLI::App& app);
 
 // Prints "kmesctl: LINE" on standard error, with control characters escaped.
 void say(std::string_view line);

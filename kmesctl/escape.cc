@@ -71,4 +71,35 @@ std::string quoted(std::string_view text) {
     return '"' + escaped_with(text, true) + '"';
 }
 
+std::string json_quoted(std::string_view text) {
+    std::string line = "\"";
+    line.reserve(text.size() + 2);
+    while (!text.empty()) {
+        char32_t c = 0;
+        const std::size_t bytes = utf8_bytes(text, &c);
+        if (bytes == 0) {
+            line += "\\ufffd";
+        } else if (is_control(c)) {
+            fmt::format_to(std::back_inserter(line), "\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            if (c == '\\' || c == '"') line += '\\';
+            line += text.substr(0, bytes);
+        }
+        text.remove_prefix(bytes > 0 ? bytes : 1);
+    }
+    return line + '"';
+}
+
+std::string hex_text(std::string_view bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * bytes.size());
+    for (const char each : bytes) {
+        const auto byte = static_cast<unsigned char>(each);
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 0x0F];
+    }
+    return text;
+}
+
 }  // namespace kmes::kmesctl

@@ -4,6 +4,7 @@
 #ifndef KMES_KMESCTL_ESCAPE_H_
 #define KMES_KMESCTL_ESCAPE_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,12 @@ std::string escaped(std::string_view text);
 
 // The same for a text that is quoted: a double quote is escaped, too.
 std::string quoted(std::string_view text);
+
+// As a string of JSON: control characters are \uXXXX, bytes that are no UTF-8 are U+FFFD.
+std::string json_quoted(std::string_view text);
+
+// Two lower-case digits for each byte.
+std::string hex_text(std::string_view bytes);
 
 // How many bytes at the start of `text` are one valid character of UTF-8 (1 to 4); 0: none.
 std::size_t utf8_bytes(std::string_view text, char32_t* code_point);

@@ -15,6 +15,7 @@
 
 #include "conformance/main/nearest.h"
 #include "kmesctl/command.h"
+#include "kmesctl/output.h"
 #include "kmod/kmesctl/module.h"
 
 namespace kmes::kmesctl {
@@ -83,7 +84,7 @@ std::string general_help() {
 int run_command(const CommandEntry& command, const std::vector<std::string>& words) {
     CLI::App app(command.summary, std::string("kmesctl ") + command.name);
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-    app.footer(kStatuses);
+    app.footer(kStatuses);  // a command with more to say replaces it
     const Runner runner = command.declare(app);
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -123,6 +124,8 @@ int main(int count, char** arguments) {
     signal(SIGPIPE, SIG_IGN);
     try {
         return run({arguments + 1, arguments + count});
+    } catch (const PipeClosed&) {
+        return kExitDone;
     } catch (const Failure& failure) {
         say(failure.what());
         return failure.status;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+//
+// See event_text.h.
+#include "kmesctl/event_text.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+
+#include "kmes/abi.h"
+#include "kmesctl/escape.h"
+#include "kmesctl/msgpack_text.h"
+
+namespace kmes::kmesctl {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOrigins = {"userspace", "kmes", "kacs", "lcs"};
+static_assert(KMES_ORIGIN_USERSPACE == 0 && KMES_ORIGIN_KMES == 1 && KMES_ORIGIN_KACS == 2 &&
+              KMES_ORIGIN_LCS == 3);
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+struct Colors {
+    const char* dim = "";
+    const char* type = "";
+    const char* loss = "";
+    const char* end = "";
+};
+
+Colors colors_of(const LineStyle& style) {
+    if (!style.has_colors) return {};
+    return {"\033[2m", "\033[1;36m", "\033[1;31m", "\033[0m"};
+}
+
+std::string time_text(std::uint64_t timestamp_ns) {
+    const auto seconds = static_cast<std::time_t>(timestamp_ns / kNsPerSecond);
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900,
+                       parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                       timestamp_ns % kNsPerSecond);
+}
+
+bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        char32_t c = 0;
+        const std::size_t bytes = utf8_bytes(text, &c);
+        if (bytes == 0) return false;
+        text.remove_prefix(bytes);
+    }
+    return true;
+}
+
+PayloadForm form_of(std::string_view payload, PayloadForm wanted) {
+    if (wanted != PayloadForm::kAuto) return wanted;
+    if (is_msgpack_container(payload)) return PayloadForm::kMsgpack;
+    return is_utf8(payload) ? PayloadForm::kText : PayloadForm::kHex;
+}
+
+std::string payload_text(std::string_view payload, PayloadForm wanted) {
+    switch (form_of(payload, wanted)) {
+        case PayloadForm::kNone:
+            return "";
+        case PayloadForm::kHex:
+            return payload.empty() ? "" : " " + hex_text(payload);
+        case PayloadForm::kMsgpack: {
+            const MsgpackText value = msgpack_text(payload);
+            if (value.end == MsgpackEnd::kWhole) return " " + value.text;
+            return fmt::format(" {} <{}, at byte {}>", value.text, msgpack_end_text(value.end),
+                               value.read_bytes);
+        }
+        default:
+            return payload.empty() ? "" : " " + quoted(payload);
+    }
+}
+
+std::string payload_json(std::string_view payload, PayloadForm wanted) {
+    PayloadForm form = form_of(payload, wanted);
+    if (form == PayloadForm::kNone) return "";
+    if (form == PayloadForm::kMsgpack) {
+        MsgpackText value = msgpack_text(payload);
+        if (value.end == MsgpackEnd::kWhole)
+            return fmt::format(",\"payload_form\":\"msgpack\",\"payload\":{}", value.text);
+        form = PayloadForm::kHex;  // what is cut off is no JSON
+    }
+    // JSON has no form for bytes that are no text.
+    if (form == PayloadForm::kText && is_utf8(payload))
+        return fmt::format(",\"payload_form\":\"text\",\"payload\":{}", json_quoted(payload));
+    return fmt::format(",\"payload_form\":\"hex\",\"payload\":\"{}\"", hex_text(payload));
+}
+
+std::optional<unsigned> parse_unsigned(std::string_view text) {
+    unsigned value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || stopped != end) return std::nullopt;
+    return value;
+}
+
+bool matches_glob(const std::string& glob, const std::string& type) {
+    return fnmatch(glob.c_str(), type.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+std::string_view type_of(const struct kmes_event_view& event) {
+    return {reinterpret_cast<const char*>(event.type), event.type_len};
+}
+
+std::string_view payload_of(const struct kmes_event_view& event) {
+    return {reinterpret_cast<const char*>(event.payload), event.payload_len};
+}
+
+std::string event_line(const struct kmes_event_view& event, const LineStyle& style) {
+    if (style.is_json)
+        return fmt::format(
+            "{{\"timestamp\":{},\"cpu\":{},\"sequence\":{},\"origin\":{},\"type\":{}{}}}",
+            event.timestamp, event.cpu_id, event.sequence, event.origin_class,
+            json_quoted(type_of(event)), payload_json(payload_of(event), style.payload));
+    const Colors colors = colors_of(style);
+    const std::string origin = event.origin_class < kOrigins.size()
+                                   ? std::string(kOrigins[event.origin_class])
+                                   : fmt::format("origin-{}", event.origin_class);
+    return fmt::format("{}{} cpu {} #{} {}{} {}{}{}{}", colors.dim, time_text(event.timestamp),
+                       event.cpu_id, event.sequence, origin, colors.end, colors.type,
+                       escaped(type_of(event)), colors.end,
+                       payload_text(payload_of(event), style.payload));
+}
+
+std::string loss_line(const struct kmes_event_view& event, const LineStyle& style) {
+    if (style.is_json)
+        return fmt::format("{{\"lost\":{},\"cpu\":{},\"before_sequence\":{}}}", event.lost_before,
+                           event.cpu_id, event.sequence);
+    const Colors colors = colors_of(style);
+    return fmt::format("{}-- cpu {}: {} events lost before #{}{}", colors.loss, event.cpu_id,
+                       event.lost_before, event.sequence, colors.end);
+}
+
+bool Filter::has_cpu(unsigned cpu) const {
+    return cpus.empty() || std::any_of(cpus.begin(), cpus.end(), [cpu](const auto& range) {
+               return cpu >= range.first && cpu <= range.second;
+           });
+}
+
+bool Filter::matches(const struct kmes_event_view& event) const {
+    if (!has_cpu(event.cpu_id)) return false;
+    if (!origins.empty() &&
+        std::find(origins.begin(), origins.end(), event.origin_class) == origins.end())
+        return false;
+    if (!type_globs.empty()) {
+        const std::string type(type_of(event));
+        const bool is_any =
+            std::any_of(type_globs.begin(), type_globs.end(),
+                        [&type](const std::string& glob) { return matches_glob(glob, type); });
+        if (!is_any) return false;
+    }
+    return std::all_of(fields.begin(), fields.end(), [&event](const auto& field) {
+        return msgpack_field(payload_of(event), field.first) == field.second;
+    });
+}
+
+std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string_view text) {
+    std::vector<std::pair<unsigned, unsigned>> ranges;
+    for (;;) {
+        const std::size_t comma = text.find(',');
+        const std::string_view piece = text.substr(0, comma);
+        const std::size_t dash = piece.find('-');
+        const auto first = parse_unsigned(piece.substr(0, dash));
+        const auto last =
+            dash == std::string_view::npos ? first : parse_unsigned(piece.substr(dash + 1));
+        if (!first || !last || *first > *last) return std::nullopt;
+        ranges.emplace_back(*first, *last);
+        if (comma == std::string_view::npos) return ranges;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::optional<unsigned> parse_origin(std::string_view text) {
+    const auto* const named = std::find(kOrigins.begin(), kOrigins.end(), text);
+    if (named != kOrigins.end()) return static_cast<unsigned>(named - kOrigins.begin());
+    const auto number = parse_unsigned(text);
+    return number && *number <= UINT8_MAX ? number : std::nullopt;
+}
+
+}  // namespace kmes::kmesctl

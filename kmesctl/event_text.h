@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// One event as one line, and which events are printed. Types and payloads are hostile.
+#ifndef KMES_KMESCTL_EVENT_TEXT_H_
+#define KMES_KMESCTL_EVENT_TEXT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kmes/event.h"
+
+namespace kmes::kmesctl {
+
+enum class PayloadForm { kAuto, kText, kHex, kMsgpack, kNone };
+
+struct LineStyle {
+    PayloadForm payload = PayloadForm::kAuto;
+    bool is_json = false;
+    bool has_colors = false;
+};
+
+// Without the end of the line. As JSON: an object with timestamp (ns), cpu, sequence, origin, type,
+// payload and payload_form ("text", "hex" or "msgpack").
+std::string event_line(const struct kmes_event_view& event, const LineStyle& style);
+
+// The events that are missing before `event`, which has lost_before > 0. As JSON: an object with
+// lost, cpu and before_sequence.
+std::string loss_line(const struct kmes_event_view& event, const LineStyle& style);
+
+// Which events are printed. An empty list lets all pass.
+struct Filter {
+    std::vector<std::pair<unsigned, unsigned>> cpus;  // first and last of each range
+    std::vector<unsigned> origins;
+    std::vector<std::string> type_globs;                      // fnmatch(3), any of them
+    std::vector<std::pair<std::string, std::string>> fields;  // path and text, all of them
+
+    bool has_cpu(unsigned cpu) const;
+    bool matches(const struct kmes_event_view& event) const;
+};
+
+// "0,2-5". Nothing: it is no list of CPUs.
+std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string_view text);
+
+// "userspace", "kmes", "kacs", "lcs", or a number from 0 to 255.
+std::optional<unsigned> parse_origin(std::string_view text);
+
+std::string_view type_of(const struct kmes_event_view& event);
+std::string_view payload_of(const struct kmes_event_view& event);
+
+}  // namespace kmes::kmesctl
+
+#endif  // KMES_KMESCTL_EVENT_TEXT_H_

@@ -1,0 +1,230 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# kmesctl as an operator uses it: serve, emit, print and top, with kills, full disks, closed pipes
+# and stopped readers. Waits for conditions, never for a time.
+#
+#   kmesctl_test.sh KMESCTL
+set -uo pipefail
+
+KMESCTL=$(readlink -f -- "$1")
+readonly KMESCTL
+WORK=$(mktemp -d)
+readonly WORK
+cd -- "$WORK" || exit 1
+# Relative: the address of a socket has 107 bytes at most, and the folder of a test may have more.
+export KMES_SOCKET=s
+unset NO_COLOR NOTIFY_SOCKET
+export TERM=dumb
+failures=0
+started=()
+
+end() {
+    local pid
+    for pid in ${started[@]+"${started[@]}"}; do
+        kill -CONT "$pid" 2>/dev/null
+        kill -KILL "$pid" 2>/dev/null
+    done
+    rm -rf -- "$WORK"
+}
+trap end EXIT
+
+fail() {
+    printf 'FAIL: %s\n' "$*"
+    failures=$((failures + 1))
+}
+
+# until_true COMMAND...: a generous limit, which scales.
+until_true() {
+    local left=$((200 * ${KMES_TIMEOUT_SCALE:-1}))
+    until "$@"; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || { fail "never came true: $*"; return 1; }
+        sleep 0.1
+    done
+}
+
+# expect STATUS PATTERN COMMAND...: one line on both outputs that matches; '': nothing.
+expect() {
+    local status=$1 pattern=$2 is
+    shift 2
+    "$@" >said 2>&1
+    is=$?
+    [ "$is" -eq "$status" ] || fail "$*: status $is, not $status"
+    if [ -n "$pattern" ]; then
+        grep -q -- "$pattern" said && [ "$(wc -l <said)" -eq 1 ] || fail "$*: said: $(cat said)"
+    else
+        [ ! -s said ] || fail "$*: said: $(cat said)"
+    fi
+}
+
+# serve [OPTIONS...]: sets SERVER when it serves. Each has a file of its own for what it says.
+servers=0
+serve() {
+    servers=$((servers + 1))
+    "$KMESCTL" serve --cpus 1 "$@" 2>"serve.$servers" &
+    SERVER=$!
+    started+=("$SERVER")
+    until_true grep -q serves "serve.$servers"
+}
+
+# background FILE COMMAND...: sets STARTED. SIGINT is as a terminal would have it.
+background() {
+    local file=$1
+    shift
+    : >"$file"
+    env --default-signal=INT,PIPE "$@" >"$file" 2>"$file.err" &
+    STARTED=$!
+    started+=("$STARTED")
+}
+
+# ends STATUS PID WHAT
+ends() {
+    local is
+    wait "$2"
+    is=$?
+    [ "$is" -eq "$1" ] || fail "$3: status $is, not $1"
+}
+
+is_stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
+
+test_usage() {
+    expect 2 'did you mean print?' "$KMESCTL" prin
+    expect 2 'did you mean --count?' "$KMESCTL" print --coun=1
+    expect 2 'no command' "$KMESCTL"
+    expect 2 'from 1 to' "$KMESCTL" print --count 0
+    expect 2 'userspace, kmes' "$KMESCTL" print --origin none
+    expect 2 '0,2-5' "$KMESCTL" print --cpu 5-2
+    expect 2 'PATH=VALUE' "$KMESCTL" print --field name
+    expect 2 'auto, text, hex' "$KMESCTL" print --payload base64
+    expect 2 'a power of two' "$KMESCTL" serve --capacity 5M
+    expect 2 'octal' "$KMESCTL" serve --mode 888
+    expect 2 'a digit is missing' "$KMESCTL" emit t --hex abc
+    expect 2 'parse error' "$KMESCTL" emit t --json '{'
+    expect 1 'no producer serves' "$KMESCTL" print
+    expect 1 'no producer serves' "$KMESCTL" top
+    expect 1 'no producer serves' "$KMESCTL" emit t
+    local command
+    for command in serve emit print top; do
+        "$KMESCTL" "$command" --help | grep -q 'Exit status: 0' || fail "$command --help"
+    done
+}
+
+test_events() {
+    serve
+    expect 1 'Address already in use' "$KMESCTL" serve
+    expect 0 '' "$KMESCTL" emit a.text 'say "x"'
+    expect 0 '' "$KMESCTL" emit b.map --json '{"user":{"name":"eve"},"n":[1,-2.5,null]}'
+    expect 0 '' "$KMESCTL" emit c.hex --hex 'ff 00'
+    printf 'esc\033[31m\n' | "$KMESCTL" emit d.hostile --file - || fail "emit --file -"
+    expect 1 'no UTF-8' "$KMESCTL" emit $'\377'
+    expect 1 'larger than' "$KMESCTL" emit big --file <(head -c 100000 /dev/zero)
+    expect 0 'userspace a.text "say \\"x\\""$' "$KMESCTL" print --count 1
+    expect 0 'b.map {"n":\[1,-2.5,null\],"user":{"name":"eve"}}$' \
+        "$KMESCTL" print --field user.name=eve --count 1
+    expect 0 'c.hex ff00$' "$KMESCTL" print --type 'c.*' --count 1
+    expect 0 'esc\\x1b\[31m\\n"$' "$KMESCTL" print --type d.hostile --count 1
+    expect 0 '"type":"d.hostile","payload_form":"text","payload":"esc\\u001b\[31m\\u000a"}$' \
+        "$KMESCTL" print --json --type d.hostile --count 1
+    expect 0 $'\033\\[1;36mc.hex' "$KMESCTL" print --color always --type 'c.*' --count 1
+    expect 1 '0 of 1 events' "$KMESCTL" print --cpu 7 --count 1 --timeout 1
+    expect 1 '0 of 1 events' "$KMESCTL" print --origin kmes --count 1 --timeout 1
+    expect 0 'events/s .* cpus 1 types 4' "$KMESCTL" top --count 1
+}
+
+# With the server of test_events.
+test_outputs() {
+    local command
+    for command in print top; do
+        "$KMESCTL" "$command" >/dev/full 2>said
+        [ $? -eq 1 ] && grep -q 'No space left' said || fail "$command, full disk: $(cat said)"
+        "$KMESCTL" "$command" >&- 2>said
+        [ $? -eq 1 ] && grep -q 'Bad file' said || fail "$command, closed output: $(cat said)"
+        "$KMESCTL" "$command" 2>said | head -n 1 >/dev/null
+        [ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s said ] || fail "$command, closed pipe: $(cat said)"
+    done
+    "$KMESCTL" emit many --count 3000 || fail "emit --count"
+    (ulimit -f 1; "$KMESCTL" print --count 3000 >limited 2>said)
+    [ $? -eq 1 ] && grep -q 'File too large' said || fail "RLIMIT_FSIZE: $(cat said)"
+    background out "$KMESCTL" print
+    until_true grep -q a.text out
+    kill -INT "$STARTED"
+    ends 130 "$STARTED" "print, SIGINT"
+    background out "$KMESCTL" print
+    until_true grep -q a.text out
+    kill -TERM "$STARTED"
+    ends 143 "$STARTED" "print, SIGTERM"
+}
+
+# With the server of test_events: print outlives producers.
+test_restarts() {
+    local signal
+    background out "$KMESCTL" print --json
+    local printer=$STARTED
+    until_true grep -q a.text out
+    for signal in KILL TERM; do
+        : >out.err
+        kill "-$signal" "$SERVER"
+        wait "$SERVER"
+        local status=$?
+        [ "$signal" = KILL ] || [ "$status" -eq 0 ] || fail "serve, SIGTERM: status $status"
+        until_true grep -q 'the producer has ended' out.err
+        serve
+        "$KMESCTL" emit "after.$signal" || fail "emit after SIG$signal"
+        until_true grep -q "after.$signal" out
+        grep -q 'another producer serves' out.err || fail "no news of the next: $(cat out.err)"
+    done
+    kill -TERM "$printer"
+    ends 143 "$printer" "print after restarts"
+}
+
+# A stopped printer does not hold the producer up, and says what it has missed.
+test_stopped_printer() {
+    background out "$KMESCTL" print
+    "$KMESCTL" emit before.stop
+    until_true grep -q before.stop out
+    kill -STOP "$STARTED"
+    until_true is_stopped "$STARTED"
+    "$KMESCTL" emit filler --count 200000 || fail "emit while a printer is stopped"
+    "$KMESCTL" emit after.stop
+    kill -CONT "$STARTED"
+    until_true grep -q after.stop out
+    grep -q -- '-- cpu 0: [1-9][0-9]* events lost before #' out || fail "the loss is not shown"
+    kill -TERM "$STARTED"
+    ends 143 "$STARTED" "print after a stop"
+}
+
+test_notify() {
+    command -v python3 >/dev/null || return 0
+    python3 - "${WORK##*/}" >told <<'PYTHON' &
+import socket
+import sys
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind("\0" + sys.argv[1])
+print("bound", flush=True)
+for _ in range(2):
+    print(receiver.recv(100).decode(), flush=True)
+PYTHON
+    local receiver=$!
+    started+=("$receiver")
+    until_true grep -qx bound told
+    NOTIFY_SOCKET=@${WORK##*/} serve --socket other
+    until_true grep -qx READY=1 told
+    kill -INT "$SERVER"
+    kill -TERM "$SERVER"
+    ends 0 "$SERVER" "serve"
+    until_true grep -qx STOPPING=1 told
+    [ ! -e other ] && [ ! -e other.lock ] || fail "serve leaves its socket"
+}
+
+test_usage
+test_events
+test_outputs
+test_restarts
+kill -TERM "$SERVER"
+wait "$SERVER"
+serve --capacity 64K
+test_stopped_printer
+test_notify
+[ "$failures" -eq 0 ] && echo "all as it should be"
+exit "$((failures > 0))"

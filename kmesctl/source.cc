@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// See source.h.
+#include "kmesctl/source.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "kmes/user/socket_protocol.h"
+#include "kmesctl/command.h"
+
+namespace kmes::kmesctl {
+
+// Stands between a reader and its attach functions, and hands everything on.
+struct Source::Hook {
+    Source* source = nullptr;
+    struct kmes_attach_functions inner = {};
+    int (*inner_is_current)(void* context, __u16 cpu, struct kmes_mapping* mapping) = nullptr;
+    struct kmes_mapping mapping = {};  // the newest; base is NULL where there is none
+    std::uint64_t attaches = 0;
+};
+
+std::string explain_attach(int error) {
+    const char* named = getenv(KMES_SOCKET_ENVIRONMENT);
+    const bool has_name = named != nullptr && *named != '\0';
+    switch (-error) {
+        case ENOSYS:
+            return fmt::format("no producer serves at {}; start kmesctl serve{}",
+                               has_name ? named : KMES_SOCKET_DEFAULT_ADDRESS,
+                               has_name ? "" : ", or load kmes.ko");
+        case EPERM:
+        case EACCES:
+            return "attach is not permitted; CAP_AUDIT_READ, or access to the socket, is needed";
+        case EAGAIN:
+            return "the producer is in its boot phase and has no rings yet; try again later";
+        case EMFILE:
+            return "too many open files; each CPU needs descriptors while it attaches "
+                   "(ulimit -n)";
+        default:
+            return fmt::format("cannot attach: {}", strerror(-error));
+    }
+}
+
+Source::Source(std::function<void(const std::string&)> on_news) : on_news_(std::move(on_news)) {
+    struct kmes_reader_set_options options = {};
+    options.configure = configure;
+    options.cpus = [](void*) { return kmes_cpus_by_libkmes(); };
+    options.context = this;
+    if (const int error = kmes_reader_set_open(&set_, &options); error != 0)
+        throw Failure(kExitFailed, explain_attach(error));
+}
+
+Source::~Source() {
+    kmes_reader_set_close(set_);
+}
+
+void Source::wait(std::uint64_t timeout_ns) {
+    kmes_reader_set_wait(set_, timeout_ns);
+}
+
+unsigned Source::consume(unsigned most, kmes_event_function function, void* context) {
+    const int count = kmes_reader_set_consume(set_, most, function, context);
+    if (count < 0)
+        throw Failure(kExitFailed, fmt::format("cannot read events: {}", strerror(-count)));
+    return static_cast<unsigned>(count);
+}
+
+void Source::check_producer() {
+    // The readers ask after 50 ms of sleep (kmes_reader_wait).
+    constexpr std::uint64_t kUntilReadersAskNs = 60'000'000;
+    struct kmes_mapping mapping = {};
+    if (hooks_.empty() || session_ == 0) return;
+    const int error = hooks_[0]->inner.identify(hooks_[0]->inner.context, 0, &mapping);
+    if (error == 0 && mapping.session == session_) return;
+    note(error);
+    wait(kUntilReadersAskNs);
+}
+
+Source::Ring Source::ring(unsigned cpu) const {
+    Ring ring;
+    struct kmes_fields fields = {};
+    if (cpu >= hooks_.size() || hooks_[cpu]->mapping.base == nullptr) return ring;
+    if (!kmes_bind_fields(&fields, hooks_[cpu]->mapping.base, KMES_VERSION_1)) return ring;
+    ring.is_attached = true;
+    ring.capacity_bytes = (hooks_[cpu]->mapping.mapped_bytes - KMES_METADATA_BYTES) / 2;
+    // Figures for a person: no order among them is needed.
+    ring.tail_pos = __atomic_load_n(fields.tail_pos, __ATOMIC_RELAXED);
+    ring.write_pos = __atomic_load_n(fields.write_pos, __ATOMIC_RELAXED);
+    ring.futex_counter = __atomic_load_n(fields.futex_counter, __ATOMIC_RELAXED);
+    return ring;
+}
+
+std::uint64_t Source::attaches(unsigned cpu) const {
+    return cpu < hooks_.size() ? hooks_[cpu]->attaches : 0;
+}
+
+void Source::configure(void* context, struct kmes_reader_config* config, __u16 cpu) {
+    auto* source = static_cast<Source*>(context);
+    kmes_reader_by_libkmes(config, cpu);
+    while (source->hooks_.size() <= cpu) {
+        source->hooks_.push_back(std::make_unique<Hook>());
+        source->hooks_.back()->source = source;
+    }
+    Hook* hook = source->hooks_[cpu].get();
+    hook->inner = config->attach_functions;
+    hook->inner_is_current = config->is_current;
+    config->attach_functions = {attach, identify, detach, hook};
+    if (config->is_current != nullptr) config->is_current = is_current;
+}
+
+int Source::attach(void* context, __u16 cpu, struct kmes_mapping* mapping) {
+    auto* hook = static_cast<Hook*>(context);
+    const int error = hook->inner.attach(hook->inner.context, cpu, mapping);
+    if (error == 0) {
+        hook->mapping = *mapping;
+        ++hook->attaches;
+        hook->source->note_session(mapping->session);
+    } else {
+        hook->source->note(error);
+    }
+    return error;
+}
+
+int Source::identify(void* context, __u16 cpu, struct kmes_mapping* mapping) {
+    auto* hook = static_cast<Hook*>(context);
+    const int error = hook->inner.identify(hook->inner.context, cpu, mapping);
+    hook->source->note(error);
+    return error;
+}
+
+void Source::detach(void* context, struct kmes_mapping* mapping) {
+    auto* hook = static_cast<Hook*>(context);
+    if (mapping->base == hook->mapping.base) hook->mapping.base = nullptr;
+    hook->inner.detach(hook->inner.context, mapping);
+}
+
+int Source::is_current(void* context, __u16 cpu, struct kmes_mapping* mapping) {
+    auto* hook = static_cast<Hook*>(context);
+    const int answer = hook->inner_is_current(hook->inner.context, cpu, mapping);
+    if (answer < 0) hook->source->note(answer);
+    return answer;
+}
+
+void Source::note(int error) {
+    if ((error != -ENOSYS && error != -ESHUTDOWN) || has_ended_ || session_ == 0) return;
+    has_ended_ = true;
+    on_news_("the producer has ended; waiting for the next one");
+}
+
+void Source::note_session(std::uint64_t session) {
+    if (session == session_) return;
+    const bool is_first = session_ == 0;
+    session_ = session;
+    if (is_first) return;
+    if (!has_ended_) on_news_("the producer has ended");
+    has_ended_ = false;
+    on_news_(fmt::format("another producer serves now (session {:016x})", session));
+}
+
+}  // namespace kmes::kmesctl

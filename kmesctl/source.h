@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// The events of all CPUs, from whichever producer serves: over a reader set of libkmes, with what
+// happens to the producer.
+#ifndef KMES_KMESCTL_SOURCE_H_
+#define KMES_KMESCTL_SOURCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/reader_set.h"
+
+namespace kmes::kmesctl {
+
+class Source {
+  public:
+    // `on_news` gets one line when the producer ends, and when another one serves. A Failure of
+    // kExitFailed where nobody serves, or attach is refused.
+    explicit Source(std::function<void(const std::string&)> on_news);
+    ~Source();
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
+
+    unsigned cpus() const { return kmes_reader_set_cpus(set_); }
+
+    // Waits for events, for at most timeout_ns. An error of one moment (no producer, a signal) is
+    // no error: the caller goes on.
+    void wait(std::uint64_t timeout_ns);
+
+    // As kmes_reader_set_consume; a Failure for an error of its own.
+    unsigned consume(unsigned most, kmes_event_function function, void* context);
+
+    // Asks without any wake whether the producer still serves; if not, the readers look for the
+    // next one. For a caller that never calls wait().
+    void check_producer();
+
+    // The metadata of a CPU's buffer at this moment.
+    struct Ring {
+        bool is_attached = false;
+        std::uint64_t capacity_bytes = 0;
+        std::uint64_t write_pos = 0;
+        std::uint64_t tail_pos = 0;
+        std::uint32_t futex_counter = 0;  // one for each wake, modulo 2^32
+    };
+    Ring ring(unsigned cpu) const;
+    // How many times another buffer or producer has taken the place of the first.
+    std::uint64_t attaches(unsigned cpu) const;
+
+  private:
+    struct Hook;
+    static void configure(void* context, struct kmes_reader_config* config, __u16 cpu);
+    static int attach(void* context, __u16 cpu, struct kmes_mapping* mapping);
+    static int identify(void* context, __u16 cpu, struct kmes_mapping* mapping);
+    static void detach(void* context, struct kmes_mapping* mapping);
+    static int is_current(void* context, __u16 cpu, struct kmes_mapping* mapping);
+    void note(int error);
+    void note_session(std::uint64_t session);
+
+    const std::function<void(const std::string&)> on_news_;
+    std::vector<std::unique_ptr<Hook>> hooks_;
+    struct kmes_reader_set* set_ = nullptr;
+    std::uint64_t session_ = 0;
+    bool has_ended_ = false;
+};
+
+// What a negative error number of attach means, and what would be right.
+std::string explain_attach(int error);
+
+}  // namespace kmes::kmesctl
+
+#endif  // KMES_KMESCTL_SOURCE_H_
