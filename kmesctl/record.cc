@@ -86,15 +86,16 @@ class Recording {
             synced_ns = monotonic_ns();
         }
         const std::uint64_t stopped_ns = monotonic_ns();
-        while (read_some() != 0 && monotonic_ns() - stopped_ns < kLastReadNs) continue;
+        while ((is_cut_ = read_some() != 0) && monotonic_ns() - stopped_ns < kLastReadNs) continue;
         files_.close();
     }
 
     // The line at the end of a recording, whatever has ended it.
     std::string summary() const {
-        return fmt::format("{} events in {} file{}, {} lost, {} corrupt places skipped",
-                           files_.events(), files_.files(), files_.files() == 1 ? "" : "s", lost_,
-                           corrupt());
+        return fmt::format(
+            "{} events in {} file{}, {} lost, {} corrupt places skipped{}", files_.events(),
+            files_.files(), files_.files() == 1 ? "" : "s", lost_, corrupt(),
+            is_cut_ ? "; the producer did not stop, and later events were unread" : "");
     }
 
   private:
@@ -163,6 +164,7 @@ class Recording {
     std::exception_ptr failure_;
     std::uint64_t lost_ = 0;
     bool has_ended_ = false;
+    bool is_cut_ = false;  // events were unread when the recording ended
 };
 
 RecordFilesOptions files_of(const RecordOptions& options) {
