@@ -68,7 +68,12 @@ bool saw_attach_stop(pid_t child) {
     bool seen = false;
     int status = 0;
     while (wait_for(child, &status) == child && WIFSTOPPED(status)) {
-        if (status >> 16 == PTRACE_EVENT_SECCOMP) seen = true;
+        // Its end is traced, too, and an outer filter may let that pass.
+        if (status >> 16 == PTRACE_EVENT_SECCOMP) {
+            __ptrace_syscall_info info{};
+            ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info);
+            seen = seen || info.seccomp.nr == static_cast<uint64_t>(kAttachCallNumber);
+        }
         ptrace(PTRACE_CONT, child, 0, 0);
     }
     return seen;
