@@ -107,6 +107,7 @@ test_text_rules() {
     plant "unfinished" kmes/ring.c "// TO""DO: later" '^kmes/ring.c:3: unfinished'
     plant "unfinished in a document" README.md "FIX""ME" '^README.md:1: unfinished'
     allow "a longer word" README.md "mktemp XX""XX"
+    plant "a conflict" README.md "<<""<<<<< HEAD" '^README.md:1: a conflict of a merge'
     plant "machine path" README.md "see /ro""ot/notes" '^README.md:1: a path of one machine'
     plant "machine path in a string" conformance/oracle/oracle.h "const char* p = \"/t""mp/x\";" \
         '^conformance/oracle/oracle.h:3: a path of one machine'

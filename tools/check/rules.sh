@@ -27,6 +27,7 @@ all_rules() {
     rule_every_compiler
     rule_in_build_file
     rule_unfinished
+    rule_conflict_marks
     rule_machine_paths
     rule_document_lines
     rule_words
@@ -193,6 +194,11 @@ rule_in_build_file() {
 rule_unfinished() {
     text_lines '\<(TO''DO|FIX''ME|X''XX)\>' |
         say 'unfinished; finish it, or say in docs/ what is not done'
+}
+
+# What a merge leaves in a file; [<] so that the rule does not find itself.
+rule_conflict_marks() {
+    text_lines '^([<]{7}|[>]{7}) ' | say 'a conflict of a merge'
 }
 
 rule_machine_paths() {
