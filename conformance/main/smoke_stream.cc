@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <set>
@@ -393,6 +394,7 @@ class Session {
     void on(const Attached& event) {
         // One that attaches again and again makes no progress.
         if (++attaches_ <= kAttachesOfProgress) changed();
+        last_attach_ = event;
         if (event.error == 0) {
             for (const BufferId id : event.buffers) history().note_attached(served_back_.at(id));
         }
@@ -480,6 +482,12 @@ class Session {
 
     void conclude_end() {
         if (!ended_) return;
+        if (last_attach_.error != 0 && mapped_cpus_.empty())
+            complain(fmt::format(
+                "the last kmes_attach, with {} slots, returned {}; its arguments are (int* fds, "
+                "int* count, u64* capacity). A consumer that attaches to one CPU at a time is of "
+                "another form of the layout (docs/layouts.md)",
+                last_attach_.request.slots_requested, strerrorname_np(last_attach_.error)));
         if (ended_->sanitizer_needs_ptrace) {
             give_up_as_inconclusive("the program " + ended_->text);
             run_.needs_ptrace_itself = true;
@@ -543,6 +551,7 @@ class Session {
     std::array<std::uint64_t, 2> emitted_{};
     std::uint64_t event_lines_ = 0;
     std::uint64_t attaches_ = 0;
+    Attached last_attach_;
     std::uint64_t writes_ = 0;
     std::uint64_t cut_writes_ = 0;
     std::uint64_t clock_ns_ = 1'700'000'000'123'456'789;

@@ -198,6 +198,8 @@ int main(int argument_count, char** arguments) {
     if (getenv("KMES_REPORT_FD") != NULL) report_fd = atoi(getenv("KMES_REPORT_FD"));
     stress("before");
     if (is("no-attach")) return 0;
+    // As in the published forms of the layout: how many slots are there?
+    if (is("attach-of-one-cpu")) return syscall(kAttach, 0xffffffffu, &(uint64_t){0}) != 0;
     if (is("waits-first")) pause();
     if (syscall(kAttach, NULL, &cpu_count, &capacity) == 0 || errno != ERANGE) return 93;
     for (int cpu = 0; cpu < cpu_count; cpu++) {
