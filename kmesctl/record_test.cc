@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,8 +34,10 @@ using ::testing::IsEmpty;
 
 const char* program = nullptr;
 
+// A process of another sandbox may have the same number, and shares the abstract names.
 std::string address() {
-    return fmt::format("@kmes-record-test-{}", getpid());
+    static const std::string name = fmt::format("@kmes-record-test-{}", std::random_device()());
+    return name;
 }
 
 // kmesctl with these arguments; its standard error is in a file.
