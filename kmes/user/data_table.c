@@ -180,10 +180,7 @@ void kmes_data_table_drop(struct kmes_lease* lease) {
 
 /* The number may be open again, as something else. */
 static bool is_stale(const struct entry* entry) {
-    struct stat status;
-
-    return fstat(entry->metadata_fd, &status) != 0 || status.st_dev != entry->device ||
-           status.st_ino != entry->inode;
+    return !kmes_fd_is(entry->metadata_fd, entry->device, entry->inode);
 }
 
 void kmes_data_table_sweep(void) {

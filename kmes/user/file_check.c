@@ -24,6 +24,12 @@
 #define BLOCK_BYTES 512u /* of st_blocks */
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
+bool kmes_fd_is(int fd, __u64 device, __u64 inode) {
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
 int kmes_check_file_length(int fd, __u64 bytes) {
     struct stat status;
 

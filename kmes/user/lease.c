@@ -3,11 +3,10 @@
  * The connection that tells a producer that somebody may be asleep on its buffers (E12,
  * socket_protocol.h). See libkmes_parts.h.
  *
- * It is the only descriptor that libkmes keeps between calls. A program may close it with all its
- * others, and open a file with its number, so it is asked who it is, by device and inode, before it
- * is used. Between that question and the use another thread may close it still: that cannot be
- * ruled out from here, and harms only a program that closes descriptors which it did not open while
- * it calls libkmes.
+ * Its descriptor is kept between calls, so it is asked who it is (kmes_fd_is) before it is used.
+ * Between that question and the use another thread may close it still: that cannot be ruled out
+ * from here, and harms only a program that closes descriptors which it did not open while it calls
+ * libkmes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -47,10 +46,7 @@ struct kmes_lease* kmes_lease_make(int fd) {
 }
 
 static bool is_still_ours(const struct kmes_lease* lease) {
-    struct stat status;
-
-    return fstat(lease->fd, &status) == 0 && status.st_dev == lease->device &&
-           status.st_ino == lease->inode;
+    return kmes_fd_is(lease->fd, lease->device, lease->inode);
 }
 
 bool kmes_lease_is_held(const struct kmes_lease* lease) {

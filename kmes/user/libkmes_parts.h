@@ -14,6 +14,10 @@ KMES_EXTERN_C_BEGIN
  * their length, and of the caller. (file_check.c) */
 int kmes_check_file_length(int fd, __u64 bytes);
 
+/* Whether the descriptor is open as this file. A program may close one that libkmes keeps, with all
+ * its others, and open a file with its number. (file_check.c) */
+bool kmes_fd_is(int fd, __u64 device, __u64 inode);
+
 /*
  * Whether the two files of a buffer, which another process passed, can be mapped without SIGBUS at
  * any later access: memory files of plain pages, sealed against shrinking, the data also against

@@ -21,7 +21,6 @@
 
 #define HOLD_DEFAULT_NS (10 * KMES_SET_NS_PER_MS)
 #define MOST_DEFAULT_BYTES (4ull << 20)
-#define SCRATCH_BYTES (16ull << 10)
 
 /* Events of one CPU: their views, and after them the bytes that they point to. */
 struct bulk_copy {
@@ -48,8 +47,6 @@ struct kmes_merge {
     struct kmes_merge_statistics statistics;
     __u64 hold_ns;
     __u64 most_bytes;
-    __u8* scratch;
-    __u64 scratch_bytes;
     struct bulk_copy* delivered; /* what the last view points into, when it is the last of it */
     __u64 last_key;              /* of what was delivered */
     __u64 newest_ns;             /* the highest timestamp since the order began */
@@ -137,16 +134,6 @@ static void free_copy(struct kmes_merge* merge, struct bulk_copy* copy) {
     free(copy);
 }
 
-static bool grow_scratch(struct kmes_merge* merge, __u64 bytes) {
-    __u8* scratch = (__u8*)malloc(bytes);
-
-    if (!scratch) return false;
-    free(merge->scratch);
-    merge->scratch = scratch;
-    merge->scratch_bytes = bytes;
-    return true;
-}
-
 /* The events of a bulk, which are delivered by the reader only when there is memory for them. NULL:
  * there is none. */
 static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_reader* reader,
@@ -167,7 +154,8 @@ static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_r
     return copy;
 }
 
-/* Copies a bulk of one CPU. KMES_READ_EVENT, KMES_READ_EMPTY, -ENOMEM. */
+/* Copies a bulk of one CPU, out of the buffer of the set. KMES_READ_EVENT, KMES_READ_EMPTY,
+ * -ENOMEM. */
 static int fill(struct kmes_merge* merge, unsigned index) {
     struct kmes_set_cpu* cpu = &merge->set->cpu[index];
 
@@ -175,16 +163,10 @@ static int fill(struct kmes_merge* merge, unsigned index) {
     for (;;) {
         struct bulk_copy* copy;
         struct kmes_bulk bulk;
-        __u32 needed = 0;
-        const int found =
-            kmes_reader_bulk(&cpu->reader, merge->scratch, merge->scratch_bytes, &bulk, &needed);
+        const int found = kmes_set_read_bulk(merge->set, &cpu->reader, &bulk);
 
-        if (found == -EMSGSIZE) {
-            if (!grow_scratch(merge, needed)) return -ENOMEM;
-            continue;
-        }
-        cpu->error = found < 0 ? cpu->error : 0;
-        if (found < 0) kmes_set_note_error(cpu, found);
+        if (found == -EMSGSIZE) return -ENOMEM;
+        kmes_set_note_result(cpu, found);
         if (found != KMES_READ_EVENT) return KMES_READ_EMPTY;
         copy = copy_bulk(merge, &cpu->reader, &bulk);
         if (!copy) return -ENOMEM;
@@ -346,17 +328,13 @@ static int consume(struct kmes_merge* merge, kmes_merge_function function, void*
 
 int kmes_merge_poll(struct kmes_merge* merge, __u64 timeout_ns, kmes_merge_function function,
                     void* context) {
-    const __u64 begin_ns = kmes_clock_monotonic_ns();
+    const __u64 deadline_ns = kmes_set_deadline_ns(timeout_ns);
 
     for (;;) {
         int result = consume(merge, function, context);
-        __u64 passed_ns, left_ns = KMES_NO_TIMEOUT;
 
         if (result) return result;
-        passed_ns = kmes_clock_monotonic_ns() - begin_ns;
-        if (timeout_ns != KMES_NO_TIMEOUT)
-            left_ns = passed_ns < timeout_ns ? timeout_ns - passed_ns : 0;
-        result = kmes_merge_wait(merge, left_ns);
+        result = kmes_merge_wait(merge, kmes_set_left_ns(deadline_ns));
         if (result == -ETIMEDOUT) return 0;
         if (result < 0) return result;
     }
@@ -379,7 +357,7 @@ int kmes_merge_open(struct kmes_merge** merge, struct kmes_reader_set* set,
     made->hold_ns = options && options->hold_ns ? options->hold_ns : HOLD_DEFAULT_NS;
     made->most_bytes = options && options->most_bytes ? options->most_bytes : MOST_DEFAULT_BYTES;
     made->heap = (unsigned*)calloc(cpus, sizeof(made->heap[0]));
-    if (!made->heap || !grow_scratch(made, SCRATCH_BYTES)) {
+    if (!made->heap) {
         kmes_merge_close(made);
         return -ENOMEM;
     }
@@ -402,7 +380,6 @@ void kmes_merge_close(struct kmes_merge* merge) {
         }
     }
     free(merge->heap);
-    free(merge->scratch);
     free(merge);
 }
 

@@ -28,15 +28,19 @@
 
 /* -- CPUs that cannot be read ----------------------------------------------------------------- */
 
-void kmes_set_note_error(struct kmes_set_cpu* cpu, int error) {
+void kmes_set_note_result(struct kmes_set_cpu* cpu, int result) {
     const __u64 most_ns = cpu->is_open ? RETRY_CHANGE_MOST_NS : RETRY_MOST_NS;
 
+    if (result >= 0) {
+        cpu->error = 0;
+        return;
+    }
     if (!cpu->error)
         cpu->retry_ns = RETRY_FIRST_NS;
     else if (cpu->retry_ns < most_ns)
         cpu->retry_ns *= 2;
     if (cpu->retry_ns > most_ns) cpu->retry_ns = most_ns;
-    cpu->error = error;
+    cpu->error = result;
     cpu->retry_at_ns = kmes_clock_monotonic_ns() + cpu->retry_ns;
 }
 
@@ -80,13 +84,10 @@ static enum kmes_resumed resume(struct kmes_set_cpu* cpu) {
 static void open_cpu(struct kmes_set_cpu* cpu) {
     int error = kmes_reader_open(&cpu->reader, &cpu->config);
 
-    if (error) {
-        kmes_set_note_error(cpu, error);
-        return;
-    }
+    kmes_set_note_result(cpu, error);
+    if (error) return;
     if (cpu->resumed == KMES_RESUMED_NOT_YET) cpu->resumed = resume(cpu);
     cpu->is_open = true;
-    cpu->error = 0;
 }
 
 /* What cannot be read now is not asked before its time. */
@@ -268,24 +269,29 @@ static bool grow_buffer(struct kmes_reader_set* set, __u64 bytes) {
     return true;
 }
 
-/* The next event of the CPU whose turn it is. As kmes_reader_next; -EMSGSIZE: there is no memory
- * for it. */
+int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
+                       struct kmes_bulk* bulk) {
+    for (;;) {
+        __u32 needed = 0;
+        int found = kmes_reader_bulk(reader, set->buffer, set->buffer_bytes, bulk, &needed);
+
+        if (found != -EMSGSIZE || !grow_buffer(set, needed)) return found;
+    }
+}
+
+/* The next event of the CPU whose turn it is. As kmes_reader_next, and -EMSGSIZE as above. */
 static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
     struct kmes_reader* reader = &set->cpu[set->turn].reader;
 
     for (;;) {
-        __u32 needed = 0;
         int found;
 
         if (set->bulk.left_bytes && kmes_bulk_next(reader, &set->bulk, view))
             return KMES_READ_EVENT;
-        found = kmes_reader_bulk(reader, set->buffer, set->buffer_bytes, &set->bulk, &needed);
-        if (found == -EMSGSIZE) {
-            if (!grow_buffer(set, needed)) return found;
-        } else if (found != KMES_READ_EVENT) {
-            set->bulk.left_bytes = 0;
-            return found;
-        }
+        found = kmes_set_read_bulk(set, reader, &set->bulk);
+        if (found == KMES_READ_EVENT) continue;
+        if (found != -EMSGSIZE) set->bulk.left_bytes = 0;
+        return found;
     }
 }
 
@@ -306,8 +312,7 @@ static int look_by(struct kmes_reader_set* set, struct kmes_event_view* view,
             int found = get(set, view);
 
             if (found == -EMSGSIZE) return -ENOMEM;
-            if (found >= 0) cpu->error = 0;
-            if (found < 0) kmes_set_note_error(cpu, found);
+            kmes_set_note_result(cpu, found);
             if (found == KMES_READ_EVENT) {
                 set->taken++;
                 return found;

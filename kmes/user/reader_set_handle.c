@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kmes/user/libkmes_parts.h"
 #include "kmes/user/reader_set_parts.h"
 
 enum owner { OWNER_CALLER, OWNER_THREAD };
@@ -50,12 +51,8 @@ struct kmes_set_handle {
 
 /* -- The descriptor ---------------------------------------------------------------------------- */
 
-/* A program may close all its descriptors, and open a file with this number. */
 static bool is_still_ours(const struct kmes_set_handle* handle) {
-    struct stat status;
-
-    return fstat(handle->fd, &status) == 0 && status.st_dev == handle->device &&
-           status.st_ino == handle->inode;
+    return kmes_fd_is(handle->fd, handle->device, handle->inode);
 }
 
 static void make_readable(const struct kmes_set_handle* handle) {
@@ -94,7 +91,6 @@ static bool is_at_work(const struct kmes_set_handle* handle) {
 
 /* Opens again what has an error, when its time has come. True: there is an event. */
 static bool try_again(struct kmes_reader_set* set) {
-    const __u64 now_ns = kmes_clock_monotonic_ns();
     bool is_found = false;
     unsigned i;
 
@@ -103,12 +99,9 @@ static bool try_again(struct kmes_reader_set* set) {
         struct kmes_event_view view;
         int found;
 
-        if (!cpu->error || now_ns < cpu->retry_at_ns || !kmes_set_is_readable(cpu)) continue;
+        if (!cpu->error || !kmes_set_is_readable(cpu)) continue;
         found = kmes_reader_peek(&cpu->reader, &view);
-        if (found < 0)
-            kmes_set_note_error(cpu, found);
-        else
-            cpu->error = 0;
+        kmes_set_note_result(cpu, found);
         if (found == KMES_READ_EVENT) is_found = true;
     }
     return is_found;
@@ -117,11 +110,9 @@ static bool try_again(struct kmes_reader_set* set) {
 /* False: the readers were taken away meanwhile. */
 static bool wait_for_watermark(struct kmes_set_handle* handle) {
     struct kmes_reader_set* set = handle->set;
-    const __u64 now_ns = kmes_clock_monotonic_ns();
+    const __u64 end_ns = kmes_set_deadline_ns(set->options.watermark_ns);
     const __u32 before = handle->changes;
-    __u64 end_ns = now_ns + set->options.watermark_ns;
 
-    if (end_ns < now_ns) end_ns = KMES_NO_TIMEOUT;
     while (!kmes_set_is_enough(set)) {
         const __u64 step_ns = kmes_set_watermark_step_ns(set, end_ns);
 

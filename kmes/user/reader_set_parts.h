@@ -42,14 +42,19 @@ struct kmes_reader_set {
 
 /* -- reader_set.c ------------------------------------------------------------------------------ */
 
-/* Delays the next attempt on this CPU. */
-void kmes_set_note_error(struct kmes_set_cpu* cpu, int error);
+/* Notes what a call for the CPU's reader returned. An error delays the next attempt. */
+void kmes_set_note_result(struct kmes_set_cpu* cpu, int result);
 
 /* Opens the CPU where it is not open. False: it cannot be read before its time. */
 bool kmes_set_is_readable(struct kmes_set_cpu* cpu);
 
 /* False: every CPU has an error. */
 bool kmes_set_is_any_readable(const struct kmes_reader_set* set);
+
+/* As kmes_reader_bulk into the buffer of the set, which grows with the events. -EMSGSIZE: there is
+ * no memory for the next one. */
+int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
+                       struct kmes_bulk* bulk);
 
 /* -- reader_set_sleep.c ------------------------------------------------------------------------ */
 
@@ -75,6 +80,12 @@ __u64 kmes_set_slept_ns(const struct kmes_set_sleep* sleep, int result);
 
 /* As much is unread as the watermark says, or nothing at all. */
 bool kmes_set_is_enough(const struct kmes_reader_set* set);
+
+/* When a timeout that begins now is over; KMES_NO_TIMEOUT: never. */
+__u64 kmes_set_deadline_ns(__u64 timeout_ns);
+
+/* What is left of it. */
+__u64 kmes_set_left_ns(__u64 deadline_ns);
 
 /* How long to wait before the next look at the watermark; 0: its time is over. */
 __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns);

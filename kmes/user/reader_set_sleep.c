@@ -67,7 +67,7 @@ bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sl
         error = kmes_reader_wait_begin(&cpu->reader, &wait);
         if (error > 0) return true;
         if (error) {
-            kmes_set_note_error(cpu, error);
+            kmes_set_note_result(cpu, error);
             limit(sleep, cpu->retry_ns);
             continue;
         }
@@ -108,14 +108,13 @@ __u64 kmes_set_slept_ns(const struct kmes_set_sleep* sleep, int result) {
     return result ? KMES_SET_NS_PER_MS : 0;
 }
 
-/* When a timeout that begins now is over; KMES_NO_TIMEOUT: never. */
-static __u64 deadline_of(__u64 timeout_ns) {
+__u64 kmes_set_deadline_ns(__u64 timeout_ns) {
     const __u64 now_ns = kmes_clock_monotonic_ns();
 
     return timeout_ns < KMES_NO_TIMEOUT - now_ns ? now_ns + timeout_ns : KMES_NO_TIMEOUT;
 }
 
-static __u64 left_of(__u64 deadline_ns) {
+__u64 kmes_set_left_ns(__u64 deadline_ns) {
     const __u64 now_ns = kmes_clock_monotonic_ns();
 
     if (deadline_ns == KMES_NO_TIMEOUT) return KMES_NO_TIMEOUT;
@@ -142,7 +141,7 @@ static int wait_for_any(struct kmes_reader_set* set, __u64 deadline_ns) {
         struct kmes_set_sleep sleep = {set->words, 0, KMES_NO_TIMEOUT};
         int result;
 
-        limit(&sleep, left_of(deadline_ns));
+        limit(&sleep, kmes_set_left_ns(deadline_ns));
         if (kmes_set_begin_waits(set, &sleep)) {
             kmes_set_end_waits(set, 0);
             return 1;
@@ -182,7 +181,7 @@ __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns
 
 /* Nobody is asked for a wake meanwhile. */
 static int wait_for_watermark(const struct kmes_reader_set* set, __u64 deadline_ns) {
-    __u64 end_ns = deadline_of(set->options.watermark_ns);
+    __u64 end_ns = kmes_set_deadline_ns(set->options.watermark_ns);
 
     if (end_ns > deadline_ns) end_ns = deadline_ns;
     while (!kmes_set_is_enough(set)) {
@@ -202,7 +201,7 @@ static int wait_until(struct kmes_reader_set* set, __u64 deadline_ns) {
 }
 
 int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns) {
-    const __u64 deadline_ns = deadline_of(timeout_ns);
+    const __u64 deadline_ns = kmes_set_deadline_ns(timeout_ns);
     int result;
 
     set->bulk.left_bytes = 0; /* what is left of it is read again */
@@ -214,10 +213,10 @@ int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns) {
 
 int kmes_reader_set_poll(struct kmes_reader_set* set, __u64 timeout_ns,
                          kmes_event_function function, void* context) {
-    const __u64 deadline_ns = deadline_of(timeout_ns);
+    const __u64 deadline_ns = kmes_set_deadline_ns(timeout_ns);
 
     for (;;) {
-        int result = kmes_reader_set_wait(set, left_of(deadline_ns));
+        int result = kmes_reader_set_wait(set, kmes_set_left_ns(deadline_ns));
 
         if (result == -ETIMEDOUT) return 0;
         if (result < 0) return result;
