@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "conformance/main/nearest.h"
+#include "conformance/main/parse_error.h"
 #include "kmesctl/command.h"
 #include "kmesctl/output.h"
 #include "kmod/kmesctl/module.h"
@@ -22,6 +22,8 @@ namespace kmes::kmesctl {
 namespace {
 
 using conformance::did_you_mean;
+using conformance::meant_option;
+using conformance::one_line;
 
 constexpr const char* kStatuses = "Exit status: 0 done; 1 refused or failed; 2 wrong usage.";
 
@@ -38,28 +40,6 @@ const CommandEntry* find(const std::string& name) {
         if (name == command.name) return &command;
     }
     return nullptr;
-}
-
-std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    return text;
-}
-
-// "; did you mean --count?" for the first option that `app` does not have.
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options()) {
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    for (const std::string& word : words) {
-        const std::string name = word.substr(0, word.find('='));
-        if (name == "--") break;
-        if (name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end())
-            return did_you_mean(names, name);
-    }
-    return "";
 }
 
 int print_help(const std::string& text) {

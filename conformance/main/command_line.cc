@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "conformance/main/nearest.h"
+#include "conformance/main/parse_error.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -32,26 +32,10 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
         around.out << app.help() << std::flush;
         return around.out.good() ? kExitClean : kExitSuite;
     } catch (const CLI::ParseError& error) {
-        std::string line = error.what();
-        std::replace(line.begin(), line.end(), '\n', ' ');
-        while (!line.empty() && line.back() == ' ') line.pop_back();
-        return say_usage(app.get_name(), printable(line) + meant_option(app, own), around);
+        return say_usage(app.get_name(), printable(one_line(error.what())) + meant_option(app, own),
+                         around);
     }
     return std::nullopt;
-}
-
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options()) {
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    for (const std::string& word : words) {
-        const std::string name = word.substr(0, word.find('='));
-        if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-        return did_you_mean(names, name);
-    }
-    return "";
 }
 
 int say_usage(const std::string& command, const std::string& line, const Surroundings& around) {

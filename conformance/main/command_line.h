@@ -30,9 +30,6 @@ CommandWords split_words(const std::vector<std::string>& arguments);
 std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
                                const Surroundings& surroundings);
 
-// What did_you_mean says of the first word that looks like an option and is none.
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words);
-
 // Says what is wrong, and where to look.
 int say_usage(const std::string& command, const std::string& line,
               const Surroundings& surroundings);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "conformance/main/command_line.h"
+#include "conformance/main/parse_error.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -243,13 +244,6 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_flag("--quiet", options.quiet, "print only what did not pass, and the sums");
 }
 
-// The library's message on one line.
-std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    return printable(text);
-}
-
 // Options that are right by themselves and not together.
 std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const Options& options) {
     for (const auto& [option, value, right] :
@@ -394,7 +388,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
         parsed.help = app.help();
         return parsed;
     } catch (const CLI::ParseError& error) {
-        parsed.error = one_line(error.what()) + meant_option(app, own);
+        parsed.error = printable(one_line(error.what())) + meant_option(app, own);
         return parsed;
     }
     check(app, raw, timeout_scale, parsed);
