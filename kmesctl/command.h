@@ -23,6 +23,8 @@ class App;
 
 namespace kmes::kmesctl {
 
+inline constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;  // the system, the producer or a file refused
 inline constexpr int kExitUsage = 2;   // the command line is wrong; nothing was done
@@ -62,6 +64,9 @@ void say(std::string_view line);
 // names the option and the range.
 std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
                             std::uint64_t most);
+
+// Declares --socket, for choose_socket().
+void add_socket_option(CLI::App& app, std::string* address);
 
 // Makes `address` the producer that libkmes talks to (KMES_SOCKET). Empty: as it is.
 void choose_socket(const std::string& address);

@@ -11,6 +11,7 @@
 
 #include "kmesctl/command.h"
 #include "kmesctl/convert_form.h"
+#include "kmesctl/record_files.h"
 #include "record/reader.h"
 
 namespace kmes::kmesctl {
@@ -62,9 +63,7 @@ std::uint64_t count_after(Reader* reader) {
 int convert(const ConvertOptions& options) {
     std::string wrong;
     Reader reader;
-    auto source = record::open_file(options.file, &wrong);
-    if (source == nullptr || !reader.open(std::move(source), &wrong))
-        throw Failure(kExitFailed, fmt::format("cannot read {}: {}", options.file, wrong));
+    open_record(options.file, &reader);
     const auto form = make_form(options);
     bool is_damaged = false;
     while (true) {

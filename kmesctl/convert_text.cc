@@ -7,50 +7,13 @@
 
 #include "kmesctl/convert_form.h"
 #include "kmesctl/escape.h"
+#include "kmesctl/event_text.h"
 
 namespace kmes::kmesctl {
 namespace {
 
 using record::Item;
 using record::ItemKind;
-
-std::string hex_of(std::span<const std::byte> bytes) {
-    static constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * bytes.size());
-    for (const std::byte byte : bytes) {
-        text += kDigits[static_cast<unsigned>(byte) >> 4];
-        text += kDigits[static_cast<unsigned>(byte) & 15];
-    }
-    return text;
-}
-
-std::string_view type_of(const kmes_event_view& event) {
-    return {reinterpret_cast<const char*>(event.type), event.type_len};
-}
-
-std::string payload_hex(const kmes_event_view& event) {
-    return hex_of({reinterpret_cast<const std::byte*>(event.payload), event.payload_len});
-}
-
-// The content of a JSON string. Bytes that are not UTF-8 become U+FFFD each.
-std::string json_text(std::string_view text) {
-    std::string result;
-    while (!text.empty()) {
-        char32_t code_point = 0;
-        const std::size_t bytes = utf8_bytes(text, &code_point);
-        if (bytes == 0)
-            result += "\\ufffd";
-        else if (code_point < 0x20 || code_point == 0x7f)
-            result += fmt::format("\\u{:04x}", static_cast<unsigned>(code_point));
-        else if (code_point == '"' || code_point == '\\')
-            result += {'\\', text[0]};
-        else
-            result += text.substr(0, bytes);
-        text.remove_prefix(bytes == 0 ? 1 : bytes);
-    }
-    return result;
-}
 
 class Lines : public ConvertForm {
   public:
@@ -79,11 +42,11 @@ class Json : public Lines {
             return;
         }
         const kmes_event_view& event = item.event;
-        write(fmt::format(R"({{"cpu":{},"sequence":{},"timestamp":{},"origin":{},"type":"{}",)"
+        write(fmt::format(R"({{"cpu":{},"sequence":{},"timestamp":{},"origin":{},"type":{},)"
                           R"("payload_hex":"{}"}})"
                           "\n",
                           event.cpu_id, event.sequence, event.timestamp, event.origin_class,
-                          json_text(type_of(event)), payload_hex(event)));
+                          json_quoted(type_of(event)), hex_text(payload_of(event))));
     }
 };
 
@@ -108,7 +71,7 @@ class Csv : public Lines {
             type += character;
         }
         write(fmt::format("event,{},{},{},{},\"{}\",{},\n", event.cpu_id, event.sequence,
-                          event.timestamp, event.origin_class, type, payload_hex(event)));
+                          event.timestamp, event.origin_class, type, hex_text(payload_of(event))));
     }
 };
 

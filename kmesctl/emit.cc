@@ -24,7 +24,6 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint64_t kMostPerSecond = 1'000'000'000;
 constexpr std::size_t kMostTypeBytes = 65535;
 constexpr std::size_t kMostPayloadBytes = std::size_t{5} << 20;  // above the largest MaxEventSize
@@ -180,10 +179,7 @@ Runner declare_emit(CLI::App& app) {
         ->excludes(hex);
     app.add_option("--count", options->count, "emit N such events (default 1)")->type_name("N");
     app.add_option("--rate", options->rate, "at most N events a second")->type_name("N");
-    app.add_option("--socket", options->socket,
-                   "address of a producer in userspace (default: $KMES_SOCKET, else the system "
-                   "calls, /dev/kmes, /run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
+    add_socket_option(app, &options->socket);
     app.footer(
         "Origin class 0 (userspace) is what KMES gives to each event of a process.\n"
         "`kmesctl --device PATH emit` emits by another device of the kernel module.\n"

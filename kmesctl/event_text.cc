@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include "kmes/abi.h"
+#include "kmesctl/command.h"
 #include "kmesctl/escape.h"
 #include "kmesctl/msgpack_text.h"
 
@@ -21,8 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kOrigins = {"userspace", "kmes", "kacs", "lcs"};
 static_assert(KMES_ORIGIN_USERSPACE == 0 && KMES_ORIGIN_KMES == 1 && KMES_ORIGIN_KACS == 2 &&
               KMES_ORIGIN_LCS == 3);
-
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 struct Colors {
     const char* dim = "";

@@ -61,13 +61,17 @@ bool Output::wants_colors() {
     return is_terminal() && (no_color == nullptr || *no_color == '\0');
 }
 
+void keep_signal(int signal) {
+    struct sigaction action = {};
+    action.sa_handler = keep;  // without SA_RESTART
+    sigaction(signal, &action, nullptr);
+}
+
 void keep_stop_signals() {
     for (const int signal : {SIGINT, SIGTERM}) {
         struct sigaction action = {};
-        if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
-        action = {};
-        action.sa_handler = keep;  // without SA_RESTART
-        sigaction(signal, &action, nullptr);
+        if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+            keep_signal(signal);
     }
 }
 

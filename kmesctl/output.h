@@ -31,8 +31,11 @@ class Output {
     std::string pending_;
 };
 
-// From now on SIGINT and SIGTERM are kept for stop_signal(), unless they were ignored. A system
-// call in which one arrives returns EINTR.
+// From now on the signal is kept for stop_signal(). A system call in which it arrives returns
+// EINTR.
+void keep_signal(int signal);
+
+// From now on SIGINT and SIGTERM are kept as by keep_signal(), unless they were ignored.
 void keep_stop_signals();
 
 // The signal that has asked for the end, or 0.

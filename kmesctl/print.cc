@@ -18,7 +18,6 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // a signal may come just before the wait
 constexpr unsigned kEventsAtATime = 4096;              // merged by their timestamps
 constexpr std::size_t kBytesAtATime = std::size_t{1} << 20;
@@ -206,10 +205,7 @@ int print(const PrintOptions& options) {
 Runner declare_print(CLI::App& app) {
     auto options = std::make_shared<PrintOptions>();
     const auto takes_all = CLI::MultiOptionPolicy::TakeAll;
-    app.add_option("--socket", options->socket,
-                   "address of a producer in userspace (default: $KMES_SOCKET, else the system "
-                   "calls, /dev/kmes, /run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
+    add_socket_option(app, &options->socket);
     app.add_option("--cpu", options->cpus, "only these CPUs, such as 0,2-5")
         ->type_name("LIST")
         ->multi_option_policy(takes_all)

@@ -12,17 +12,19 @@
 #include <memory>
 #include <utility>
 
+#include "kmes/user/futex.h"
 #include "kmes/user/libkmes.h"
 #include "kmes/user/reader_set.h"
 #include "kmesctl/command.h"
+#include "kmesctl/output.h"
 #include "kmesctl/record_files.h"
+#include "kmesctl/source.h"
 #include "kmod/kmesctl/command.h"
 
 namespace kmes::kmesctl {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 // A signal may come just before a wait, which then lasts this long.
 constexpr std::uint64_t kLongestWaitNs = 100 * kNsPerMs;
 // What a stop still reads of a producer that does not stop.
@@ -41,18 +43,6 @@ struct RecordOptions {
     std::string sync = "1000";
 };
 
-volatile sig_atomic_t stop_was_asked = 0;
-
-void ask_for_stop(int) {
-    stop_was_asked = 1;
-}
-
-void keep_stop_signals() {
-    struct sigaction action = {};
-    action.sa_handler = ask_for_stop;  // without SA_RESTART: a wait ends
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
 struct CloseSet {
     void operator()(kmes_reader_set* set) const { kmes_reader_set_close(set); }
 };
@@ -64,9 +54,7 @@ ReaderSet open_set() {
     options.watermark_ns = kWatermarkNs;
     kmes_reader_set* set = nullptr;
     if (const int error = kmes_reader_set_open(&set, &options); error != 0)
-        throw Failure(kExitFailed,
-                      fmt::format("cannot attach: {}{}", std::strerror(-error),
-                                  error == -ENOSYS ? "; no producer serves here" : ""));
+        throw Failure(kExitFailed, explain_attach(error));
     return ReaderSet(set);
 }
 
@@ -77,16 +65,17 @@ class Recording {
         : set_(set), sync_ns_(sync_ns), files_(std::move(options), header()) {}
 
     void run() {
-        std::uint64_t synced_ns = monotonic_ns();
-        while (stop_was_asked == 0) {
+        std::uint64_t synced_ns = kmes_clock_monotonic_ns();
+        while (stop_signal() == 0) {
             wait(std::min(sync_ns_, kLongestWaitNs));
             read_some();
-            if (monotonic_ns() - synced_ns < sync_ns_) continue;
+            if (kmes_clock_monotonic_ns() - synced_ns < sync_ns_) continue;
             files_.sync();
-            synced_ns = monotonic_ns();
+            synced_ns = kmes_clock_monotonic_ns();
         }
-        const std::uint64_t stopped_ns = monotonic_ns();
-        while ((is_cut_ = read_some() != 0) && monotonic_ns() - stopped_ns < kLastReadNs) continue;
+        const std::uint64_t stopped_ns = kmes_clock_monotonic_ns();
+        while ((is_cut_ = read_some() != 0) && kmes_clock_monotonic_ns() - stopped_ns < kLastReadNs)
+            continue;
         files_.close();
     }
 
@@ -193,7 +182,7 @@ int record(const RecordOptions& options) {
     const RecordFilesOptions files = files_of(options);
     const std::uint64_t sync_ns = number_option("--sync", options.sync, 1, 3'600'000) * kNsPerMs;
     choose_socket(options.socket);
-    keep_stop_signals();
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) keep_signal(signal);
     const ReaderSet set = open_set();
     Recording recording(set.get(), files, sync_ns);
     say(fmt::format("records {} CPUs to {}", kmes_reader_set_cpus(set.get()), files.path));
@@ -215,10 +204,7 @@ Runner declare_record(CLI::App& app) {
                    "the file, which must not exist; with rotation FILE.1, FILE.2 and so on")
         ->type_name("FILE")
         ->required();
-    app.add_option("--socket", options->socket,
-                   "address of a producer in userspace: a path, or @NAME (default: $KMES_SOCKET, "
-                   "else the system call, /dev/kmes, /run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
+    add_socket_option(app, &options->socket);
     app.add_option("--rotate-size", options->rotate_size,
                    "begin the next file when this one has so many bytes")
         ->type_name("BYTES");

@@ -2,31 +2,16 @@
 #include "kmesctl/record_files.h"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "kmes/user/futex.h"
 #include "kmesctl/command.h"
 
 namespace kmes::kmesctl {
-namespace {
-
-std::uint64_t now_ns(clockid_t clock) {
-    timespec now = {};
-    clock_gettime(clock, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
-std::uint64_t monotonic_ns() {
-    return now_ns(CLOCK_MONOTONIC);
-}
-
 RecordFiles::RecordFiles(RecordFilesOptions options, record::FileHeader header)
     : options_(std::move(options)), header_(header) {
     open_next();
@@ -37,13 +22,13 @@ void RecordFiles::open_next() {
     ++number_;
     path_ = rotates ? fmt::format("{}.{}", options_.path, number_) : options_.path;
     header_.file_number = static_cast<std::uint32_t>(number_);
-    header_.started_ns = now_ns(CLOCK_REALTIME);
+    header_.started_ns = kmes_clock_realtime_ns();
     if (const int error = writer_.open(path_, header_); error != 0)
         throw Failure(kExitFailed,
                       error == -EEXIST
                           ? fmt::format("{} exists; a name that no file has is right", path_)
                           : fmt::format("cannot create {}: {}", path_, std::strerror(-error)));
-    opened_ns_ = monotonic_ns();
+    opened_ns_ = kmes_clock_monotonic_ns();
     kept_.push_back(path_);
     while (options_.keep != 0 && kept_.size() > options_.keep) {
         unlink(kept_.front().c_str());
@@ -71,7 +56,7 @@ void RecordFiles::rotate_if_due() {
     const bool is_large =
         options_.rotate_bytes != 0 && writer_.file_bytes() >= options_.rotate_bytes;
     const bool is_old =
-        options_.rotate_ns != 0 && monotonic_ns() - opened_ns_ >= options_.rotate_ns;
+        options_.rotate_ns != 0 && kmes_clock_monotonic_ns() - opened_ns_ >= options_.rotate_ns;
     if (!is_large && !is_old) return;
     check(writer_.close());
     open_next();
@@ -83,6 +68,13 @@ void RecordFiles::sync() {
 
 void RecordFiles::close() {
     check(writer_.close());
+}
+
+void open_record(const std::string& path, record::Reader* reader) {
+    std::string wrong;
+    auto source = record::open_file(path, &wrong);
+    if (source == nullptr || !reader->open(std::move(source), &wrong))
+        throw Failure(kExitFailed, fmt::format("cannot read {}: {}", path, wrong));
 }
 
 }  // namespace kmes::kmesctl

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "record/reader.h"
 #include "record/writer.h"
 
 namespace kmes::kmesctl {
@@ -53,7 +54,8 @@ class RecordFiles {
     std::uint64_t events_ = 0;
 };
 
-std::uint64_t monotonic_ns();
+// Opens a file for reading; a Failure of kExitFailed with the reason.
+void open_record(const std::string& path, record::Reader* reader);
 
 }  // namespace kmes::kmesctl
 

@@ -11,12 +11,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
-#include <system_error>
 #include <utility>
 
+#include "kmes/abi.h"
+#include "kmes/user/futex.h"
 #include "kmes/user/producer.h"
 #include "kmesctl/command.h"
 #include "kmesctl/record_files.h"
+#include "kmesctl/service.h"
 #include "record/reader.h"
 
 namespace kmes::kmesctl {
@@ -24,8 +26,6 @@ namespace {
 
 using record::Reader;
 using record::ReadResult;
-
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 struct ReplayOptions {
     std::string file;
@@ -47,7 +47,7 @@ double speed_of(const std::string& text) {
 // False: a signal asks for the end.
 bool wait_until_ns(const sigset_t& ends, std::uint64_t due_ns) {
     while (true) {
-        const std::uint64_t now = monotonic_ns();
+        const std::uint64_t now = kmes_clock_monotonic_ns();
         const std::uint64_t left = due_ns > now ? due_ns - now : 0;
         const timespec limit = {static_cast<time_t>(left / kNsPerSecond),
                                 static_cast<long>(left % kNsPerSecond)};
@@ -83,7 +83,7 @@ class Replay {
     // A step back of the clock, or of the order between CPUs, costs no time.
     std::uint64_t due_ns(std::uint64_t timestamp) {
         if (begun_ns_ == 0) {
-            begun_ns_ = monotonic_ns();
+            begun_ns_ = kmes_clock_monotonic_ns();
             first_ns_ = timestamp;
         }
         const std::uint64_t later = timestamp > first_ns_ ? timestamp - first_ns_ : 0;
@@ -117,9 +117,10 @@ bool play_all(Reader* reader, Replay* replay, std::string* wrong) {
 
 ProducerOptions producer_of(const record::FileHeader& header) {
     ProducerOptions options;
-    options.cpus = std::min<std::uint32_t>(header.cpus, 1024);
-    if (std::has_single_bit(header.capacity_bytes) && header.capacity_bytes >= (64u << 10) &&
-        header.capacity_bytes <= (256u << 20))
+    options.cpus = std::min<std::uint32_t>(header.cpus, kMaxCpus);
+    if (std::has_single_bit(header.capacity_bytes) &&
+        header.capacity_bytes >= KMES_CONFIG_CAPACITY_MIN_BYTES &&
+        header.capacity_bytes <= KMES_CONFIG_CAPACITY_MAX_BYTES)
         options.capacity_bytes = header.capacity_bytes;
     return options;
 }
@@ -128,28 +129,17 @@ int replay(const ReplayOptions& options) {
     const double speed = options.is_unpaced ? 0 : speed_of(options.speed);
     std::string wrong;
     Reader reader;
-    auto source = record::open_file(options.file, &wrong);
-    if (source == nullptr || !reader.open(std::move(source), &wrong))
-        throw Failure(kExitFailed, fmt::format("cannot read {}: {}", options.file, wrong));
-    sigset_t ends;
-    sigemptyset(&ends);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
-    sigprocmask(SIG_BLOCK, &ends, nullptr);  // before the producer has a thread
-    try {
-        Producer producer(producer_of(reader.header()));
-        if (const int error = producer.start_without_registry(); error != 0)
-            throw std::system_error(-error, std::generic_category(), "cannot make the rings");
-        producer.serve(options.socket);
-        Replay replay(&producer, ends, speed);
-        const bool is_done = play_all(&reader, &replay, &wrong);
-        say(replay.summary());
-        if (!wrong.empty()) say(fmt::format("{} is {}", options.file, wrong));
-        int signal = 0;
-        while (is_done && sigwait(&ends, &signal) != 0) continue;
-        producer.retire();
-    } catch (const std::system_error& error) {
-        throw Failure(kExitFailed, error.what());
-    }
+    open_record(options.file, &reader);
+    const sigset_t ends = block_end_signals();
+    Producer producer(producer_of(reader.header()));
+    start_rings(&producer);
+    producer.serve(options.socket);
+    Replay replay(&producer, ends, speed);
+    const bool is_done = play_all(&reader, &replay, &wrong);
+    say(replay.summary());
+    if (!wrong.empty()) say(fmt::format("{} is {}", options.file, wrong));
+    if (is_done) wait_for_end(ends);
+    producer.retire();
     return wrong.empty() ? kExitDone : kExitFailed;
 }
 

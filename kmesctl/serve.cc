@@ -2,26 +2,23 @@
 //
 // kmesctl serve: the producer in userspace as a service.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <system_error>
 
+#include "kmes/abi.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
+#include "kmesctl/service.h"
 #include "kmesctl/service_manager.h"
 #include "kmod/kmesctl/command.h"
 
 namespace kmes::kmesctl {
 namespace {
-
-constexpr std::uint64_t kLeastCapacity = std::uint64_t{64} << 10;
-constexpr std::uint64_t kMostCapacity = std::uint64_t{256} << 20;
 
 struct ServeOptions {
     std::string socket;
@@ -32,7 +29,8 @@ struct ServeOptions {
 
 std::uint64_t capacity_of(const std::string& text) {
     const auto bytes = parse_bytes(text);
-    if (!bytes || !std::has_single_bit(*bytes) || *bytes < kLeastCapacity || *bytes > kMostCapacity)
+    if (!bytes || !std::has_single_bit(*bytes) || *bytes < KMES_CONFIG_CAPACITY_MIN_BYTES ||
+        *bytes > KMES_CONFIG_CAPACITY_MAX_BYTES)
         throw Failure(
             kExitUsage,
             fmt::format("--capacity is \"{}\"; a power of two from 64K to 256M is right", text));
@@ -62,37 +60,22 @@ std::string address_of(const ServeOptions& options) {
     return named != nullptr && *named != '\0' ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
-// The signals that end the service; blocked before any thread of the producer exists.
-sigset_t block_end_signals() {
-    sigset_t ends;
-    sigemptyset(&ends);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
-    sigprocmask(SIG_BLOCK, &ends, nullptr);
-    return ends;
-}
-
 int serve(const ServeOptions& options) {
     ProducerOptions wanted;
     wanted.cpus = cpus_of(options.cpus);
     wanted.capacity_bytes = capacity_of(options.capacity);
     const unsigned mode = mode_of(options.mode);
     const sigset_t ends = block_end_signals();
-    try {
-        const std::string address = address_of(options);
-        Producer producer(wanted);
-        if (const int error = producer.start_without_registry(); error != 0)
-            throw std::system_error(-error, std::generic_category(), "cannot make the rings");
-        producer.serve(address, mode);
-        say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes,
-                        address));
-        notify_service_manager("READY=1");
-        int signal = 0;
-        while (sigwait(&ends, &signal) != 0) continue;
-        notify_service_manager("STOPPING=1");
-        producer.retire();
-    } catch (const std::system_error& error) {
-        throw Failure(kExitFailed, error.what());
-    }
+    const std::string address = address_of(options);
+    Producer producer(wanted);
+    start_rings(&producer);
+    producer.serve(address, mode);
+    say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes,
+                    address));
+    notify_service_manager("READY=1");
+    wait_for_end(ends);
+    notify_service_manager("STOPPING=1");
+    producer.retire();
     return kExitDone;
 }
 

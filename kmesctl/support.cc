@@ -3,6 +3,7 @@
 // What the commands share. See command.h.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,13 @@ std::uint64_t number_option(const char* option, const std::string& text, std::ui
         throw Failure(kExitUsage, fmt::format("{} is \"{}\"; a number from {} to {} is right",
                                               option, text, least, most));
     return value;
+}
+
+void add_socket_option(CLI::App& app, std::string* address) {
+    app.add_option("--socket", *address,
+                   "address of a producer in userspace: a path, or @NAME (default: $KMES_SOCKET, "
+                   "else the system calls, /dev/kmes, /run/kmes/producer.socket)")
+        ->type_name("ADDRESS");
 }
 
 void choose_socket(const std::string& address) {

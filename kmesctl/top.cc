@@ -22,7 +22,6 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint64_t kReadEveryNs = 5'000'000;  // reads without any wake of the producer
 constexpr unsigned kEventsAtATime = 65536;
 constexpr std::size_t kMostTypes = 1000;  // all others are counted as one
@@ -207,10 +206,7 @@ int top(const TopOptions& options) {
 
 Runner declare_top(CLI::App& app) {
     auto options = std::make_shared<TopOptions>();
-    app.add_option("--socket", options->socket,
-                   "address of a producer in userspace (default: $KMES_SOCKET, else the system "
-                   "calls, /dev/kmes, /run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
+    add_socket_option(app, &options->socket);
     app.add_option("--interval", options->interval, "refresh every N seconds (default 1)")
         ->type_name("N");
     app.add_option("--count", options->count, "end after N refreshes")->type_name("N");
