@@ -55,9 +55,25 @@ class Tokens {
         if (first >= 0xE0) return signed_number(token, first, 1);
         return next_long(token, static_cast<unsigned>(first));
     }
+    // Reads one value, and keeps nothing of it. False: as next(), or the value is too deep.
+    bool skip(unsigned depth) {
+        Token token;
+        if (!next(token)) return false;
+        if (token.kind != Kind::kArray && token.kind != Kind::kMap) return true;
+        if (depth == kMsgpackMaxDepth) {
+            end_ = MsgpackEnd::kDeep;
+            return false;
+        }
+        const std::uint64_t each = token.kind == Kind::kMap ? 2 : 1;
+        for (std::uint64_t i = 0; i < token.count * each; ++i) {
+            if (!skip(depth + 1)) return false;
+        }
+        return true;
+    }
     MsgpackEnd end() const { return end_; }
     std::size_t position() const { return position_; }
     bool is_at_end() const { return position_ == bytes_.size(); }
+    void rewind(std::size_t position) { position_ = position; }
 
   private:
     bool next_long(Token& token, unsigned first) {
@@ -220,7 +236,7 @@ std::string scalar_text(const Token& token) {
 
 class Writer {
   public:
-    explicit Writer(std::string_view bytes) : tokens_(bytes) {}
+    explicit Writer(std::string_view bytes) : bytes_(bytes), tokens_(bytes) {}
 
     bool value(unsigned depth) {
         Token token;
@@ -258,33 +274,28 @@ class Writer {
             return ends(MsgpackEnd::kLong);
         return write(scalar_text(token));
     }
-    // A key of JSON is a string: another value is written as its text, quoted.
+    // A key of JSON is a string: the text of another scalar is quoted. A container is shown by its
+    // bytes: quoting its text would double the backslashes at each level, an exponential cost.
     bool key(unsigned depth) {
-        const std::size_t before = text_.size();
-        if (!value(depth)) return false;
-        if (text_[before] == '"') return true;
-        const std::string text = json_quoted(text_.substr(before));
-        text_.resize(before);
-        return write(text);
+        const std::size_t start = tokens_.position();
+        Token token;
+        if (!tokens_.next(token)) return ends(tokens_.end());
+        if (token.kind == Kind::kArray || token.kind == Kind::kMap) {
+            tokens_.rewind(start);
+            if (!tokens_.skip(depth)) return ends(tokens_.end());
+            const std::string_view key = bytes_.substr(start, tokens_.position() - start);
+            return write(fmt::format("\"msgpack hex:{}\"", hex_text(key)));
+        }
+        if (token.kind >= Kind::kString) return scalar(token);
+        const std::string text = scalar_text(token);
+        return write(text.front() == '"' ? text : json_quoted(text));
     }
 
+    const std::string_view bytes_;
     Tokens tokens_;
     std::string text_;
     MsgpackEnd end_ = MsgpackEnd::kShort;
 };
-
-// Reads one value, and keeps nothing of it.
-bool skip(Tokens& tokens, unsigned depth) {
-    Token token;
-    if (!tokens.next(token)) return false;
-    if (token.kind != Kind::kArray && token.kind != Kind::kMap) return true;
-    if (depth == kMsgpackMaxDepth) return false;
-    const std::uint64_t values = std::uint64_t{token.count} * (token.kind == Kind::kMap ? 2 : 1);
-    for (std::uint64_t i = 0; i < values; ++i) {
-        if (!skip(tokens, depth + 1)) return false;
-    }
-    return true;
-}
 
 // Moves `tokens` to the element that `name` names in the container that was just read.
 bool enter(Tokens& tokens, const Token& container, std::string_view name) {
@@ -295,7 +306,7 @@ bool enter(Tokens& tokens, const Token& container, std::string_view name) {
         if (error != std::errc{} || stopped != name.data() + name.size()) return false;
         if (index >= container.count) return false;
         for (std::uint32_t i = 0; i < index; ++i) {
-            if (!skip(tokens, 1)) return false;
+            if (!tokens.skip(1)) return false;
         }
         return true;
     }
@@ -303,11 +314,11 @@ bool enter(Tokens& tokens, const Token& container, std::string_view name) {
         Tokens at_key = tokens;
         Token key;
         if (!at_key.next(key)) return false;
-        if (!skip(tokens, 1)) return false;
+        if (!tokens.skip(1)) return false;
         if (key.kind == Kind::kString ? key.bytes == name
                                       : key.kind < Kind::kString && scalar_text(key) == name)
             return true;
-        if (!skip(tokens, 1)) return false;
+        if (!tokens.skip(1)) return false;
     }
     return false;
 }
@@ -343,7 +354,7 @@ bool is_msgpack_container(std::string_view bytes) {
     Token token;
     if (!first.next(token) || (token.kind != Kind::kArray && token.kind != Kind::kMap))
         return false;
-    return skip(tokens, 0) && tokens.is_at_end();
+    return tokens.skip(0) && tokens.is_at_end();
 }
 
 std::optional<std::string> msgpack_field(std::string_view bytes, std::string_view path) {
