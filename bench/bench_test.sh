@@ -4,7 +4,7 @@
 # kmes-bench runs to its end and writes each row; its figures are nobody's business here.
 set -uo pipefail
 
-readonly BENCH=$1
+readonly BENCH=$1 REFUSED=$2 WILLING=$3
 readonly OUT=$TEST_TMPDIR/out
 failures=0
 
@@ -47,4 +47,11 @@ PYTHON
 "$BENCH" --quick --first --peer "$BENCH" peers >"$OUT" 2>&1
 [ $? -eq 3 ] || fail "a file that is no peer is not said"
 grep -q 'not a peer of bench/peers$' "$OUT" || fail "a file that is no peer is not named"
+"$BENCH" --quick --first --peer "$REFUSED" --peer "$WILLING" peers >"$OUT" 2>&1 ||
+    fail "a peer that cannot run ends the others: status $?"
+grep -qx 'left out: the refused: not permitted: a ring buffer: Operation not permitted' "$OUT" ||
+    fail "a peer that cannot run is not left out with its reason"
+[ "$(grep -c 'the refused' "$OUT")" -eq 1 ] || fail "a peer that is left out has a row"
+grep -q '^the willing  *[0-9.]* (' "$OUT" || fail "the peer that runs has no row"
+grep -qx 'the willing: no bytes' "$OUT" || fail "no line says what the peer does not do"
 exit "$failures"

@@ -129,6 +129,21 @@ nlohmann::json to_json(const std::vector<Result>& results) {
     return {{"schema", 2}, {"rows", rows}};
 }
 
+// The peers that this machine can run, after a line for each other one.
+std::vector<std::string> peers_that_run(const std::vector<std::string>& peers) {
+    std::vector<std::string> found;
+
+    for (const std::string& peer : peers) {
+        const std::string fault = peer_fault(peer);
+
+        if (fault.empty())
+            found.push_back(peer);
+        else
+            fmt::print("left out: {}\n", fault);
+    }
+    return found;
+}
+
 int main_checked(int argc, char** argv) {
     CLI::App app("What an event of KMES costs, beside the floor of the same run.", "kmes-bench");
     bool is_quick = false, is_first = false;
@@ -161,6 +176,7 @@ int main_checked(int argc, char** argv) {
         effort.sampling.tries = 2;
     }
     if (names.empty()) names = known;
+    effort.peers = peers_that_run(effort.peers);
     for (Group group : groups()) {
         if (std::find(names.begin(), names.end(), group.name) == names.end()) continue;
         if (is_first) group.values.resize(1);

@@ -73,4 +73,15 @@ std::string peer_note(const std::string& path) {
     return std::string(info.name) + ": " + info.leaves_out;
 }
 
+std::string peer_fault(const std::string& path) {
+    const PeerInfo info = load(path);
+
+    try {
+        info.make(kPayloadBytes[0])->emit(1);
+    } catch (const std::runtime_error& error) {
+        return std::string(info.name) + ": " + error.what();
+    }
+    return {};
+}
+
 }  // namespace kmes::bench

@@ -58,6 +58,9 @@ std::vector<Table> peers_tables(std::uint64_t payload_bytes, const Effort& effor
 // One line: what the peer of this shared object does not do.
 std::string peer_note(const std::string& path);
 
+// One line: the peer's name, and why it cannot run on this machine. Empty: it can.
+std::string peer_fault(const std::string& path);
+
 }  // namespace kmes::bench
 
 #endif

@@ -663,6 +663,56 @@ E2
     rm -rf "$CLONE/.git"
 }
 
+# A peer whose header is missing, one that does not build, and one without a session of LTTng each
+# cost their own row only. The session and the daemon end with the measurement.
+test_bench_peers() {
+    mkdir -p "$CLONE/out/bench"
+    cat >"$CLONE/out/bench/kmes-bench" <<'E2'
+#!/usr/bin/env bash
+echo "kmes-bench $*" >>"$CALLS"
+cat "$LTTNG_HOME/lttng.pid" >"$TEST_TMPDIR/lttng.pid" 2>/dev/null
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/bench/kmes-bench"
+    false_command g++ <<'E2'
+if [ "$1" = -E ]; then ! grep -q rte_ring.h; exit; fi
+case "$*" in
+    */perf.cc*) echo "perf.cc:1: error: words of the compiler" >&2 && exit 1 ;;
+esac
+while [ "$1" != -o ]; do shift; done
+: >"$2"
+E2
+    false_command lttng <<'E2'
+echo "lttng $*" >>"$CALLS"
+[ "$2" != list ] || exit "${FAKE_DAEMON:-1}"
+[ "$2" != start ] || { echo "Error: ${FAKE_LTTNG:-}" && [ -z "${FAKE_LTTNG-}" ]; }
+E2
+    false_command lttng-sessiond <<'E2'
+echo "lttng-sessiond $*" >>"$CALLS"
+sleep 1000 >/dev/null 2>&1 &
+for argument in "$@"; do
+    case "$argument" in --pidfile=*) echo "$!" >"${argument#*=}" ;; esac
+done
+E2
+    FAKE_VERDICT=3 kmes 3 bench peers --quick
+    has "$OUT" 'left out: rte_ring: the header rte_ring.h is not installed'
+    has "$OUT" 'left out: perf: its source does not build: perf.cc:1: error: words of the compiler'
+    lines "$OUT" 2
+    like "$CALLS" '^kmes-bench --quick --peer [^ ]*/libqb.so .*--peer [^ ]*/lttng.so peers$'
+    [ "$(grep -o -- --peer "$CALLS" | wc -l)" -eq 5 ] || fail "not all other peers are measured"
+    like "$CALLS" '^lttng --no-sessiond create kmes-bench-[0-9]+ --snapshot '
+    like "$CALLS" '^lttng --no-sessiond start kmes-bench-'
+    like "$CALLS" '^lttng --no-sessiond destroy kmes-bench-'
+    [ -s "$TEST_TMPDIR/lttng.pid" ] || fail "no daemon of LTTng runs while it is measured"
+    ! kill -0 "$(cat "$TEST_TMPDIR/lttng.pid")" 2>/dev/null || fail "the daemon of LTTng is left"
+    FAKE_DAEMON=0 kmes 0 bench peers
+    has_not "$CALLS" lttng-sessiond
+    FAKE_LTTNG='words of LTTng' kmes 0 bench peers
+    has "$ERR" 'tools/kmes: bench: no session of LTTng: Error: words of LTTng'
+    like "$CALLS" '^kmes-bench '
+    rm "$BIN/g++" "$BIN/lttng" "$BIN/lttng-sessiond"
+}
+
 make_clone
 test_usage
 test_setup
@@ -682,6 +732,7 @@ test_broken_builds_count
 test_nothing_is_no_pass
 test_vm_part
 test_bench_against
+test_bench_peers
 test_places
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -25,7 +25,8 @@ class Peer {
 struct PeerInfo {
     const char* name;
     const char* leaves_out;  // what an event of ours has beside it
-    std::unique_ptr<Peer> (*make)(std::uint64_t payload_bytes);  // throws std::runtime_error
+    // Throws std::runtime_error with the reason where this machine cannot run the peer.
+    std::unique_ptr<Peer> (*make)(std::uint64_t payload_bytes);
 };
 
 // Of peers whose slots have one size, which the compiler has to know.

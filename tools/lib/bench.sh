@@ -16,10 +16,6 @@ readonly BENCH_TARGET=//bench:kmes-bench
 readonly INSTRUCTIONS_TARGET=//bench:kmes-instructions
 readonly BENCH_MEASURED='producer reader pair wake mixed rings capacity resize'
 readonly BENCH_GROUPS="conformance instructions plot peers $BENCH_MEASURED"
-# Sources of bench/peers, each with a header that its package installs.
-readonly BENCH_PEERS='libqb:qb/qbrb.h rte_ring:rte_ring.h '\
-'boost_spsc:boost/lockfree/spsc_queue.hpp '\
-'readerwriterqueue:readerwriterqueue/readerwriterqueue.h'
 # Figures that are kept, a file for each processor, and the picture that README shows.
 readonly BENCH_RESULTS=bench/results
 readonly BENCH_PLOT=docs/producer-cost.svg
@@ -91,56 +87,6 @@ bench_groups() {
     options+=(--json "$json")
     "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" "${groups[@]}" || return
     [ -z "$keep" ] || bench_figures keep "$json" "$KMES_ROOT/$BENCH_RESULTS"
-}
-
-# bench_peers [--quick] [--json FILE]: what is not installed, and cannot be, is left out.
-bench_peers() {
-    local peer name object options=() flags
-    while [ $# -gt 0 ]; do
-        case "$1" in
-            --quick) options+=("$1") ;;
-            --json)
-                [ $# -ge 2 ] || { bad_usage "bench: --json takes a value"; return; }
-                options+=(--json "$2")
-                shift
-                ;;
-            *)
-                bad_usage "bench: peers takes --quick and --json FILE, not '$1'"
-                return
-                ;;
-        esac
-        shift
-    done
-    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
-    setup_section peers || say_error "bench: peers without a package are left out"
-    make_scratch || return
-    for peer in $BENCH_PEERS; do
-        name=${peer%%:*}
-        object=$KMES_SCRATCH/$name.so
-        flags=$(bench_peer_flags "$name")
-        # shellcheck disable=SC2086  # several flags
-        if ! printf '#include <%s>\n' "${peer#*:}" | g++ -E -x c++ $flags - >/dev/null 2>&1; then
-            printf 'left out: %s: the header %s is not installed\n' "$name" "${peer#*:}"
-            continue
-        fi
-        # shellcheck disable=SC2086
-        if ! g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I"$KMES_ROOT" \
-            "$KMES_ROOT/bench/peers/$name.cc" -o "$object" $flags 2>"$KMES_SCRATCH/$name.log"; then
-            printf 'left out: %s: its source does not build: %s\n' "$name" \
-                "$(grep -m1 -E 'error|undefined' "$KMES_SCRATCH/$name.log")"
-            continue
-        fi
-        options+=(--peer "$object")
-    done
-    "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" peers
-}
-
-# What a peer is compiled and linked with.
-bench_peer_flags() {
-    case "$1" in
-        libqb) printf '%s' -lqb ;;
-        rte_ring) printf '%s' "$(pkg-config --cflags libdpdk 2>/dev/null) -lrte_ring -lrte_eal" ;;
-    esac
 }
 
 # bench_against REVISION [--quick] GROUP...: builds REVISION in a worktree, and runs both in turn.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// A peer that no machine permits, for the test of what is left out.
+#include "bench/peers/peer.h"
+
+namespace {
+
+std::unique_ptr<kmes::bench::Peer> make(std::uint64_t) {
+    throw std::runtime_error("not permitted: a ring buffer: Operation not permitted");
+}
+
+}  // namespace
+
+kmes::bench::PeerInfo kmes_bench_peer() {
+    return {"the refused", "anything", make};
+}

@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# `tools/kmes bench peers`: one record in other rings and queues, beside an emission. Each peer is a
+# source in bench/peers that becomes a shared object. A peer without its package, or one that this
+# machine does not permit, is left out with a line.
+
+# Sources of bench/peers, each with a header that its package installs.
+readonly BENCH_PEERS='libqb:qb/qbrb.h rte_ring:rte_ring.h '\
+'boost_spsc:boost/lockfree/spsc_queue.hpp '\
+'readerwriterqueue:readerwriterqueue/readerwriterqueue.h '\
+'bpf_ringbuf:bpf/bpf.h perf:bpf/bpf.h lttng:lttng/tracepoint.h'
+# The longest time that a command of LTTng may take: it waits for its daemon.
+readonly LTTNG_SECONDS=60
+
+# bench_peers [--quick] [--json FILE]: a package that cannot be installed costs its peer only.
+bench_peers() {
+    local peer name object options=() flags
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --quick) options+=("$1") ;;
+            --json)
+                [ $# -ge 2 ] || { bad_usage "bench: --json takes a value"; return; }
+                options+=(--json "$2")
+                shift
+                ;;
+            *)
+                bad_usage "bench: peers takes --quick and --json FILE, not '$1'"
+                return
+                ;;
+        esac
+        shift
+    done
+    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+    setup_section peers || say_error "bench: peers without a package are left out"
+    make_scratch || return
+    for peer in $BENCH_PEERS; do
+        name=${peer%%:*}
+        object=$KMES_SCRATCH/$name.so
+        flags=$(bench_peer_flags "$name")
+        # shellcheck disable=SC2086  # several flags
+        if ! printf '#include <%s>\n' "${peer#*:}" | g++ -E -x c++ $flags - >/dev/null 2>&1; then
+            printf 'left out: %s: the header %s is not installed\n' "$name" "${peer#*:}"
+            continue
+        fi
+        # shellcheck disable=SC2086
+        if ! g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I"$KMES_ROOT" \
+            "$KMES_ROOT/bench/peers/$name.cc" -o "$object" $flags 2>"$KMES_SCRATCH/$name.log"; then
+            printf 'left out: %s: its source does not build: %s\n' "$name" \
+                "$(grep -m1 -E 'error|undefined' "$KMES_SCRATCH/$name.log")"
+            continue
+        fi
+        options+=(--peer "$object")
+    done
+    # A shell of its own ends the session of LTTng however the measurement ends.
+    (
+        [[ " ${options[*]} " != *"/lttng.so "* ]] || lttng_begin
+        "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" peers
+    )
+}
+
+# What a peer is compiled and linked with.
+bench_peer_flags() {
+    case "$1" in
+        libqb) printf '%s' -lqb ;;
+        rte_ring) printf '%s' "$(pkg-config --cflags libdpdk 2>/dev/null) -lrte_ring -lrte_eal" ;;
+        bpf_ringbuf | perf) printf '%s' -lbpf ;;
+        lttng) printf '%s' '-llttng-ust -ldl' ;;
+    esac
+}
+
+lttng_command() { timeout "$LTTNG_SECONDS" lttng --no-sessiond "$@" </dev/null; }
+
+# A session in snapshot mode that records the peer's tracepoint, by the daemon of this machine or
+# by one that ends with this shell. Where there is no session, the peer says so and is left out.
+lttng_begin() {
+    local log=$KMES_SCRATCH/lttng.log
+    export LTTNG_HOME=$KMES_SCRATCH
+    LTTNG_SESSION=kmes-bench-$$
+    trap lttng_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    if ! lttng_command list >"$log" 2>&1; then
+        timeout "$LTTNG_SECONDS" lttng-sessiond --no-kernel --background \
+            --pidfile="$KMES_SCRATCH/lttng.pid" </dev/null >>"$log" 2>&1
+    fi
+    {
+        lttng_command create "$LTTNG_SESSION" --snapshot --output "$KMES_SCRATCH/lttng" &&
+            lttng_command enable-channel --userspace --session "$LTTNG_SESSION" --overwrite \
+                --subbuf-size 1M --num-subbuf 4 --buffers-pid ring &&
+            lttng_command enable-event --userspace --session "$LTTNG_SESSION" 'kmes_bench:*' \
+                --channel ring &&
+            lttng_command start "$LTTNG_SESSION"
+    } >>"$log" 2>&1 || say_error "bench: no session of LTTng: $(grep -m1 '^Error' "$log")"
+}
+
+lttng_end() {
+    local daemon
+    lttng_command destroy "$LTTNG_SESSION" >/dev/null 2>&1
+    daemon=$(cat -- "$KMES_SCRATCH/lttng.pid" 2>/dev/null) || return 0
+    kill "$daemon" 2>/dev/null
+    while kill -0 "$daemon" 2>/dev/null; do sleep 0.1; done
+}
