@@ -84,6 +84,13 @@ std::array<std::byte, kLossBytes> encode(const Loss& loss) {
     return bytes;
 }
 
+std::array<std::byte, kSessionBytes> encode(const Session& session) {
+    std::array<std::byte, kSessionBytes> bytes = {};
+    put(bytes, 0, session.cpu);
+    put(bytes, 8, session.session);
+    return bytes;
+}
+
 std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, std::string* wrong) {
     if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
         *wrong = "it does not begin with \"KMESREC\": it is no record file";
@@ -95,9 +102,11 @@ std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, s
         return std::nullopt;
     }
     bytes = bytes.first(kFileHeaderBytes);
-    if (get<std::uint32_t>(bytes, 8) != kVersion) {
-        *wrong = fmt::format("it has version {} of the format; this program reads version {}",
-                             get<std::uint32_t>(bytes, 8), kVersion);
+    const auto version = get<std::uint32_t>(bytes, 8);
+    if (version < kOldestVersion || version > kVersion) {
+        *wrong =
+            fmt::format("it has version {} of the format; this program reads versions {} to {}",
+                        version, kOldestVersion, kVersion);
         return std::nullopt;
     }
     if (!checksum_is_right(bytes)) {
@@ -166,12 +175,17 @@ bool ItemCursor::next(Item* item) {
             if (!is_broken_)
                 item->loss = {get<std::uint16_t>(content, 0), get<std::uint64_t>(content, 8),
                               get<std::uint64_t>(content, 16)};
+        } else if (kind == ItemKind::kSession) {
+            is_broken_ = content.size() != kSessionBytes;
+            if (!is_broken_)
+                item->session = {get<std::uint16_t>(content, 0), get<std::uint64_t>(content, 8)};
         }
         if (is_broken_) return false;
         left_ = left_.subspan(kItemHeaderBytes + content.size());
         ++passed_;
         item->kind = kind;
-        if (kind == ItemKind::kEvent || kind == ItemKind::kLoss) return true;
+        if (kind == ItemKind::kEvent || kind == ItemKind::kLoss || kind == ItemKind::kSession)
+            return true;
     }
     return false;
 }

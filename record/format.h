@@ -16,11 +16,14 @@
 
 namespace kmes::record {
 
-inline constexpr std::uint32_t kVersion = 1;
+// The writer writes version 2; the reader reads 1, which has no sessions, and 2.
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kOldestVersion = 1;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 inline constexpr std::size_t kBlockHeaderBytes = 40;
 inline constexpr std::size_t kItemHeaderBytes = 8;
 inline constexpr std::size_t kLossBytes = 24;
+inline constexpr std::size_t kSessionBytes = 16;
 // The largest event has half of the largest ring. A block has room for it and a loss before it.
 inline constexpr std::uint32_t kMaxEventBytes = 128u << 20;
 inline constexpr std::uint32_t kMaxBodyBytes = kMaxEventBytes + 4096;
@@ -31,7 +34,7 @@ enum class Clock : std::uint32_t { kRealtime = 1 };
 struct FileHeader {
     std::uint32_t cpus = 0;            // 1 to 65536
     std::uint64_t capacity_bytes = 0;  // of each ring when the recording began; 0: unknown
-    std::uint64_t session = 0;         // which producer (E25); 0: there is only one
+    std::uint64_t session = 0;         // the first producer (E25); 0: there is only one
     std::uint64_t started_ns = 0;      // CLOCK_REALTIME
     std::uint64_t file_id = 0;         // random: the same in all blocks of the file
     std::uint32_t file_number = 1;     // of a rotation, from 1
@@ -51,8 +54,9 @@ struct BlockHeader {
 };
 
 enum class ItemKind : std::uint32_t {
-    kEvent = 1,  // a whole event, its KMES header unchanged
-    kLoss = 2,   // events that were overwritten before they were recorded
+    kEvent = 1,    // a whole event, its KMES header unchanged
+    kLoss = 2,     // events that were overwritten before they were recorded
+    kSession = 3,  // another producer
 };
 
 // `count` events of a CPU, the first of which has `first_sequence`, are missing here.
@@ -64,18 +68,28 @@ struct Loss {
     bool operator==(const Loss&) const = default;
 };
 
+// The later items of a CPU are of another producer, whose sequence numbers begin again.
+struct Session {
+    std::uint16_t cpu = 0;
+    std::uint64_t session = 0;  // as in the file header
+
+    bool operator==(const Session&) const = default;
+};
+
 // An item of a block. `event` points into the block.
 struct Item {
     ItemKind kind = ItemKind::kEvent;
     kmes_event_view event = {};                // kEvent
     std::span<const std::byte> event_bytes{};  // kEvent: header and payload
     Loss loss{};                               // kLoss
+    Session session{};                         // kSession
 };
 
 std::array<std::byte, kFileHeaderBytes> encode(const FileHeader& header);
 std::array<std::byte, kBlockHeaderBytes> encode(const BlockHeader& header);
 std::array<std::byte, kItemHeaderBytes> encode_item(ItemKind kind, std::uint32_t content_bytes);
 std::array<std::byte, kLossBytes> encode(const Loss& loss);
+std::array<std::byte, kSessionBytes> encode(const Session& session);
 
 // What is wrong with the bytes in *wrong, where nothing is returned.
 std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, std::string* wrong);

@@ -82,6 +82,7 @@ Read read_all(std::span<const std::byte> file, bool goes_on_after_damage) {
         while (items.next(&item)) {
             if (item.kind == ItemKind::kEvent) read.sequences.push_back(item.event.sequence);
             if (item.kind == ItemKind::kLoss) read.losses.push_back(item.loss);
+            if (item.kind == ItemKind::kSession) read.sessions.push_back(item.session);
         }
     }
 }

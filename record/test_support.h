@@ -39,6 +39,7 @@ std::vector<std::byte> file_of(unsigned blocks, unsigned per_block, const std::s
 struct Read {
     std::vector<std::uint64_t> sequences;
     std::vector<Loss> losses;
+    std::vector<Session> sessions;
     std::vector<std::size_t> block_ends;  // offsets after each whole block
     std::string wrong;                    // of the damage or the header; empty: none
 };

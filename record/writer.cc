@@ -87,6 +87,10 @@ int Writer::add_loss(const Loss& loss) {
     return add(ItemKind::kLoss, encode(loss));
 }
 
+int Writer::add_session(const Session& session) {
+    return add(ItemKind::kSession, encode(session));
+}
+
 int Writer::flush() {
     if (!is_open()) return -EBADF;
     if (error_ != 0) return error_;

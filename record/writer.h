@@ -35,6 +35,7 @@ class Writer {
     // A whole event. -EINVAL: the bytes are none.
     int add_event(std::span<const std::byte> event);
     int add_loss(const Loss& loss);
+    int add_session(const Session& session);
 
     // Writes what was added as a block. What is written survives the death of this process.
     int flush();
