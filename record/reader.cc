@@ -146,6 +146,7 @@ bool Reader::read_block(std::uint64_t offset, BlockHeader* header, std::string* 
 
 ReadResult Reader::report(std::string what) {
     is_damaged_ = true;
+    search_from_ = offset_ + 1;
     damage_ = {offset_, fmt::format("damaged at byte {}: {}", offset_, what)};
     return ReadResult::kDamage;
 }
@@ -156,9 +157,11 @@ ReadResult Reader::next(Block* block) {
     BlockHeader header;
     std::string wrong;
     if (!read_block(offset_, &header, &wrong)) return report(wrong);
-    if (header.index < least_index_ || (header.index > least_index_ && !may_skip_blocks_))
-        return report(
-            fmt::format("block {} is where block {} is right", header.index, least_index_));
+    if (header.index < least_index_ || (header.index > least_index_ && !may_skip_blocks_)) {
+        report(fmt::format("block {} is where block {} is right", header.index, least_index_));
+        search_from_ = offset_;  // the block itself is whole
+        return ReadResult::kDamage;
+    }
     may_skip_blocks_ = false;
     least_index_ = header.index + 1;
     offset_ += kBlockHeaderBytes + body_.size();
@@ -169,7 +172,7 @@ ReadResult Reader::next(Block* block) {
 bool Reader::skip_damage() {
     if (!is_damaged_) return false;
     std::vector<std::byte> window;
-    std::uint64_t at = offset_ + 1;
+    std::uint64_t at = search_from_;
     while (source_->size() > kBlockHeaderBytes && at <= source_->size() - kBlockHeaderBytes) {
         window.resize(std::min<std::uint64_t>(kSearchBytes, source_->size() - at));
         if (!source_->read(at, window)) return false;

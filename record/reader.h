@@ -73,6 +73,7 @@ class Reader {
     std::vector<std::byte> body_;
     std::uint64_t offset_ = 0;
     std::uint64_t least_index_ = 0;
+    std::uint64_t search_from_ = 0;   // where skip_damage begins
     std::uint64_t search_bytes_ = 0;  // that candidates of skip_damage may still cost
     bool is_damaged_ = false;
     bool may_skip_blocks_ = false;

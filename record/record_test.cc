@@ -187,6 +187,16 @@ TEST(Record, RefusesWhatIsNoPlainFile) {
     EXPECT_EQ(wrong, std::strerror(ENOENT));
 }
 
+TEST(Record, GoesOnWithTheBlockAfterOneThatIsMissing) {
+    auto file = file_of(3, 1, "");
+    const auto block_bytes = static_cast<std::ptrdiff_t>((file.size() - kFileHeaderBytes) / 3);
+    const auto second = file.begin() + kFileHeaderBytes + block_bytes;
+    file.erase(second, second + block_bytes);
+    EXPECT_THAT(read_all(file).wrong, HasSubstr("block 2 is where block 1 is right"));
+    EXPECT_THAT(read_all(file).sequences, ElementsAre(1));
+    EXPECT_THAT(read_all(file, true).sequences, ElementsAre(1, 3));
+}
+
 // A payload that is a block of another file is not taken for a block of this one.
 TEST(Record, TakesNoBlockOfAnotherFileAfterDamage) {
     const auto other = file_of(4, 1, "");
