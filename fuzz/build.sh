@@ -35,6 +35,7 @@ readonly cxx_options=(-std=c++20 -DFMT_HEADER_ONLY)
 sources() {
     ls kmes/*.c kmes/tests/hooks.cc kmes/tests/world.cc
     ls kmesctl/escape.cc kmesctl/msgpack_text.cc
+    ls record/*.cc | grep -vE '/test_support[.]|_test[.]cc$'
     ls kmes/user/*.c kmes/user/*.cc | grep -vE '/(order_tsan|test_support)[.]|_test[.]cc$'
     ls props/script/*.cc props/machine/*.cc conformance/model/*.cc conformance/oracle/*.cc \
         fuzz/targets/*.cc fuzz/script_mutator.cc conformance/failure/*.cc conformance/report/*.cc \
