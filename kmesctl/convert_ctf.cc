@@ -24,6 +24,10 @@ using record::ItemKind;
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
 constexpr std::uint32_t kPacketMagic = 0xc1fc1fc1;
+// Of the events in the metadata.
+constexpr std::uint16_t kEventId = 0;
+constexpr std::uint16_t kLostId = 1;
+constexpr std::uint16_t kSessionId = 2;
 constexpr std::size_t kPacketHeadBytes = 4 + 4 + 8 + 8 + 8 + 8 + 4;
 
 constexpr const char* kMetadata = R"(/* CTF 1.8 */
@@ -94,6 +98,15 @@ event {
         uint64_t count;
     };
 };
+
+event {
+    name = "kmes_session";
+    id = 2;
+    stream_id = 0;
+    fields := struct {
+        uint64_t session;
+    };
+};
 )";
 
 template <typename T>
@@ -113,20 +126,19 @@ class Ctf : public ConvertForm {
     }
 
     void add(const Item& item) override {
-        const bool is_loss = item.kind == ItemKind::kLoss;
-        Packet& packet = packets_[is_loss ? item.loss.cpu : item.event.cpu_id];
-        // The format allows no step back, and CLOCK_REALTIME does: the field `emitted` has it.
-        if (!is_loss)
-            packet.last_ns = std::max<std::uint64_t>(packet.last_ns, item.event.timestamp);
-        if (packet.events.empty()) packet.first_ns = packet.last_ns;
-        put(&packet.events, static_cast<std::uint16_t>(is_loss ? 1 : 0));
-        put(&packet.events, packet.last_ns);
-        if (is_loss) {
+        if (item.kind == ItemKind::kLoss) {
+            Packet& packet = begin_event(item.loss.cpu, 0, kLostId);
             put(&packet.events, item.loss.first_sequence);
             put(&packet.events, item.loss.count);
             return;
         }
+        if (item.kind == ItemKind::kSession) {
+            Packet& packet = begin_event(item.session.cpu, 0, kSessionId);
+            put(&packet.events, item.session.session);
+            return;
+        }
         const kmes_event_view& event = item.event;
+        Packet& packet = begin_event(event.cpu_id, event.timestamp, kEventId);
         put<std::uint64_t>(&packet.events, event.sequence);
         put<std::uint64_t>(&packet.events, event.timestamp);
         put<std::uint8_t>(&packet.events, event.origin_class);
@@ -162,6 +174,16 @@ class Ctf : public ConvertForm {
         std::uint64_t first_ns = 0;
         std::uint64_t last_ns = 0;
     };
+
+    // The format allows no step back, and CLOCK_REALTIME does: the field `emitted` has it.
+    Packet& begin_event(std::uint16_t cpu, std::uint64_t timestamp_ns, std::uint16_t id) {
+        Packet& packet = packets_[cpu];
+        packet.last_ns = std::max(packet.last_ns, timestamp_ns);
+        if (packet.events.empty()) packet.first_ns = packet.last_ns;
+        put(&packet.events, id);
+        put(&packet.events, packet.last_ns);
+        return packet;
+    }
 
     // Opened for each packet: there may be more CPUs than a process may open files.
     void append(const std::string& name, std::string_view bytes) const {

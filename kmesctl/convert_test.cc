@@ -53,6 +53,7 @@ class Convert : public ::testing::Test {
         EXPECT_EQ(writer.add_loss({0, 2, 5}), 0);
         // Its clock went back.
         EXPECT_EQ(writer.add_event(event_of(7, 0, "c", "")), 0);
+        EXPECT_EQ(writer.add_session({1, 0xabcdef}), 0);
         EXPECT_EQ(writer.add_event(event_of(3, 1, "d", "")), 0);
         EXPECT_EQ(writer.close(), 0);
     }
@@ -75,6 +76,7 @@ class Convert : public ::testing::Test {
 constexpr const char* kSecondBlock =
     R"({"lost":5,"cpu":0,"first_sequence":2}
 {"cpu":0,"sequence":7,"timestamp":1000000007,"origin":0,"type":"c","payload_hex":""}
+{"session":"0000000000abcdef","cpu":1}
 {"cpu":1,"sequence":3,"timestamp":1000000003,"origin":0,"type":"d","payload_hex":""}
 )";
 
@@ -94,12 +96,13 @@ TEST_F(Convert, WritesARowOfCsvForEachItem) {
     const Ran ran = convert("--to csv");
     EXPECT_EQ(ran.status, 0);
     EXPECT_EQ(ran.output,
-              "kind,cpu,sequence,timestamp,origin,type,payload_hex,lost\n"
-              "event,0,1,1000000001,0,\"a.\"\"type\"\"\\n\",78797a,\n"
-              "event,1,7,1000000007,0,\"b\",,\n"
-              "loss,0,2,,,,,5\n"
-              "event,0,7,1000000007,0,\"c\",,\n"
-              "event,1,3,1000000003,0,\"d\",,\n");
+              "kind,cpu,sequence,timestamp,origin,type,payload_hex,lost,session\n"
+              "event,0,1,1000000001,0,\"a.\"\"type\"\"\\n\",78797a,,\n"
+              "event,1,7,1000000007,0,\"b\",,,\n"
+              "loss,0,2,,,,,5,\n"
+              "event,0,7,1000000007,0,\"c\",,,\n"
+              "session,1,,,,,,,0000000000abcdef\n"
+              "event,1,3,1000000003,0,\"d\",,,\n");
 }
 
 TEST_F(Convert, WritesATraceThatBabeltraceReads) {
@@ -108,10 +111,11 @@ TEST_F(Convert, WritesATraceThatBabeltraceReads) {
     if (run("command -v babeltrace2").status != 0) GTEST_SKIP() << "babeltrace2 is not installed";
     const Ran read = run("babeltrace2 " + folder_.path("trace"));
     EXPECT_EQ(read.status, 0) << read.output;
-    EXPECT_EQ(std::count(read.output.begin(), read.output.end(), '\n'), 5) << read.output;
+    EXPECT_EQ(std::count(read.output.begin(), read.output.end(), '\n'), 6) << read.output;
     EXPECT_THAT(read.output, HasSubstr("sequence = 1, emitted = 1000000001"));
     EXPECT_THAT(read.output, HasSubstr("kmes_lost"));
     EXPECT_THAT(read.output, HasSubstr("first_sequence = 2, count = 5"));
+    EXPECT_THAT(read.output, HasSubstr("kmes_session"));
     EXPECT_THAT(read.output, HasSubstr("sequence = 3, emitted = 1000000003"));
 }
 

@@ -41,6 +41,12 @@ class Json : public Lines {
                               item.loss.count, item.loss.cpu, item.loss.first_sequence));
             return;
         }
+        if (item.kind == ItemKind::kSession) {
+            write(fmt::format(R"({{"session":"{:016x}","cpu":{}}})"
+                              "\n",
+                              item.session.session, item.session.cpu));
+            return;
+        }
         const kmes_event_view& event = item.event;
         write(fmt::format(R"({{"cpu":{},"sequence":{},"timestamp":{},"origin":{},"type":{},)"
                           R"("payload_hex":"{}"}})"
@@ -55,13 +61,18 @@ class Json : public Lines {
 class Csv : public Lines {
   public:
     explicit Csv(std::FILE* out) : Lines(out) {
-        write("kind,cpu,sequence,timestamp,origin,type,payload_hex,lost\n");
+        write("kind,cpu,sequence,timestamp,origin,type,payload_hex,lost,session\n");
     }
 
     void add(const Item& item) override {
         if (item.kind == ItemKind::kLoss) {
-            write(fmt::format("loss,{},{},,,,,{}\n", item.loss.cpu, item.loss.first_sequence,
+            write(fmt::format("loss,{},{},,,,,{},\n", item.loss.cpu, item.loss.first_sequence,
                               item.loss.count));
+            return;
+        }
+        if (item.kind == ItemKind::kSession) {
+            write(
+                fmt::format("session,{},,,,,,,{:016x}\n", item.session.cpu, item.session.session));
             return;
         }
         const kmes_event_view& event = item.event;
@@ -70,7 +81,7 @@ class Csv : public Lines {
             if (character == '"') type += '"';
             type += character;
         }
-        write(fmt::format("event,{},{},{},{},\"{}\",{},\n", event.cpu_id, event.sequence,
+        write(fmt::format("event,{},{},{},{},\"{}\",{},,\n", event.cpu_id, event.sequence,
                           event.timestamp, event.origin_class, type, hex_text(payload_of(event))));
     }
 };

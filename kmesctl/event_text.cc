@@ -60,23 +60,6 @@ PayloadForm form_of(std::string_view payload, PayloadForm wanted) {
     return is_utf8(payload) ? PayloadForm::kText : PayloadForm::kHex;
 }
 
-std::string payload_text(std::string_view payload, PayloadForm wanted) {
-    switch (form_of(payload, wanted)) {
-        case PayloadForm::kNone:
-            return "";
-        case PayloadForm::kHex:
-            return payload.empty() ? "" : " " + hex_text(payload);
-        case PayloadForm::kMsgpack: {
-            const MsgpackText value = msgpack_text(payload);
-            if (value.end == MsgpackEnd::kWhole) return " " + value.text;
-            return fmt::format(" {} <{}, at byte {}>", value.text, msgpack_end_text(value.end),
-                               value.read_bytes);
-        }
-        default:
-            return payload.empty() ? "" : " " + quoted(payload);
-    }
-}
-
 std::string payload_json(std::string_view payload, PayloadForm wanted) {
     PayloadForm form = form_of(payload, wanted);
     if (form == PayloadForm::kNone) return "";
@@ -106,6 +89,28 @@ bool matches_glob(const std::string& glob, const std::string& type) {
 
 }  // namespace
 
+std::string origin_text(unsigned origin_class) {
+    return origin_class < kOrigins.size() ? std::string(kOrigins[origin_class])
+                                          : fmt::format("origin-{}", origin_class);
+}
+
+std::string payload_text(std::string_view payload, PayloadForm wanted) {
+    switch (form_of(payload, wanted)) {
+        case PayloadForm::kNone:
+            return "";
+        case PayloadForm::kHex:
+            return hex_text(payload);
+        case PayloadForm::kMsgpack: {
+            const MsgpackText value = msgpack_text(payload);
+            if (value.end == MsgpackEnd::kWhole) return value.text;
+            return fmt::format("{} <{}, at byte {}>", value.text, msgpack_end_text(value.end),
+                               value.read_bytes);
+        }
+        default:
+            return payload.empty() ? "" : quoted(payload);
+    }
+}
+
 std::string_view type_of(const struct kmes_event_view& event) {
     return {reinterpret_cast<const char*>(event.type), event.type_len};
 }
@@ -121,13 +126,11 @@ std::string event_line(const struct kmes_event_view& event, const LineStyle& sty
             event.timestamp, event.cpu_id, event.sequence, event.origin_class,
             json_quoted(type_of(event)), payload_json(payload_of(event), style.payload));
     const Colors colors = colors_of(style);
-    const std::string origin = event.origin_class < kOrigins.size()
-                                   ? std::string(kOrigins[event.origin_class])
-                                   : fmt::format("origin-{}", event.origin_class);
-    return fmt::format("{}{} cpu {} #{} {}{} {}{}{}{}", colors.dim, time_text(event.timestamp),
-                       event.cpu_id, event.sequence, origin, colors.end, colors.type,
-                       escaped(type_of(event)), colors.end,
-                       payload_text(payload_of(event), style.payload));
+    const std::string payload = payload_text(payload_of(event), style.payload);
+    return fmt::format("{}{} cpu {} #{} {}{} {}{}{}{}{}", colors.dim, time_text(event.timestamp),
+                       event.cpu_id, event.sequence, origin_text(event.origin_class), colors.end,
+                       colors.type, escaped(type_of(event)), colors.end, payload.empty() ? "" : " ",
+                       payload);
 }
 
 std::string loss_line(const struct kmes_event_view& event, const LineStyle& style) {
@@ -176,6 +179,13 @@ std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string
         if (comma == std::string_view::npos) return ranges;
         text.remove_prefix(comma + 1);
     }
+}
+
+std::pair<std::string, std::string> field_option(const char* option, const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+        throw Failure(kExitUsage, fmt::format("{} is \"{}\"; PATH=VALUE is right", option, text));
+    return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 std::optional<unsigned> parse_origin(std::string_view text) {

@@ -45,8 +45,17 @@ struct Filter {
 // "0,2-5". Nothing: it is no list of CPUs.
 std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string_view text);
 
+// "PATH=VALUE" of --field, for Filter::fields. A Failure of kExitUsage that names `option`.
+std::pair<std::string, std::string> field_option(const char* option, const std::string& text);
+
 // "userspace", "kmes", "kacs", "lcs", or a number from 0 to 255.
 std::optional<unsigned> parse_origin(std::string_view text);
+
+// "userspace", or "origin-7" for a class without a name.
+std::string origin_text(unsigned origin_class);
+
+// A text in quotes, hexadecimal digits, or MessagePack as JSON, with a remark where that is cut.
+std::string payload_text(std::string_view payload, PayloadForm wanted);
 
 std::string_view type_of(const struct kmes_event_view& event);
 std::string_view payload_of(const struct kmes_event_view& event);

@@ -72,12 +72,8 @@ Filter filter_option(const PrintOptions& options) {
         filter.origins.push_back(*origin);
     }
     filter.type_globs = options.types;
-    for (const std::string& text : options.fields) {
-        const std::size_t equals = text.find('=');
-        if (equals == std::string::npos || equals == 0)
-            throw Failure(kExitUsage, fmt::format("--field is \"{}\"; PATH=VALUE is right", text));
-        filter.fields.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
+    for (const std::string& text : options.fields)
+        filter.fields.push_back(field_option("--field", text));
     return filter;
 }
 
@@ -129,7 +125,8 @@ class Printer {
     int run() {
         const std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         while (stop_signal() == 0 && printed_ < most_) {
-            const unsigned count = source_.consume(kEventsAtATime, on_event, this);
+            const unsigned count =
+                source_.consume(kEventsAtATime, [this](const auto& event) { return take(event); });
             show();
             if (kmes_clock_monotonic_ns() - begin_ns >= timeout_ns_) break;
             if (count > 0) continue;
@@ -140,12 +137,8 @@ class Printer {
     }
 
   private:
-    static int on_event(void* context, const struct kmes_event_view* event) {
-        return static_cast<Printer*>(context)->take(*event);
-    }
-
-    // Not 0: no more events now.
-    int take(const struct kmes_event_view& event) {
+    // False: no more events now.
+    bool take(const struct kmes_event_view& event) {
         std::string text;
         // A loss is told also where the event after it is filtered out.
         if (event.lost_before > 0 && filter_.has_cpu(event.cpu_id))
@@ -156,7 +149,7 @@ class Printer {
         }
         bytes_ += text.size();
         if (!text.empty()) merger_.add(event.cpu_id, event.timestamp, std::move(text));
-        return printed_ >= most_ || bytes_ >= kBytesAtATime || stop_signal() != 0 ? 1 : 0;
+        return printed_ < most_ && bytes_ < kBytesAtATime && stop_signal() == 0;
     }
 
     void show() {

@@ -6,18 +6,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <exception>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "kmes/user/futex.h"
-#include "kmes/user/libkmes.h"
-#include "kmes/user/reader_set.h"
 #include "kmesctl/command.h"
 #include "kmesctl/output.h"
 #include "kmesctl/record_files.h"
+#include "kmesctl/snapshot.h"
 #include "kmesctl/source.h"
 #include "kmod/kmesctl/command.h"
 
@@ -41,33 +38,26 @@ struct RecordOptions {
     std::string rotate_time;
     std::string keep;
     std::string sync = "1000";
+    bool is_snapshot = false;
+    std::vector<std::string> types;
+    std::vector<std::string> fields;
+    std::string process;
 };
-
-struct CloseSet {
-    void operator()(kmes_reader_set* set) const { kmes_reader_set_close(set); }
-};
-using ReaderSet = std::unique_ptr<kmes_reader_set, CloseSet>;
-
-ReaderSet open_set() {
-    kmes_reader_set_options options = {};
-    options.watermark_bytes = kWatermarkBytes;
-    options.watermark_ns = kWatermarkNs;
-    kmes_reader_set* set = nullptr;
-    if (const int error = kmes_reader_set_open(&set, &options); error != 0)
-        throw Failure(kExitFailed, explain_attach(error));
-    return ReaderSet(set);
-}
 
 // What one recording has done so far.
 class Recording {
   public:
-    Recording(kmes_reader_set* set, RecordFilesOptions options, std::uint64_t sync_ns)
-        : set_(set), sync_ns_(sync_ns), files_(std::move(options), header()) {}
+    Recording(RecordFilesOptions options, std::uint64_t sync_ns)
+        : sync_ns_(sync_ns),
+          source_([](const std::string& news) { say(news); }, {kWatermarkBytes, kWatermarkNs}),
+          files_(std::move(options), record_header(source_.cpus(), source_.session(0))) {}
+
+    unsigned cpus() const { return source_.cpus(); }
 
     void run() {
         std::uint64_t synced_ns = kmes_clock_monotonic_ns();
         while (stop_signal() == 0) {
-            wait(std::min(sync_ns_, kLongestWaitNs));
+            source_.wait(std::min(sync_ns_, kLongestWaitNs));
             read_some();
             if (kmes_clock_monotonic_ns() - synced_ns < sync_ns_) continue;
             files_.sync();
@@ -83,76 +73,24 @@ class Recording {
     std::string summary() const {
         return fmt::format(
             "{} events in {} file{}, {} lost, {} corrupt places skipped{}", files_.events(),
-            files_.files(), files_.files() == 1 ? "" : "s", lost_, corrupt(),
+            files_.files(), files_.files() == 1 ? "" : "s", files_.lost(), source_.corrupt(),
             is_cut_ ? "; the producer did not stop, and later events were unread" : "");
     }
 
   private:
-    record::FileHeader header() const {
-        record::FileHeader header;
-        header.cpus = kmes_reader_set_cpus(set_);
-        header.session = kmes_reader_set_get_place(set_, 0).session;
-        int count = 0;
-        __u64 capacity = 0;
-        if (kmes_attach(nullptr, &count, &capacity) == 0 || errno == ERANGE)
-            header.capacity_bytes = capacity;
-        return header;
-    }
-
-    std::uint64_t corrupt() const {
-        std::uint64_t sum = 0;
-        for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set_); ++cpu)
-            sum += kmes_reader_set_statistics(set_, cpu).corrupt;
-        return sum;
-    }
-
-    void wait(std::uint64_t limit_ns) {
-        const int result = kmes_reader_set_wait(set_, limit_ns);
-        if (result >= 0 || result == -ETIMEDOUT || result == -EINTR) {
-            if (result > 0) has_ended_ = false;
-            return;
-        }
-        if (!has_ended_)
-            say(fmt::format("the producer does not answer ({}); waits for the next one",
-                            std::strerror(-result)));
-        has_ended_ = true;
-    }
-
-    int read_some() {
-        const int count = kmes_reader_set_consume(set_, kEventsAtATime, take, this);
-        if (failure_) std::rethrow_exception(failure_);
-        if (count == -ENOMEM) throw Failure(kExitFailed, "no memory for the largest event");
+    unsigned read_some() {
+        const unsigned count = source_.consume(kEventsAtATime, [this](const auto& event) {
+            files_.enter_session(event.cpu_id, source_.session(event.cpu_id));
+            files_.add(event);
+            return true;
+        });
         files_.rotate_if_due();
-        return std::max(count, 0);
+        return count;
     }
 
-    // The reader set is C: no exception may pass it.
-    static int take(void* context, const kmes_event_view* view) {
-        auto* self = static_cast<Recording*>(context);
-        try {
-            self->record(*view);
-            return 0;
-        } catch (...) {
-            self->failure_ = std::current_exception();
-            return -ECANCELED;
-        }
-    }
-
-    void record(const kmes_event_view& view) {
-        if (view.lost_before != 0) {
-            lost_ += view.lost_before;
-            files_.add_loss({view.cpu_id, view.sequence - view.lost_before, view.lost_before});
-        }
-        const auto* event = reinterpret_cast<const std::byte*>(view.type) - KMES_EVENT_FIXED_BYTES;
-        files_.add_event({event, view.event_size});
-    }
-
-    kmes_reader_set* const set_;
     const std::uint64_t sync_ns_;
+    Source source_;
     RecordFiles files_;
-    std::exception_ptr failure_;
-    std::uint64_t lost_ = 0;
-    bool has_ended_ = false;
     bool is_cut_ = false;  // events were unread when the recording ended
 };
 
@@ -178,14 +116,30 @@ RecordFilesOptions files_of(const RecordOptions& options) {
     return files;
 }
 
+int snapshot(const RecordOptions& options) {
+    SnapshotOptions wanted;
+    wanted.path = options.output;
+    if (!options.types.empty() || !options.fields.empty()) {
+        wanted.match.emplace();
+        wanted.match->type_globs = options.types;
+        for (const std::string& text : options.fields)
+            wanted.match->fields.push_back(field_option("--on-field", text));
+    }
+    if (!options.process.empty())
+        wanted.process =
+            static_cast<pid_t>(number_option("--on-exit", options.process, 1, INT32_MAX));
+    choose_socket(options.socket);
+    return record_snapshot(wanted);
+}
+
 int record(const RecordOptions& options) {
+    if (options.is_snapshot) return snapshot(options);
     const RecordFilesOptions files = files_of(options);
     const std::uint64_t sync_ns = number_option("--sync", options.sync, 1, 3'600'000) * kNsPerMs;
     choose_socket(options.socket);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) keep_signal(signal);
-    const ReaderSet set = open_set();
-    Recording recording(set.get(), files, sync_ns);
-    say(fmt::format("records {} CPUs to {}", kmes_reader_set_cpus(set.get()), files.path));
+    Recording recording(files, sync_ns);
+    say(fmt::format("records {} CPUs to {}", recording.cpus(), files.path));
     try {
         recording.run();
     } catch (const Failure& failure) {
@@ -194,6 +148,28 @@ int record(const RecordOptions& options) {
     }
     say(recording.summary());
     return kExitDone;
+}
+
+// When to write a snapshot.
+void add_reasons(CLI::App& app, RecordOptions* options, CLI::Option* snapshot) {
+    app.add_option("--on-type", options->types,
+                   "with --snapshot: an event whose type matches this shell pattern is a reason; "
+                   "repeatable: any of them")
+        ->type_name("GLOB")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1)
+        ->needs(snapshot);
+    app.add_option("--on-field", options->fields,
+                   "with --snapshot: an event with this value in MessagePack is a reason; "
+                   "repeatable: all of them, and --on-type")
+        ->type_name("PATH=VALUE")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1)
+        ->needs(snapshot);
+    app.add_option("--on-exit", options->process,
+                   "with --snapshot: the end of this process is a reason")
+        ->type_name("PID")
+        ->needs(snapshot);
 }
 
 }  // namespace
@@ -205,17 +181,25 @@ Runner declare_record(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_socket_option(app, &options->socket);
+    auto* snapshot = app.add_flag("--snapshot", options->is_snapshot,
+                                  "write nothing until SIGUSR2 or one of the reasons below; then "
+                                  "write what the rings hold, and end");
     app.add_option("--rotate-size", options->rotate_size,
                    "begin the next file when this one has so many bytes")
-        ->type_name("BYTES");
+        ->type_name("BYTES")
+        ->excludes(snapshot);
     app.add_option("--rotate-time", options->rotate_time,
                    "begin the next file when this one is so old")
-        ->type_name("SECONDS");
+        ->type_name("SECONDS")
+        ->excludes(snapshot);
     app.add_option("--keep", options->keep, "remove all but the last N files of the rotation")
-        ->type_name("N");
+        ->type_name("N")
+        ->excludes(snapshot);
     app.add_option("--sync", options->sync,
                    "write what was read, and wait for the disk, at this interval (default 1000)")
-        ->type_name("MS");
+        ->type_name("MS")
+        ->excludes(snapshot);
+    add_reasons(app, options.get(), snapshot);
     return [options] { return record(*options); };
 }
 

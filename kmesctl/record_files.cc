@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "kmesctl/record_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "kmes/user/futex.h"
+#include "kmes/user/libkmes.h"
 #include "kmesctl/command.h"
 
 namespace kmes::kmesctl {
+namespace {
+
+[[noreturn]] void refuse_to_create(const std::string& path, int error) {
+    throw Failure(kExitFailed,
+                  error == EEXIST
+                      ? fmt::format("{} exists; a name that no file has is right", path)
+                      : fmt::format("cannot create {}: {}", path, std::strerror(error)));
+}
+
+}  // namespace
+
 RecordFiles::RecordFiles(RecordFilesOptions options, record::FileHeader header)
-    : options_(std::move(options)), header_(header) {
+    : options_(std::move(options)), header_(header), sessions_(header.cpus, header.session) {
     open_next();
 }
 
@@ -23,11 +38,9 @@ void RecordFiles::open_next() {
     path_ = rotates ? fmt::format("{}.{}", options_.path, number_) : options_.path;
     header_.file_number = static_cast<std::uint32_t>(number_);
     header_.started_ns = kmes_clock_realtime_ns();
-    if (const int error = writer_.open(path_, header_); error != 0)
-        throw Failure(kExitFailed,
-                      error == -EEXIST
-                          ? fmt::format("{} exists; a name that no file has is right", path_)
-                          : fmt::format("cannot create {}: {}", path_, std::strerror(-error)));
+    header_.session = sessions_.front();
+    std::fill(sessions_.begin(), sessions_.end(), header_.session);
+    if (const int error = writer_.open(path_, header_); error != 0) refuse_to_create(path_, -error);
     opened_ns_ = kmes_clock_monotonic_ns();
     kept_.push_back(path_);
     while (options_.keep != 0 && kept_.size() > options_.keep) {
@@ -43,13 +56,23 @@ void RecordFiles::check(int error) {
                               path_, std::strerror(-error)));
 }
 
-void RecordFiles::add_event(std::span<const std::byte> event) {
-    check(writer_.add_event(event));
+void RecordFiles::enter_session(unsigned cpu, std::uint64_t session) {
+    if (cpu >= sessions_.size() || sessions_[cpu] == session) return;
+    check(writer_.add_session({static_cast<std::uint16_t>(cpu), session}));
+    sessions_[cpu] = session;
+}
+
+void RecordFiles::add(const kmes_event_view& event) {
+    if (event.lost_before != 0)
+        add_loss({event.cpu_id, event.sequence - event.lost_before, event.lost_before});
+    const auto* bytes = reinterpret_cast<const std::byte*>(event.type) - KMES_EVENT_FIXED_BYTES;
+    check(writer_.add_event({bytes, event.event_size}));
     ++events_;
 }
 
 void RecordFiles::add_loss(const record::Loss& loss) {
     check(writer_.add_loss(loss));
+    lost_ += loss.count;
 }
 
 void RecordFiles::rotate_if_due() {
@@ -68,6 +91,25 @@ void RecordFiles::sync() {
 
 void RecordFiles::close() {
     check(writer_.close());
+}
+
+record::FileHeader record_header(unsigned cpus, std::uint64_t session) {
+    record::FileHeader header;
+    header.cpus = cpus;
+    header.session = session;
+    int count = 0;
+    __u64 capacity = 0;
+    if (kmes_attach(nullptr, &count, &capacity) == 0 || errno == ERANGE)
+        header.capacity_bytes = capacity;
+    return header;
+}
+
+void require_new_file(const std::string& path) {
+    if (faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        refuse_to_create(path, EEXIST);
+    const std::string folder = std::filesystem::path(path).parent_path();
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+        refuse_to_create(path, errno);
 }
 
 void open_record(const std::string& path, record::Reader* reader) {

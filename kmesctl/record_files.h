@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "record/reader.h"
 #include "record/writer.h"
@@ -28,7 +28,10 @@ class RecordFiles {
     // Without rotation the file is `path`, else PATH.1, PATH.2 and so on.
     RecordFiles(RecordFilesOptions options, record::FileHeader header);
 
-    void add_event(std::span<const std::byte> event);
+    // The next items of this CPU are of this producer. Adds an item where that is news in the file.
+    void enter_session(unsigned cpu, std::uint64_t session);
+    // An event, after what was lost before it.
+    void add(const kmes_event_view& event);
     void add_loss(const record::Loss& loss);
     // Begins the next file where it is time.
     void rotate_if_due();
@@ -38,6 +41,7 @@ class RecordFiles {
     std::uint64_t files() const { return number_; }
     // That were added, also those of files that a rotation has removed.
     std::uint64_t events() const { return events_; }
+    std::uint64_t lost() const { return lost_; }
     const std::string& path() const { return path_; }
 
   private:
@@ -49,10 +53,18 @@ class RecordFiles {
     record::Writer writer_;
     std::string path_;
     std::deque<std::string> kept_;
+    std::vector<std::uint64_t> sessions_;  // of each CPU, in this file
     std::uint64_t number_ = 0;
     std::uint64_t opened_ns_ = 0;
     std::uint64_t events_ = 0;
+    std::uint64_t lost_ = 0;
 };
+
+// The header of a recording: the producer, and the capacity of its rings.
+record::FileHeader record_header(unsigned cpus, std::uint64_t session);
+
+// A Failure of kExitFailed where `path` exists, or cannot be created.
+void require_new_file(const std::string& path);
 
 // Opens a file for reading; a Failure of kExitFailed with the reason.
 void open_record(const std::string& path, record::Reader* reader);

@@ -5,21 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <functional>
-#include <numeric>
-#include <random>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kmes/user/producer.h"
+#include "kmesctl/test_program.h"
 #include "record/test_support.h"
 
 namespace kmes::kmesctl {
@@ -29,88 +22,22 @@ using record::testing::bytes_of_file;
 using record::testing::Folder;
 using record::testing::Read;
 using record::testing::read_all;
+using testing::address;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const char* program = nullptr;
-
-// A process of another sandbox may have the same number, and shares the abstract names.
-std::string address() {
-    static const std::string name = fmt::format("@kmes-record-test-{}", std::random_device()());
-    return name;
-}
-
-// kmesctl with these arguments; its standard error is in a file.
-class Kmesctl {
-  public:
-    Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t file_bytes = RLIM_INFINITY)
-        : log_(std::move(log)) {
-        arguments.insert(arguments.begin(), program);
-        std::vector<char*> words;
-        for (std::string& argument : arguments) words.push_back(argument.data());
-        words.push_back(nullptr);
-        pid_ = fork();
-        if (pid_ != 0) return;
-        if (freopen(log_.c_str(), "w", stderr) == nullptr) _exit(99);
-        const rlimit limit = {file_bytes, file_bytes};
-        if (file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(98);
-        execv(program, words.data());
-        _exit(97);
-    }
-    ~Kmesctl() {
-        if (pid_ > 0) finish(SIGKILL);
-    }
-    Kmesctl(const Kmesctl&) = delete;
-    Kmesctl& operator=(const Kmesctl&) = delete;
-
-    // The exit status, or -1 - the signal that ended it. `signal` 0: it ends by itself.
-    int finish(int signal) {
-        if (signal != 0) kill(pid_, signal);
-        int status = 0;
-        waitpid(pid_, &status, 0);
-        pid_ = -1;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
-    }
-    pid_t pid() const { return pid_; }
-    std::string log() const {
-        const auto bytes = bytes_of_file(log_);
-        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    }
-
-  private:
-    const std::string log_;
-    pid_t pid_ = -1;
-};
-
-bool wait_until(const std::function<bool()>& condition) {
-    const char* scale = getenv("KMES_TIMEOUT_SCALE");
-    const double limit_ms = 30'000 * (scale != nullptr ? atof(scale) : 1);
-    for (double waited_ms = 0; waited_ms < limit_ms; waited_ms += 10) {
-        if (condition()) return true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-}
+using testing::Kmesctl;
+using testing::numbers;
+using testing::small_rings;
+using testing::wait_until;
 
 class RecordCommand : public ::testing::Test {
   protected:
-    RecordCommand() : producer_(options()) {
+    RecordCommand() : producer_(small_rings()) {
         EXPECT_EQ(producer_.start_without_registry(), 0);
         producer_.serve(address());
     }
 
-    static ProducerOptions options() {
-        ProducerOptions options;
-        options.cpus = 1;
-        options.capacity_bytes = 64 << 10;
-        return options;
-    }
-
-    void emit(unsigned count) {
-        const std::string payload(100, 'p');
-        for (unsigned i = 0; i < count; ++i)
-            EXPECT_EQ(producer_.emit(0, "test.type", std::as_bytes(std::span(payload))), 0);
-    }
+    void emit(unsigned count) { testing::emit(&producer_, count); }
 
     std::vector<std::string> words(const std::vector<std::string>& more = {}) const {
         std::vector<std::string> words = {"record",  "-o",     file(), "--socket",
@@ -128,12 +55,6 @@ class RecordCommand : public ::testing::Test {
     const Folder folder_;
     Producer producer_;
 };
-
-std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count) {
-    std::vector<std::uint64_t> all(count);
-    std::iota(all.begin(), all.end(), first);
-    return all;
-}
 
 TEST_F(RecordCommand, HasAllEventsAndSaysSo) {
     emit(100);
@@ -185,6 +106,32 @@ TEST_F(RecordCommand, EndsWithOneLineAndAReadableFileAtALimit) {
     EXPECT_EQ(read().wrong, "");
 }
 
+// The sequence numbers of the second producer begin again; the file says where.
+TEST_F(RecordCommand, RecordsWhereAnotherProducerBegins) {
+    const std::string next = address() + "-next";
+    auto first = std::make_unique<Producer>(small_rings());
+    ASSERT_EQ(first->start_without_registry(), 0);
+    first->serve(next);
+    testing::emit(first.get(), 10);
+    Kmesctl recorder({"record", "-o", file(), "--socket", next, "--sync", "1"}, log());
+    ASSERT_TRUE(wait_for_events(10)) << recorder.log();
+    first.reset();
+    Producer second(small_rings());
+    ASSERT_EQ(second.start_without_registry(), 0);
+    second.serve(next);
+    testing::emit(&second, 5);
+    ASSERT_TRUE(wait_for_events(15)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    EXPECT_THAT(recorder.log(), HasSubstr("another producer serves now"));
+    const Read all = read();
+    auto expected = numbers(1, 10);
+    for (const std::uint64_t number : numbers(1, 5)) expected.push_back(number);
+    EXPECT_EQ(all.sequences, expected);
+    ASSERT_EQ(all.sessions.size(), 1u);
+    EXPECT_EQ(all.sessions.front().cpu, 0u);
+    EXPECT_THAT(all.losses, IsEmpty());
+}
+
 TEST_F(RecordCommand, RotatesAndKeepsTheLastFiles) {
     Kmesctl recorder(words({"--rotate-size", "4096", "--keep", "2"}), log());
     ASSERT_TRUE(wait_until([&] {
@@ -230,11 +177,5 @@ TEST_F(RecordCommand, RefusesAFileThatExists) {
 }  // namespace kmes::kmesctl
 
 int main(int count, char** arguments) {
-    ::testing::InitGoogleMock(&count, arguments);
-    if (count != 2) {
-        fmt::print(stderr, "usage: record_test KMESCTL\n");
-        return 2;
-    }
-    kmes::kmesctl::program = arguments[1];
-    return RUN_ALL_TESTS();
+    return kmes::kmesctl::testing::run_all_tests(count, arguments);
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "kmes/user/socket_protocol.h"
@@ -45,8 +46,11 @@ std::string explain_attach(int error) {
     }
 }
 
-Source::Source(std::function<void(const std::string&)> on_news) : on_news_(std::move(on_news)) {
+Source::Source(std::function<void(const std::string&)> on_news, Watermark watermark)
+    : on_news_(std::move(on_news)) {
     struct kmes_reader_set_options options = {};
+    options.watermark_bytes = watermark.bytes;
+    options.watermark_ns = watermark.ns;
     options.configure = configure;
     options.cpus = [](void*) { return kmes_cpus_by_libkmes(); };
     options.context = this;
@@ -62,11 +66,40 @@ void Source::wait(std::uint64_t timeout_ns) {
     kmes_reader_set_wait(set_, timeout_ns);
 }
 
-unsigned Source::consume(unsigned most, kmes_event_function function, void* context) {
-    const int count = kmes_reader_set_consume(set_, most, function, context);
+unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take) {
+    // The reader set is C: no exception may pass it.
+    struct Call {
+        const Take& take;
+        std::exception_ptr thrown;
+    } call = {take, nullptr};
+    const auto on_event = [](void* context, const struct kmes_event_view* event) {
+        auto* current = static_cast<Call*>(context);
+        try {
+            return current->take(*event) ? 0 : 1;
+        } catch (...) {
+            current->thrown = std::current_exception();
+            return 1;
+        }
+    };
+    const int count = kmes_reader_set_consume(set, most, on_event, &call);
+    if (call.thrown) std::rethrow_exception(call.thrown);
     if (count < 0)
         throw Failure(kExitFailed, fmt::format("cannot read events: {}", strerror(-count)));
     return static_cast<unsigned>(count);
+}
+
+std::uint64_t Source::corrupt() const {
+    std::uint64_t sum = 0;
+    for (unsigned cpu = 0; cpu < cpus(); ++cpu)
+        sum += kmes_reader_set_statistics(set_, cpu).corrupt;
+    return sum;
+}
+
+int Source::ready_fd() {
+    const int fd = kmes_reader_set_fd(set_);
+    if (fd < 0)
+        throw Failure(kExitFailed, fmt::format("cannot wait for events: {}", strerror(-fd)));
+    return fd;
 }
 
 void Source::check_producer() {

@@ -16,11 +16,24 @@
 
 namespace kmes::kmesctl {
 
+// What is done with an event. False: no more events now.
+using Take = std::function<bool(const struct kmes_event_view&)>;
+
+// As kmes_reader_set_consume. What `take` throws is thrown from here; a Failure for an error of the
+// rings.
+unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take);
+
+// As kmes_reader_set_options; 0: none.
+struct Watermark {
+    std::uint64_t bytes = 0;
+    std::uint64_t ns = 0;
+};
+
 class Source {
   public:
     // `on_news` gets one line when the producer ends, and when another one serves. A Failure of
     // kExitFailed where nobody serves, or attach is refused.
-    explicit Source(std::function<void(const std::string&)> on_news);
+    explicit Source(std::function<void(const std::string&)> on_news, Watermark watermark = {});
     ~Source();
     Source(const Source&) = delete;
     Source& operator=(const Source&) = delete;
@@ -31,8 +44,18 @@ class Source {
     // no error: the caller goes on.
     void wait(std::uint64_t timeout_ns);
 
-    // As kmes_reader_set_consume; a Failure for an error of its own.
-    unsigned consume(unsigned most, kmes_event_function function, void* context);
+    // As consume_set().
+    unsigned consume(unsigned most, const Take& take) { return consume_set(set_, most, take); }
+
+    // Of the producer whose events of this CPU are read now (E25).
+    std::uint64_t session(unsigned cpu) const {
+        return kmes_reader_set_get_place(set_, cpu).session;
+    }
+    // Places on all CPUs where the content was impossible, and was skipped.
+    std::uint64_t corrupt() const;
+
+    // A descriptor that is readable while there is something to read (kmes_reader_set_fd).
+    int ready_fd();
 
     // Asks without any wake whether the producer still serves; if not, the readers look for the
     // next one. For a caller that never calls wait().

@@ -60,7 +60,7 @@ class Top {
     int run() {
         std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         for (std::uint64_t shown = 0; shown < most_ && stop_signal() == 0;) {
-            source_.consume(kEventsAtATime, on_event, this);
+            source_.consume(kEventsAtATime, [this](const auto& event) { return take(event); });
             const std::uint64_t now_ns = kmes_clock_monotonic_ns();
             if (now_ns - begin_ns < interval_ns_) {
                 Output::check_reader();
@@ -83,12 +83,8 @@ class Top {
         std::uint32_t value = 0;
     };
 
-    static int on_event(void* context, const struct kmes_event_view* event) {
-        static_cast<Top*>(context)->take(*event);
-        return stop_signal() != 0 ? 1 : 0;
-    }
-
-    void take(const struct kmes_event_view& event) {
+    // False: no more events now.
+    bool take(const struct kmes_event_view& event) {
         Figures& cpu = cpus_[event.cpu_id % cpus_.size()];
         ++cpu.events;
         cpu.bytes += event.event_size;
@@ -100,6 +96,7 @@ class Top {
         Figures& figures = type == types_.end() ? other_types_ : type->second;
         ++figures.events;
         figures.bytes += event.event_size;
+        return stop_signal() == 0;
     }
 
     static void pause() {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+//
+// See snapshot.h.
+#include "kmesctl/snapshot.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kmes/user/futex.h"
+#include "kmes/user/libkmes_reader.h"
+#include "kmes/user/reader_set.h"
+#include "kmesctl/command.h"
+#include "kmesctl/record_files.h"
+#include "kmesctl/service.h"
+#include "kmesctl/source.h"
+
+namespace kmes::kmesctl {
+namespace {
+
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+// How often to ask whether the rings are still those of the producer.
+constexpr std::uint64_t kAskEveryNs = 100 * kNsPerMs;
+// What is still read of a producer that does not stop.
+constexpr std::uint64_t kLastReadNs = kNsPerSecond;
+constexpr unsigned kEventsAtATime = 4096;
+constexpr Watermark kWatermark = {std::uint64_t{64} << 10, 10 * kNsPerMs};
+
+struct CloseSet {
+    void operator()(kmes_reader_set* set) const { kmes_reader_set_close(set); }
+};
+using ReaderSet = std::unique_ptr<kmes_reader_set, CloseSet>;
+
+// Read-only: the producer has no work with it.
+ReaderSet open_set(int* error) {
+    kmes_reader_set_options options = {};
+    options.is_read_only = true;
+    kmes_reader_set* set = nullptr;
+    *error = kmes_reader_set_open(&set, &options);
+    return ReaderSet(set);
+}
+
+// Of the producer that a set was attached to. A set that is not read stays with it.
+std::uint64_t session_of(const ReaderSet& set) {
+    for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set.get()); ++cpu) {
+        if (kmes_reader_set_error(set.get(), cpu) == 0)
+            return kmes_reader_set_get_place(set.get(), cpu).session;
+    }
+    return 0;
+}
+
+// The buffer of CPU 0. A resize replaces those of all CPUs.
+struct Identity {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::uint64_t session = 0;
+
+    bool operator==(const Identity&) const = default;
+};
+
+std::optional<Identity> current_identity() {
+    kmes_reader_config config = {};
+    kmes_reader_by_libkmes(&config, 0);
+    kmes_mapping mapping = {};
+    if (config.attach_functions.identify(config.attach_functions.context, 0, &mapping) != 0)
+        return std::nullopt;
+    return Identity{mapping.device, mapping.inode, mapping.session};
+}
+
+// The rings of the producer, and of the one before it, which stay mapped when it dies.
+class HeldRings {
+  public:
+    HeldRings() : identity_(current_identity()) {
+        int error = 0;
+        current_ = open_set(&error);
+        if (error != 0) throw Failure(kExitFailed, explain_attach(error));
+    }
+
+    // Comes over to the rings of a resize, which hold what survived, and of another producer.
+    void follow() {
+        asked_ns_ = kmes_clock_monotonic_ns();
+        const auto now = current_identity();
+        if (!now || now == identity_) return;
+        int error = 0;
+        ReaderSet next = open_set(&error);
+        if (error != 0) return;
+        if (session_of(next) != session_of(current_)) earlier_ = std::move(current_);
+        current_ = std::move(next);
+        identity_ = now;
+    }
+    void follow_if_due() {
+        if (kmes_clock_monotonic_ns() - asked_ns_ >= kAskEveryNs) follow();
+    }
+
+    record::FileHeader header() const {
+        return record_header(kmes_reader_set_cpus(current_.get()),
+                             session_of(earlier_ ? earlier_ : current_));
+    }
+    void write(RecordFiles* files) const {
+        if (earlier_) write_set(earlier_, files);
+        write_set(current_, files);
+    }
+
+  private:
+    static void write_set(const ReaderSet& set, RecordFiles* files) {
+        const std::uint64_t session = session_of(set);
+        std::vector<bool> has_begun(kmes_reader_set_cpus(set.get()));
+        const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
+        const auto take = [&](const kmes_event_view& event) {
+            const unsigned cpu = event.cpu_id;
+            // The set may come to the next producer, whose events another set has.
+            if (cpu >= has_begun.size() ||
+                kmes_reader_set_get_place(set.get(), cpu).session != session)
+                return true;
+            kmes_event_view written = event;
+            // What is older than the ring is not lost.
+            if (!has_begun[cpu]) written.lost_before = 0;
+            has_begun[cpu] = true;
+            files->enter_session(cpu, session);
+            files->add(written);
+            return true;
+        };
+        while (consume_set(set.get(), kEventsAtATime, take) != 0 &&
+               kmes_clock_monotonic_ns() - begun_ns < kLastReadNs)
+            continue;
+    }
+
+    std::optional<Identity> identity_;
+    ReaderSet earlier_;
+    ReaderSet current_;
+    std::uint64_t asked_ns_ = 0;
+};
+
+int open_process(pid_t process) {
+    if (process == 0) return -1;
+    const auto fd = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (fd >= 0) return fd;
+    throw Failure(kExitFailed,
+                  errno == ESRCH || errno == EINVAL
+                      ? fmt::format("--on-exit is {}; the number of a process is right", process)
+                      : fmt::format("cannot watch process {}: {}", process, std::strerror(errno)));
+}
+
+int open_signals() {
+    sigset_t signals = block_end_signals();
+    sigaddset(&signals, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    const int fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0)
+        throw Failure(kExitFailed, fmt::format("cannot wait for signals: {}", strerror(errno)));
+    return fd;
+}
+
+class Trigger {
+  public:
+    explicit Trigger(const SnapshotOptions& options)
+        : options_(options), signals_(open_signals()), process_(open_process(options.process)) {
+        if (!options.match) return;
+        source_ = std::make_unique<Source>([](const std::string& news) { say(news); }, kWatermark);
+        ready_ = source_->ready_fd();
+        pass_old_events();
+    }
+    ~Trigger() {
+        close(signals_);
+        if (process_ >= 0) close(process_);
+    }
+    Trigger(const Trigger&) = delete;
+    Trigger& operator=(const Trigger&) = delete;
+
+    // Returns early where there is something new.
+    void wait() {
+        pollfd fds[] = {{signals_, POLLIN, 0}, {process_, POLLIN, 0}, {ready_, POLLIN, 0}};
+        if (poll(fds, std::size(fds), static_cast<int>(kAskEveryNs / kNsPerMs)) <= 0) return;
+        take_signals();
+        if (fds[1].revents != 0) found(fmt::format("process {} has ended", options_.process));
+        if (fds[2].revents != 0) take_events();
+    }
+    // Why to write a snapshot; empty: there is no reason yet.
+    const std::string& reason() const { return reason_; }
+    bool is_over() const { return is_over_; }
+    // Events that were overwritten before they could be compared.
+    std::uint64_t missed() const { return missed_; }
+
+    std::string description() const {
+        std::string text = "SIGUSR2";
+        if (options_.match) text += ", an event that matches";
+        if (process_ >= 0) text += fmt::format(", the end of process {}", options_.process);
+        return text;
+    }
+
+  private:
+    void found(const std::string& reason) {
+        if (reason_.empty()) reason_ = reason;
+    }
+
+    void take_signals() {
+        signalfd_siginfo signal;
+        while (read(signals_, &signal, sizeof(signal)) == sizeof(signal)) {
+            if (signal.ssi_signo == SIGUSR2)
+                found("SIGUSR2 has come");
+            else
+                is_over_ = true;
+        }
+    }
+
+    void take_events() {
+        source_->consume(kEventsAtATime, [this](const kmes_event_view& event) {
+            missed_ += event.lost_before;
+            if (options_.match->matches(event))
+                found(fmt::format("event {} of CPU {} matches", event.sequence, event.cpu_id));
+            return reason_.empty();
+        });
+    }
+
+    // Events of an earlier time are no reason.
+    void pass_old_events() {
+        const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
+        const auto pass = [](const kmes_event_view&) { return true; };
+        while (source_->consume(kEventsAtATime, pass) != 0 &&
+               kmes_clock_monotonic_ns() - begun_ns < kLastReadNs)
+            continue;
+    }
+
+    const SnapshotOptions& options_;
+    const int signals_;
+    const int process_;
+    int ready_ = -1;
+    std::unique_ptr<Source> source_;  // nullptr: no event is a reason
+    std::string reason_;
+    std::uint64_t missed_ = 0;
+    bool is_over_ = false;
+};
+
+void write_snapshot(const std::string& path, const HeldRings& rings, const Trigger& trigger) {
+    RecordFilesOptions options;
+    options.path = path;
+    RecordFiles files(options, rings.header());
+    rings.write(&files);
+    files.close();
+    say(fmt::format("{}: {} events in {}, {} lost while they were written{}", trigger.reason(),
+                    files.events(), path, files.lost(),
+                    trigger.missed() == 0
+                        ? ""
+                        : fmt::format("; {} events were lost before they could be compared",
+                                      trigger.missed())));
+}
+
+}  // namespace
+
+int record_snapshot(const SnapshotOptions& options) {
+    require_new_file(options.path);
+    Trigger trigger(options);
+    HeldRings rings;
+    say(fmt::format("waits for {}, and writes {} then", trigger.description(), options.path));
+    while (trigger.reason().empty() && !trigger.is_over()) {
+        trigger.wait();
+        rings.follow_if_due();
+    }
+    if (trigger.reason().empty()) {
+        say("ended by a signal; no snapshot was written");
+        return kExitDone;
+    }
+    rings.follow();
+    write_snapshot(options.path, rings, trigger);
+    return kExitDone;
+}
+
+}  // namespace kmes::kmesctl

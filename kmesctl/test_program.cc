@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// See test_program.h.
+#include "kmesctl/test_program.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "record/test_support.h"
+
+namespace kmes::kmesctl::testing {
+namespace {
+
+const char* program = nullptr;
+
+}  // namespace
+
+int run_all_tests(int count, char** arguments) {
+    ::testing::InitGoogleMock(&count, arguments);
+    if (count != 2) {
+        fmt::print(stderr, "usage: {} KMESCTL\n", arguments[0]);
+        return 2;
+    }
+    program = arguments[1];
+    return RUN_ALL_TESTS();
+}
+
+std::string address() {
+    static const std::string name = fmt::format("@kmesctl-test-{}", std::random_device()());
+    return name;
+}
+
+ProducerOptions small_rings() {
+    ProducerOptions options;
+    options.cpus = 1;
+    options.capacity_bytes = 64 << 10;
+    return options;
+}
+
+void emit(Producer* producer, unsigned count) {
+    const std::string payload(100, 'p');
+    for (unsigned i = 0; i < count; ++i)
+        EXPECT_EQ(producer->emit(0, "test.type", std::as_bytes(std::span(payload))), 0);
+}
+
+bool wait_until(const std::function<bool()>& condition) {
+    const char* scale = getenv("KMES_TIMEOUT_SCALE");
+    const double limit_ms = 30'000 * (scale != nullptr ? atof(scale) : 1);
+    for (double waited_ms = 0; waited_ms < limit_ms; waited_ms += 10) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+}
+
+std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count) {
+    std::vector<std::uint64_t> all(count);
+    std::iota(all.begin(), all.end(), first);
+    return all;
+}
+
+Kmesctl::Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t file_bytes)
+    : log_(std::move(log)) {
+    arguments.insert(arguments.begin(), program);
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    if (freopen(log_.c_str(), "w", stderr) == nullptr) _exit(99);
+    const rlimit limit = {file_bytes, file_bytes};
+    if (file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(98);
+    execv(program, words.data());
+    _exit(97);
+}
+
+Kmesctl::~Kmesctl() {
+    if (pid_ > 0) finish(SIGKILL);
+}
+
+int Kmesctl::finish(int signal) {
+    if (signal != 0) kill(pid_, signal);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
+}
+
+std::string Kmesctl::log() const {
+    const auto bytes = record::testing::bytes_of_file(log_);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool Kmesctl::says(const std::string& text) const {
+    return wait_until([&] { return log().find(text) != std::string::npos; });
+}
+
+}  // namespace kmes::kmesctl::testing

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// What the tests share that start kmesctl: the program, a producer for it, and waiting.
+#ifndef KMES_KMESCTL_TEST_PROGRAM_H_
+#define KMES_KMESCTL_TEST_PROGRAM_H_
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kmes/user/producer.h"
+
+namespace kmes::kmesctl::testing {
+
+// A main: the only argument of the test is the path of kmesctl.
+int run_all_tests(int count, char** arguments);
+
+// An address that no other test uses. A process of another sandbox may have the same number, and
+// shares the abstract names.
+std::string address();
+
+// One CPU, and the smallest ring.
+ProducerOptions small_rings();
+
+// Events of the type "test.type" with 100 bytes of payload, on CPU 0.
+void emit(Producer* producer, unsigned count);
+
+bool wait_until(const std::function<bool()>& condition);
+
+std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count);
+
+// kmesctl with these arguments; its standard error is in a file.
+class Kmesctl {
+  public:
+    Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t file_bytes = RLIM_INFINITY);
+    ~Kmesctl();
+    Kmesctl(const Kmesctl&) = delete;
+    Kmesctl& operator=(const Kmesctl&) = delete;
+
+    // The exit status, or -1 - the signal that ended it. `signal` 0: it ends by itself.
+    int finish(int signal);
+    pid_t pid() const { return pid_; }
+    std::string log() const;
+    // Waits until the log has the text.
+    bool says(const std::string& text) const;
+
+  private:
+    const std::string log_;
+    pid_t pid_ = -1;
+};
+
+}  // namespace kmes::kmesctl::testing
+
+#endif  // KMES_KMESCTL_TEST_PROGRAM_H_
