@@ -41,12 +41,13 @@ std::unique_ptr<ConvertForm> make_form(const ConvertOptions& options) {
             throw Failure(kExitUsage, "--to ctf makes a folder; -o FOLDER is right beside it");
         return make_ctf_form(options.output);
     }
-    if (options.to != "json" && options.to != "csv")
-        throw Failure(kExitUsage,
-                      fmt::format("--to is \"{}\"; ctf, csv or json is right", options.to));
+    if (options.to != "json" && options.to != "csv" && options.to != "perfetto")
+        throw Failure(kExitUsage, fmt::format("--to is \"{}\"; ctf, csv, json or perfetto is right",
+                                              options.to));
     if (!options.output.empty() && std::freopen(options.output.c_str(), "wx", stdout) == nullptr)
         throw Failure(kExitFailed,
                       fmt::format("cannot create {}: {}", options.output, std::strerror(errno)));
+    if (options.to == "perfetto") return make_perfetto_form(stdout);
     return options.to == "json" ? make_json_form(stdout) : make_csv_form(stdout);
 }
 
@@ -96,12 +97,14 @@ int convert(const ConvertOptions& options) {
 
 Runner declare_convert(CLI::App& app) {
     auto options = std::make_shared<ConvertOptions>();
-    app.add_option("--to", options->to, "ctf: a trace for babeltrace2; csv; json: an object a line")
+    app.add_option("--to", options->to,
+                   "ctf: a trace for babeltrace2; csv; json: an object a line; perfetto: a trace "
+                   "for ui.perfetto.dev")
         ->type_name("FORM")
         ->required();
     app.add_option("-o,--output", options->output,
-                   "the file, or the folder of a trace; it must not exist (default for csv and "
-                   "json: standard output)")
+                   "the file, or the folder of a trace; it must not exist (default for all "
+                   "but ctf: standard output)")
         ->type_name("PATH");
     app.add_flag("--skip-damage", options->skips_damage,
                  "convert also the whole blocks after damage");

@@ -30,6 +30,9 @@ class ConvertForm {
 std::unique_ptr<ConvertForm> make_json_form(std::FILE* out);
 std::unique_ptr<ConvertForm> make_csv_form(std::FILE* out);
 
+// A trace for ui.perfetto.dev and trace_processor. `out` stays the caller's.
+std::unique_ptr<ConvertForm> make_perfetto_form(std::FILE* out);
+
 // A trace of the Common Trace Format, version 1.8, in the folder `path`, which must not exist: the
 // text `metadata`, and a stream file for each CPU that has events or losses.
 std::unique_ptr<ConvertForm> make_ctf_form(const std::string& path);

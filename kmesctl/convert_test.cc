@@ -23,6 +23,8 @@ using record::testing::Folder;
 using ::testing::HasSubstr;
 
 const char* program = nullptr;
+const char* perfetto_reader = nullptr;
+const char* perfetto_schema = nullptr;
 
 struct Ran {
     int status;
@@ -119,6 +121,50 @@ TEST_F(Convert, WritesATraceThatBabeltraceReads) {
     EXPECT_THAT(read.output, HasSubstr("sequence = 3, emitted = 1000000003"));
 }
 
+// By a reader that knows the schema alone.
+TEST_F(Convert, WritesATraceOfPerfetto) {
+    const std::string trace = folder_.path("trace");
+    const Ran ran = convert("--to perfetto -o " + trace);
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    if (run("command -v python3").status != 0) GTEST_SKIP() << "python3 is not installed";
+    const Ran read = run(fmt::format("python3 {} {} {}", perfetto_reader, perfetto_schema, trace));
+    EXPECT_EQ(read.status, 0) << read.output;
+    const auto event = [](unsigned time, unsigned track, const std::string& rest) {
+        return fmt::format(
+            "{{timestamp={} timestamp_clock_id=1 track_event={{type=TYPE_INSTANT track_uuid={} "
+            "categories={}}} trusted_packet_sequence_id=1}}\n",
+            time, track, rest);
+    };
+    const auto track = [](unsigned uuid, unsigned cpu) {
+        return fmt::format(
+            "{{track_descriptor={{uuid={} name=\"CPU {}\"}} trusted_packet_sequence_id=1}}\n", uuid,
+            cpu);
+    };
+    const auto field = [](const std::string& name, const std::string& value) {
+        return fmt::format(" debug_annotations={{name=\"{}\" {}}}", name, value);
+    };
+    const auto sequence = [&](unsigned number) {
+        return field("sequence", fmt::format("uint_value={}", number));
+    };
+    EXPECT_EQ(
+        read.output,
+        "{clock_snapshot={clocks={clock_id=1 timestamp=1000000001} "
+        "primary_trace_clock=BUILTIN_CLOCK_REALTIME} trusted_packet_sequence_id=1}\n" +
+            track(1, 0) +
+            event(1000000001, 1,
+                  R"("userspace" name="a."type"\n")" + sequence(1) +
+                      field("payload", R"(string_value=""xyz"")")) +
+            track(2, 1) + event(1000000007, 2, R"("userspace" name="b")" + sequence(7)) +
+            event(1000000007, 1,
+                  R"("kmes.lost" name="events lost")" + field("first_sequence", "uint_value=2") +
+                      field("count", "uint_value=5")) +
+            event(1000000007, 1, R"("userspace" name="c")" + sequence(7)) +
+            event(1000000003, 2,
+                  R"("kmes.session" name="another producer")" +
+                      field("session", R"(string_value="0000000000abcdef")")) +
+            event(1000000003, 2, R"("userspace" name="d")" + sequence(3)));
+}
+
 TEST_F(Convert, SaysWhereAFileIsDamaged) {
     damage_first_block();
     const Ran ran = convert("--to json");
@@ -136,7 +182,7 @@ TEST_F(Convert, SkipsDamageWhenAsked) {
 
 TEST_F(Convert, RefusesUnknownFormsAndOtherFiles) {
     EXPECT_EQ(convert("--to xml").status, 2);
-    EXPECT_THAT(convert("--to xml").output, HasSubstr("ctf, csv or json is right"));
+    EXPECT_THAT(convert("--to xml").output, HasSubstr("ctf, csv, json or perfetto is right"));
     EXPECT_EQ(convert("--to ctf").status, 2);
     const Ran ran = run(fmt::format("{} convert --to json /dev/null", program));
     EXPECT_EQ(ran.status, 1);
@@ -149,10 +195,12 @@ TEST_F(Convert, RefusesUnknownFormsAndOtherFiles) {
 
 int main(int count, char** arguments) {
     ::testing::InitGoogleMock(&count, arguments);
-    if (count != 2) {
-        fmt::print(stderr, "usage: convert_test KMESCTL\n");
+    if (count != 4) {
+        fmt::print(stderr, "usage: convert_test KMESCTL PERFETTO_READ SCHEMA\n");
         return 2;
     }
     kmes::kmesctl::program = arguments[1];
+    kmes::kmesctl::perfetto_reader = arguments[2];
+    kmes::kmesctl::perfetto_schema = arguments[3];
     return RUN_ALL_TESTS();
 }
