@@ -72,6 +72,7 @@ _FUNCTIONS = {
     "kmes_reader_set_open": (c_int, [POINTER(_SET), POINTER(Options)]),
     "kmes_reader_set_close": (None, [_SET]),
     "kmes_reader_set_cpus": (c_uint, [_SET]),
+    "kmes_reader_set_fd": (c_int, [_SET]),
     "kmes_reader_set_error": (c_int, [_SET, c_uint]),
     "kmes_reader_set_generation": (c_uint64, [_SET, c_uint]),
     "kmes_reader_set_get_place": (Place, [_SET, c_uint]),
@@ -81,8 +82,6 @@ _FUNCTIONS = {
     "kmes_cpus_by_libkmes": (c_int, []),
     "kmes_emit": (c_int, [c_char_p, c_uint16, c_char_p, c_uint32]),
 }
-# Only some releases of the library have these.
-_OPTIONAL_FUNCTIONS = {"kmes_reader_set_fd": (c_int, [_SET])}
 
 
 def _load() -> ctypes.CDLL:
@@ -96,10 +95,6 @@ def _load() -> ctypes.CDLL:
             f"{error}; the package kmes needs {NAME} of the same release: install libkmes, or "
             "name its folder in LD_LIBRARY_PATH"
         ) from error
-    for name, (result, arguments) in _OPTIONAL_FUNCTIONS.items():
-        if hasattr(library, name):
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
     return library
 
 

@@ -15,8 +15,6 @@ from ._library import library
 
 # The longest sleep in the library: a signal that comes just before a sleep is handled after it.
 _SLICE_S = 1.0
-# The same where asyncio has no descriptor to wait on, and a thread sleeps in its place.
-_ASYNC_SLICE_S = 0.1
 # Events that an asynchronous iterator delivers before it lets other tasks run.
 _TURN_EVENTS = 64
 
@@ -282,10 +280,7 @@ class ReaderSet:
         """A descriptor that is readable while there is something unread, for select and epoll.
 
         It becomes unreadable when try_next() returns None. It belongs to the set: do not close it.
-        Raises NotImplementedError where libkmes has no kmes_reader_set_fd.
         """
-        if not hasattr(library, "kmes_reader_set_fd"):
-            raise NotImplementedError("this libkmes has no kmes_reader_set_fd; call wait()")
         result = self._call(library.kmes_reader_set_fd)
         if result < 0:
             raise _error(-result, "kmes_reader_set_fd")
@@ -295,11 +290,7 @@ class ReaderSet:
         import asyncio  # half of the time of an import of this package
 
         loop = asyncio.get_running_loop()
-        try:
-            descriptor = self.fileno()
-        except NotImplementedError:
-            await loop.run_in_executor(None, self.wait, _ASYNC_SLICE_S)
-            return
+        descriptor = self.fileno()
         is_readable = asyncio.Event()
         loop.add_reader(descriptor, is_readable.set)
         try:
