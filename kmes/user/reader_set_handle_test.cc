@@ -163,19 +163,8 @@ class HandleTest : public testing::Test {
     // The thread owns the readers, and has asked every CPU for a wake.
     void drain_and_wait_for_sleep() {
         ASSERT_LE(0, consume());
-        ASSERT_TRUE(comes_true([this] { return asking_cpus() == kmes_reader_set_cpus(set_); }));
-    }
-    unsigned asking_cpus() const {
-        unsigned asking = 0;
-
-        for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set_); cpu++) {
-            Attachment attachment;
-
-            if (producer_->look(cpu, &attachment) != 0) return 0;
-            asking += __atomic_load_n(attachment.buffers[0]->buffer()->shared.need_wake,
-                                      __ATOMIC_SEQ_CST) != 0;
-        }
-        return asking;
+        ASSERT_TRUE(
+            comes_true([this] { return asking_cpus(*producer_) == kmes_reader_set_cpus(set_); }));
     }
 
     // Events up to `sequence` of `cpu` come, each only after the handle was readable.
@@ -407,7 +396,7 @@ TEST_F(HandleTest, WaitsForTheWatermark) {
     open(options);
     drain_and_wait_for_sleep();
     emit(0);
-    ASSERT_TRUE(comes_true([this] { return asking_cpus() == 0; }));
+    ASSERT_TRUE(comes_true([this] { return asking_cpus(*producer_) == 0; }));
     EXPECT_FALSE(is_readable(fd_));
     emit(0, 200);
     emit(1, 200);

@@ -70,6 +70,19 @@ ProducerOptions test_options(unsigned cpus) {
     return options;
 }
 
+unsigned asking_cpus(const Producer& producer) {
+    unsigned asking = 0;
+
+    for (unsigned cpu = 0; cpu < producer.cpus(); cpu++) {
+        Attachment attachment;
+
+        if (producer.look(cpu, &attachment) != 0) return 0;
+        asking += __atomic_load_n(attachment.buffers[0]->buffer()->shared.need_wake,
+                                  __ATOMIC_SEQ_CST) != 0;
+    }
+    return asking;
+}
+
 TemporaryFolder::TemporaryFolder() {
     const char* base = getenv("TEST_TMPDIR");
     std::string pattern = std::string(base ? base : P_tmpdir) + "/kmesXXXXXX";

@@ -33,6 +33,9 @@ std::span<const std::byte> bytes_of(std::string_view text);
 // A producer for tests: rings of 64 KiB at once, no thread of its own.
 ProducerOptions test_options(unsigned cpus = 1);
 
+// The number of CPUs whose consumers ask for a wake: their need_wake is set.
+unsigned asking_cpus(const Producer& producer);
+
 // A folder under the test's, removed at the end with what is in it.
 class TemporaryFolder {
   public:
