@@ -2,9 +2,9 @@
 //
 // What one access costs: prints the median time of an access that is emulated, one that is
 // redirected, one that is done with the guards open, and of a single step, in nanoseconds, each
-// also as a ratio to what this machine's kernel takes for a bare stop (stop_floor.h), measured in
-// the same run. The testee is the tests' own. A figure is a figure: nothing here fails because it
-// is high.
+// also in per cent over what this machine's kernel takes for a bare stop (stop_floor.h), measured
+// in the same run. The testee is the tests' own. A figure is a figure: nothing here fails because
+// it is high.
 //
 //   stepper_benchmark [folder of the testee]
 
@@ -138,7 +138,7 @@ class LoopRun {
 };
 
 void print_line(const std::string& what, double ns, double floor_ns) {
-    fmt::print("{:20}{:10.0f}{:8.2f}\n", what, ns, ns / floor_ns);
+    fmt::print("{:20}{:10.0f}{:+8.0f} %\n", what, ns, 100 * (ns / floor_ns - 1));
 }
 
 int run(const std::string& folder) {

@@ -181,7 +181,8 @@ print("%.0f/s" % (sum(each["schedules"] for each in explored) / seconds) if seco
 }
 
 bench_accesses() {
-    printf '\naccesses: target under 6 us emulated, under 35 us stepped\n    stepper_benchmark\n'
+    printf '\naccesses: target for an emulated one: the bare fault of this machine plus 10 %%\n'
+    printf '    stepper_benchmark\n'
     # It finds its testee where `bazel run` would.
     (cd -- "$1.runfiles/kmes" && "$1") || {
         say_error "bench: the accesses were not measured; the words are above"
