@@ -26,18 +26,26 @@ for row in rows:
     tables[row["group"], row["table"], row["value"]].append(row)
 # How many tables, and rows of each.
 GROUPS = {
-    "producer": (2, 5), "reader": (2, 4), "pair": (2, 3), "wake": (1, 4),
+    "producer": (2, 5), "reader": (2, 4), "pair": (2, 3),
     "mixed": (2, 4), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
     "peers": (1, 2),
 }
+WAKE = {"one wake": 4, "wakes": 3}
 for group, (count, _) in GROUPS.items():
     assert len([name for name in tables if name[0] == group]) == count, group
+assert {name[1] for name in tables if name[0] == "wake"} == set(WAKE)
 for name, table in tables.items():
-    assert len(table) == GROUPS[name[0]][1], name
+    rows = WAKE[name[1]] if name[0] == "wake" else GROUPS[name[0]][1]
+    assert len(table) == rows, name
+    is_time = name[1] != "wakes"
+    assert all((row["unit"] == "ns each") == is_time for row in table), name
     assert table[0]["ratio"] == 1, name
-    assert all(row["median_ns"] > 0 and row["samples"] == 5 for row in table), name
+    assert all(row["median"] > 0 and row["samples"] == 5 for row in table), name
+# A reader that sleeps is woken, and no event wakes more than once.
+for row in tables["wake", "wakes", 64]:
+    assert 0 < row["median"] <= 1000, row
 PYTHON
-[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 15 ] || fail "not fifteen tables"
+[ "$(grep -c '^[a-z]*: .*(ratio to ' "$OUT")" -eq 16 ] || fail "not sixteen tables"
 
 "$BENCH" consumer >"$OUT" 2>&1
 [ $? -eq 2 ] || fail "an unknown group is not bad usage"

@@ -22,7 +22,7 @@ import tempfile
 # A row is slower where it is so in every round, and by more than this in the middle one.
 LIMIT = 0.05
 ROUNDS = 5
-SCHEMA = 2
+SCHEMA = 3
 
 
 class Fault(Exception):
@@ -47,6 +47,11 @@ def key_of(row):
     return row["group"], row["table"], row["variant"], row.get("value", row.get("payload_bytes"))
 
 
+def median_of(row):
+    # Before schema 3 every figure was a time.
+    return row["median"] if "median" in row else row["median_ns"]
+
+
 # -- against ---------------------------------------------------------------------------------------
 
 
@@ -57,7 +62,7 @@ def measure(program, groups, is_quick, folder):
     if done.returncode != 0:
         last = (done.stdout.strip().splitlines() or ["no output"])[-1]
         raise Fault("%s ended with status %d: %s" % (program, done.returncode, last))
-    return {key_of(row): row["median_ns"] for row in read(path)["rows"]}
+    return {key_of(row): median_of(row) for row in read(path)["rows"]}
 
 
 def verdict_of(ratios):
@@ -82,7 +87,7 @@ def against(new, old, groups, rounds, is_quick):
     if not both:
         raise Fault("the two builds have no row in common")
     counts = {"slower": 0, "faster": 0, "same": 0}
-    print("%-58s %10s %10s  %-19s" % ("row", "new, ns", "old, ns", "new/old (spread)"))
+    print("%-58s %10s %10s  %-19s" % ("row", "new", "old", "new/old (spread)"))
     for key in both:
         ratios = [one[key] / other[key] for one, other in runs]
         verdict = verdict_of(ratios)
@@ -211,7 +216,7 @@ def plot(path, target):
     for row in kept["rows"]:
         if row["group"] in ("producer", "reader"):
             lines = tables.setdefault("%s: %s" % (row["group"], row["table"]), {})
-            lines.setdefault(row["variant"], {})[row["value"]] = row["median_ns"]
+            lines.setdefault(row["variant"], {})[row["value"]] = median_of(row)
     if not tables:
         raise Fault("%s: no figures of the groups producer and reader" % path)
     panels = [panel(title, lines, "payload bytes") for title, lines in tables.items()]

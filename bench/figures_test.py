@@ -21,7 +21,7 @@ def row(variant, ns, value=64, group="producer", table="one event"):
         "variant": variant,
         "column": "payload bytes",
         "value": value,
-        "median_ns": ns,
+        "median": ns,
     }
 
 
@@ -44,7 +44,7 @@ class Figures(unittest.TestCase):
                 "number = int(open(turn).read()) if os.path.exists(turn) else 0\n"
                 "open(turn, 'w').write(str(number + 1))\n"
                 "path = sys.argv[sys.argv.index('--json') + 1]\n"
-                "json.dump({'schema': 2, 'rows': %r[number]}, open(path, 'w'))\n"
+                "json.dump({'schema': 3, 'rows': %r[number]}, open(path, 'w'))\n"
                 % (sys.executable, status, self.path(name + ".turn"), rounds)
             )
         os.chmod(self.path(name), 0o755)
@@ -91,6 +91,7 @@ class Figures(unittest.TestCase):
     def test_rows_of_one_build_only_are_counted(self):
         old = row("emit", 10)
         old["payload_bytes"] = old.pop("value")  # as schema 1 has it
+        old["median_ns"] = old.pop("median")
         status, out, _ = self.call(
             "against",
             "--rounds",
@@ -120,12 +121,12 @@ class Figures(unittest.TestCase):
     def test_kept_groups_are_replaced_and_others_stay(self):
         folder = self.path("results")
         for rows in ([row("a", 1), row("b", 2, group="reader")], [row("a", 3)]):
-            path = self.write("figures.json", json.dumps({"schema": 2, "rows": rows}))
+            path = self.write("figures.json", json.dumps({"schema": 3, "rows": rows}))
             self.assertEqual(self.call("keep", path, folder)[0], 0)
         (name,) = os.listdir(folder)
         kept = figures.read(os.path.join(folder, name))
         self.assertEqual(
-            sorted((each["group"], each["median_ns"]) for each in kept["rows"]),
+            sorted((each["group"], each["median"]) for each in kept["rows"]),
             [("producer", 3), ("reader", 2)],
         )
         self.assertEqual(kept["machine"]["processors"], os.cpu_count())
@@ -134,7 +135,7 @@ class Figures(unittest.TestCase):
         for content, words in (
             ("{", "not JSON"),
             ("[]", "no figures"),
-            ('{"schema": 1, "rows": []}', "schema 1; schema 2 is kept"),
+            ('{"schema": 1, "rows": []}', "schema 1; schema 3 is kept"),
         ):
             path = self.write("bad.json", content)
             status, _, err = self.call("keep", path, self.path("results"))
@@ -149,7 +150,7 @@ class Figures(unittest.TestCase):
             for variant, ns in (("floor", 30), ("emit & publish", 40))
             for value in (16, 64, 4096)
         ]
-        path = self.write("kept.json", json.dumps({"schema": 2, "rows": rows}))
+        path = self.write("kept.json", json.dumps({"schema": 3, "rows": rows}))
         self.assertEqual(self.call("plot", path, self.path("plot.svg"))[0], 0)
         drawn = xml.dom.minidom.parse(self.path("plot.svg"))
         lines = drawn.getElementsByTagName("polyline")
@@ -160,7 +161,7 @@ class Figures(unittest.TestCase):
         self.assertIn("4096", words)
 
     def test_nothing_to_plot_is_said(self):
-        path = self.write("kept.json", json.dumps({"schema": 2, "rows": []}))
+        path = self.write("kept.json", json.dumps({"schema": 3, "rows": []}))
         status, _, err = self.call("plot", path, self.path("plot.svg"))
         self.assertEqual(status, 3)
         self.assertIn("no figures of the groups producer and reader", err)

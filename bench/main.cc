@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // kmes-bench [--quick] [--first] [--json FILE] [--peer OBJECT]... [GROUP...]: prints the tables of
-// the groups, ns each beside the floor of the same run. A figure is a figure: nothing fails because
-// it is high.
+// the groups, each figure beside the floor of the same run. A figure is a figure: nothing fails
+// because it is high.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,6 +51,7 @@ struct Row {
 struct Result {
     std::string group;
     std::string table;
+    std::string unit;
     std::string column;
     std::vector<std::uint64_t> values;
     std::vector<Row> rows;
@@ -68,6 +69,7 @@ std::vector<Result> run(const Group& group, const Effort& effort) {
 
             results[i].group = group.name;
             results[i].table = tables[i].name;
+            results[i].unit = tables[i].unit;
             results[i].column = group.column;
             results[i].values = group.values;
             results[i].rows.resize(figures.size());
@@ -83,7 +85,7 @@ std::vector<Result> run(const Group& group, const Effort& effort) {
 void print(const Result& result) {
     unsigned samples = 0, rejected = 0;
 
-    fmt::print("\n{}: {}, ns each (ratio to {})\n", result.group, result.table,
+    fmt::print("\n{}: {}, {} (ratio to {})\n", result.group, result.table, result.unit,
                result.rows[0].name);
     fmt::print("{:<28}", result.column);
     for (std::uint64_t value : result.values) fmt::print("{:>16}", value);
@@ -91,9 +93,9 @@ void print(const Result& result) {
     for (const Row& row : result.rows) {
         fmt::print("{:<28}", row.name);
         for (std::size_t i = 0; i < row.figures.size(); i++) {
-            const double ratio = row.figures[i].median_ns / result.rows[0].figures[i].median_ns;
+            const double ratio = row.figures[i].median / result.rows[0].figures[i].median;
 
-            fmt::print("{:>9.1f} ({:.2f})", row.figures[i].median_ns, ratio);
+            fmt::print("{:>9.1f} ({:.2f})", row.figures[i].median, ratio);
             samples += row.figures[i].samples;
             rejected += row.figures[i].rejected;
         }
@@ -110,23 +112,24 @@ nlohmann::json to_json(const std::vector<Result>& results) {
         for (const Row& row : result.rows) {
             for (std::size_t i = 0; i < row.figures.size(); i++) {
                 const Figure& figure = row.figures[i];
-                const double floor = result.rows[0].figures[i].median_ns;
+                const double floor = result.rows[0].figures[i].median;
 
                 rows.push_back({{"group", result.group},
                                 {"table", result.table},
                                 {"variant", row.name},
                                 {"column", result.column},
                                 {"value", result.values[i]},
-                                {"median_ns", figure.median_ns},
-                                {"p10_ns", figure.low_ns},
-                                {"p90_ns", figure.high_ns},
-                                {"ratio", figure.median_ns / floor},
+                                {"unit", result.unit},
+                                {"median", figure.median},
+                                {"p10", figure.low},
+                                {"p90", figure.high},
+                                {"ratio", figure.median / floor},
                                 {"samples", figure.samples},
                                 {"rejected", figure.rejected}});
             }
         }
     }
-    return {{"schema", 2}, {"rows", rows}};
+    return {{"schema", 3}, {"rows", rows}};
 }
 
 // The peers that this machine can run, after a line for each other one.

@@ -34,6 +34,7 @@ inline void must(bool is_so, const char* what) {
 struct Table {
     std::string name;
     std::vector<Variant> variants;
+    std::string unit = "ns each";
 };
 
 // How much is done for one sample.

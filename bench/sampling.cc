@@ -62,14 +62,14 @@ std::vector<Figure> measure(const std::vector<Variant>& variants, const Sampling
                 figures[i].rejected++;
                 sample = take(variants[i]);
             }
-            accepted[i].push_back(sample.ns);
+            accepted[i].push_back(sample.value);
         }
     }
     for (std::size_t i = 0; i < variants.size(); i++) {
         figures[i].name = variants[i].name;
-        figures[i].median_ns = quantile(accepted[i], 0.5);
-        figures[i].low_ns = quantile(accepted[i], 0.1);
-        figures[i].high_ns = quantile(accepted[i], 0.9);
+        figures[i].median = quantile(accepted[i], 0.5);
+        figures[i].low = quantile(accepted[i], 0.1);
+        figures[i].high = quantile(accepted[i], 0.9);
         figures[i].samples = static_cast<unsigned>(accepted[i].size());
     }
     return figures;

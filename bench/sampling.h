@@ -14,7 +14,7 @@
 namespace kmes::bench {
 
 struct Sample {
-    double ns;          // per operation
+    double value;       // ns of an operation, or what the table is of
     bool is_disturbed;  // a thread that was measured was preempted
 };
 
@@ -31,9 +31,9 @@ struct Variant {
 
 struct Figure {
     std::string name;
-    double median_ns = 0;  // per operation
-    double low_ns = 0;     // the 10th and the 90th percentile of the accepted samples
-    double high_ns = 0;
+    double median = 0;  // ns of an operation, or what the table is of
+    double low = 0;     // the 10th and the 90th percentile of the accepted samples
+    double high = 0;
     unsigned samples = 0;   // accepted
     unsigned rejected = 0;  // disturbed, and taken again
 };

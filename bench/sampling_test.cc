@@ -34,8 +34,8 @@ TEST(Measure, TakesTurnsAndWarmsUpBeforeEachSample) {
     EXPECT_EQ(figures[0].name, "a");
     EXPECT_EQ(figures[1].samples, 2u);
     EXPECT_EQ(figures[1].rejected, 0u);
-    EXPECT_LE(figures[0].low_ns, figures[0].median_ns);
-    EXPECT_LE(figures[0].median_ns, figures[0].high_ns);
+    EXPECT_LE(figures[0].low, figures[0].median);
+    EXPECT_LE(figures[0].median, figures[0].high);
 }
 
 // A disturbed sample is taken again, as often as there are tries, and counts after that.
@@ -51,8 +51,8 @@ TEST(Measure, TakesADisturbedSampleAgain) {
 
     EXPECT_EQ(taken, 6);
     EXPECT_EQ(figures[0].rejected, 4u);
-    EXPECT_EQ(figures[0].low_ns, 3);
-    EXPECT_EQ(figures[0].high_ns, 6);
+    EXPECT_EQ(figures[0].low, 3);
+    EXPECT_EQ(figures[0].high, 6);
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // What it takes to wake a thread that sleeps, beside other ways of Linux. Two threads wake each
-// other in turn; an operation is one wake: half of a round trip.
+// other in turn; an operation is one wake: half of a round trip. A second table counts the wakes of
+// a reader that sleeps whenever its ring is empty, under three loads.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -170,12 +172,104 @@ Variant variant(const char* name, Arguments... arguments) {
     return {name, [=](std::uint64_t n) { partner->exchange(n); }, 2, kSampleWakes};
 }
 
+// `burst` events, then a rest, until there are `events`.
+struct Load {
+    std::uint64_t events;
+    std::uint64_t burst;
+    std::chrono::microseconds rest;
+};
+
+constexpr Load kLight = {256, 1, std::chrono::microseconds(200)};
+constexpr Load kMedium = {8192, 32, std::chrono::microseconds(200)};
+constexpr Load kHeavy = {65536, 65536, {}};
+
+// A producer, and a reader that sleeps whenever the ring is empty.
+class Sleeper {
+  public:
+    explicit Sleeper(std::uint64_t payload_bytes) : payload_(payload_bytes) {
+        ProducerOptions options;
+
+        options.capacity_bytes = kCapacityBytes;
+        options.emitters = EmitterMode::kSingle;
+        producer_ = std::make_unique<Producer>(options);
+        must(producer_->start_without_registry() == 0, "start");
+        must(producer_->attach(0, &attachment_) == 0, "attach");
+        reader_ = std::make_unique<MappedReader>(attachment_.buffers[0]);
+        thread_ = std::thread([this] { read(); });
+    }
+    ~Sleeper() {
+        is_ended_.store(true);
+        emit();
+        thread_.join();
+    }
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+    // The first event finds the reader asleep.
+    Sample wakes_of_1000(const Load& load) {
+        wait_until_asleep();
+        const std::uint64_t before = producer_->statistics(0).wakes;
+
+        for (std::uint64_t done = 0; done < load.events; done += load.burst) {
+            for (std::uint64_t i = 0; i < load.burst; i++) emit();
+            if (load.rest.count() > 0) std::this_thread::sleep_for(load.rest);
+        }
+        const std::uint64_t wakes = producer_->statistics(0).wakes - before;
+
+        return {1000.0 * static_cast<double>(wakes) / static_cast<double>(load.events), false};
+    }
+
+  private:
+    void emit() { must(producer_->emit(0, kType, payload_) == 0, "emit"); }
+
+    void wait_until_asleep() const {
+        while (
+            !__atomic_load_n(attachment_.buffers[0]->buffer()->shared.need_wake, __ATOMIC_ACQUIRE))
+            std::this_thread::yield();
+    }
+
+    void read() {
+        std::byte room[4096];
+        struct kmes_event_view view;
+
+        for (;;) {
+            while (kmes_reader_next(reader_->get(), room, sizeof(room), &view) == 1) continue;
+            // The last event is emitted after the end is set.
+            if (is_ended_.load()) return;
+            must(kmes_reader_wait(reader_->get(), KMES_NO_TIMEOUT) == 1, "wait");
+        }
+    }
+
+    std::vector<std::byte> payload_;
+    Attachment attachment_;
+    std::unique_ptr<Producer> producer_;
+    std::unique_ptr<MappedReader> reader_;
+    std::atomic<bool> is_ended_ = false;
+    std::thread thread_;
+};
+
+Table wakes_table(std::uint64_t payload_bytes) {
+    auto sleeper = std::make_shared<Sleeper>(payload_bytes);
+    auto add = [&](const char* name, const Load& load) {
+        Variant variant = {name, {}};
+
+        variant.take = [=] { return sleeper->wakes_of_1000(load); };
+        return variant;
+    };
+
+    return {"wakes",
+            {add("light: single events", kLight), add("medium: bursts of 32", kMedium),
+             add("heavy: no rest", kHeavy)},
+            "for 1000 events"};
+}
+
 }  // namespace
 
 std::vector<Table> wake_tables(std::uint64_t payload_bytes, const Effort&) {
     return {{"one wake",
              {variant<EventFd>("eventfd"), variant<EpolledEventFd>("eventfd and epoll"),
-              variant<Pipe>("pipe"), variant<Ring>("an event of KMES", payload_bytes)}}};
+              variant<Pipe>("pipe"), variant<Ring>("an event of KMES", payload_bytes)}},
+            wakes_table(payload_bytes)};
 }
 
 }  // namespace kmes::bench

@@ -646,8 +646,8 @@ test_bench_against() {
 #!/usr/bin/env bash
 echo "kmes-bench $*" >>"$CALLS"
 while [ "$1" != --json ]; do shift; done
-echo '{"schema": 2, "rows": [{"group": "producer", "table": "one event", "variant": "floor",
-"value": 64, "median_ns": 10}]}' >"$2"
+echo '{"schema": 3, "rows": [{"group": "producer", "table": "one event", "variant": "floor",
+"value": 64, "median": 10}]}' >"$2"
 E2
     chmod +x "$CLONE/out/bench/kmes-bench"
     git -C "$CLONE" init -q -b main
