@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static int open_device(void) {
+int kmes_device_open(void) {
     int fd = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
 
     if (fd >= 0) return fd;
@@ -34,7 +34,7 @@ static int open_device(void) {
 /* One ioctl on an open file of its own. -ENOTTY: whatever this device is, it has no such request.
  */
 static int ask_any(unsigned long request, void* argument) {
-    int fd = open_device();
+    int fd = kmes_device_open();
     int error = 0;
 
     if (fd < 0) return fd;
@@ -96,24 +96,53 @@ int kmes_device_identify(__u32 cpu, struct kmes_device_identity* identity) {
     return 0;
 }
 
-int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+/* -ENODEV: this device is not KMES's. */
+static int ask_on(int fd, unsigned long request, void* argument) {
+    if (ioctl(fd, request, argument) == 0) return 0;
+    return errno == ENOTTY ? -ENODEV : -errno;
+}
+
+int kmes_device_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
+                        __u32 payload_len) {
     struct kmes_ioctl_emit emit = {0};
 
     emit.type_address = address_of(type);
     emit.payload_address = address_of(payload);
     emit.payload_len = payload_len;
     emit.type_len = type_len;
-    return ask(KMES_IOC_EMIT, &emit);
+    return ask_on(fd, KMES_IOC_EMIT, &emit);
 }
 
-int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+    int fd = kmes_device_open();
+    int error;
+
+    if (fd < 0) return fd;
+    error = kmes_device_emit_on(fd, type, type_len, payload, payload_len);
+    close(fd);
+    return error;
+}
+
+int kmes_device_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
+                              __u32* emitted) {
     struct kmes_ioctl_emit_batch batch = {0};
     int error;
 
-    if (!emitted) return -EFAULT;
     batch.entries_address = address_of(entries);
     batch.count = count;
-    error = ask(KMES_IOC_EMIT_BATCH, &batch);
+    error = ask_on(fd, KMES_IOC_EMIT_BATCH, &batch);
     if (error != -ENODEV) *emitted = batch.emitted;
+    return error;
+}
+
+int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    int fd, error;
+
+    if (!emitted) return -EFAULT;
+    fd = kmes_device_open();
+    if (fd < 0 && fd != -ENODEV) *emitted = 0;
+    if (fd < 0) return fd;
+    error = kmes_device_emit_batch_on(fd, entries, count, emitted);
+    close(fd);
     return error;
 }

@@ -46,6 +46,15 @@ int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u3
 /* As kmes_emit_batch. */
 int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
+/* The same by an open device. -ENODEV: it is not KMES's. */
+int kmes_device_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
+                        __u32 payload_len);
+int kmes_device_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
+                              __u32* emitted);
+
+/* A close-on-exec descriptor of the device; -ENODEV, -EPERM, -EMFILE, -ENFILE, -ENOMEM. */
+int kmes_device_open(void);
+
 KMES_EXTERN_C_END
 
 #endif

@@ -64,6 +64,13 @@ int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u3
 /* *emitted is written in any case. */
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
+/* The same over a connection of the caller, which serves one request at a time. */
+int kmes_socket_connect(const char* address);
+int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
+                        __u32 payload_len);
+int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
+                              __u32* emitted);
+
 /*
  * A memory file with the `count` (1..256) entries that lie, or do not, at `entries`, and behind
  * them what they point to, for whoever serves the batch: see batch_file.c. Its descriptor, and

@@ -79,11 +79,11 @@ static int connect_to(int fd, const struct sockaddr_un* address, socklen_t lengt
     return check_server(fd, address);
 }
 
-static int open_connection(unsigned limit_ms) {
+static int open_connection(const char* name, unsigned limit_ms) {
     const struct timeval limit = {limit_ms / 1000, (limit_ms % 1000) * 1000};
     struct sockaddr_un address;
     socklen_t length;
-    int error = kmes_socket_address(producer_address(), &address, &length);
+    int error = kmes_socket_address(name, &address, &length);
     int fd;
 
     if (error) return error;
@@ -95,6 +95,10 @@ static int open_connection(unsigned limit_ms) {
     if (!error) return fd;
     close(fd);
     return error;
+}
+
+int kmes_socket_connect(const char* address) {
+    return open_connection(address, KMES_SOCKET_ANSWER_MS);
 }
 
 static int send_packet(int fd, const struct msghdr* message) {
@@ -170,7 +174,7 @@ static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigne
     struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
     struct iovec piece = {&request, sizeof(request)};
     struct msghdr message;
-    int fd = open_connection(limit_ms);
+    int fd = open_connection(producer_address(), limit_ms);
     int error;
 
     if (fd < 0) return fd;
@@ -404,7 +408,13 @@ static int send_emit(int fd, struct emit* emit) {
     return error == -EMSGSIZE ? send_as_file(fd, emit) : error;
 }
 
-int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+static int check_emit(__u16 type_len, __u32 payload_len) {
+    if (type_len == 0) return -EINVAL;
+    return (__u64)type_len + payload_len > KMES_CONFIG_EVENT_MAX_BYTES ? -ENOSPC : 0;
+}
+
+int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
+                        __u32 payload_len) {
     __u64 body_bytes = (__u64)type_len + payload_len;
     struct emit emit = {
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, (__u32)current_cpu(), (__u32)body_bytes, type_len, 0},
@@ -412,14 +422,20 @@ int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u3
          {(void*)(__UINTPTR_TYPE__)type, type_len},
          {(void*)(__UINTPTR_TYPE__)payload, payload_len}}};
     struct kmes_socket_reply reply;
-    int fd, error;
+    int error = check_emit(type_len, payload_len);
 
-    if (type_len == 0) return -EINVAL;
-    if (body_bytes > KMES_CONFIG_EVENT_MAX_BYTES) return -ENOSPC;
-    fd = open_connection(KMES_SOCKET_ANSWER_MS);
+    if (!error) error = send_emit(fd, &emit);
+    return error ? error : receive_plain(fd, &reply);
+}
+
+int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+    int error = check_emit(type_len, payload_len);
+    int fd;
+
+    if (error) return error;
+    fd = kmes_socket_connect(producer_address());
     if (fd < 0) return fd;
-    error = send_emit(fd, &emit);
-    if (!error) error = receive_plain(fd, &reply);
+    error = kmes_socket_emit_on(fd, type, type_len, payload, payload_len);
     close(fd);
     return error;
 }
@@ -438,25 +454,31 @@ static int receive_emitted(int fd, __u32 count, __u32* emitted) {
     return error;
 }
 
-int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
+                              __u32* emitted) {
     struct kmes_socket_request request = {
         KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, (__u32)current_cpu(), 0, 0, count};
     struct iovec piece = {&request, sizeof(request)};
-    int fd, body_fd, error;
+    int body_fd, error;
+
+    *emitted = 0;
+    if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
+    body_fd = kmes_batch_file_make(entries, count, &request.body_bytes);
+    if (body_fd < 0) return body_fd;
+    error = send_with_body(fd, &piece, 1, body_fd);
+    close(body_fd);
+    return error ? error : receive_emitted(fd, count, emitted);
+}
+
+int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    int fd, error;
 
     if (!emitted) return -EFAULT;
     *emitted = 0;
     if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
-    fd = open_connection(KMES_SOCKET_ANSWER_MS);
+    fd = kmes_socket_connect(producer_address());
     if (fd < 0) return fd;
-    body_fd = kmes_batch_file_make(entries, count, &request.body_bytes);
-    if (body_fd < 0) {
-        close(fd);
-        return body_fd;
-    }
-    error = send_with_body(fd, &piece, 1, body_fd);
-    close(body_fd);
-    if (!error) error = receive_emitted(fd, count, emitted);
+    error = kmes_socket_emit_batch_on(fd, entries, count, emitted);
     close(fd);
     return error;
 }
