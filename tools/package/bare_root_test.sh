@@ -49,8 +49,8 @@ install_packages() {
     apt-config dump | grep -i '^Acquire::https\?::.*proxy' >"$ROOT/etc/apt/apt.conf.d/90proxy"
     mkdir "$ROOT/packages" && cp "$FOLDER"/*.deb "$ROOT/packages/" || return
     in_root sh -c 'apt-get update && apt-get install -y --no-install-recommends \
-        /packages/libkmes0_*.deb /packages/libkmes-dev_*.deb /packages/kmes-tools_*.deb gcc \
-        pkg-config libc6-dev'
+        /packages/libkmes0_*.deb /packages/libkmes-dev_*.deb \
+        /packages/python3-kmes_*.deb /packages/kmes-tools_*.deb gcc pkg-config libc6-dev'
 }
 
 install_suite() {
@@ -78,12 +78,13 @@ use() {
         kmesctl serve --cpus 1 & server=$!
         until ./kmes_emit; do kill -0 $server && sleep 0.2; done
         ./kmes_event | grep "door.opened, 3 bytes"
+        python3 -c "import kmes; print(next(iter(kmes.ReaderSet())).type)" | grep door.opened
         kill $server
         wait $server'
 }
 
 remove_packages() {
-    in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev kmes-tools &&
+    in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev python3-kmes kmes-tools &&
         ! find /usr /etc -name "*kmes*" | grep .'
 }
 

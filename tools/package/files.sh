@@ -57,7 +57,8 @@ put_development() {
     local folder=$ROOT$PREFIX/$LIBRARIES templates=$TREE/tools/package/library header
     sed -n 's/^header //p' "$TREE/$API" | while IFS= read -r header; do
         install -D -m 644 "$TREE/$header" "$ROOT$PREFIX/include/$header" || exit
-    done && mkdir -p -- "$folder" &&
+    done && install -D -m 644 "$TREE/bindings/cpp/kmes.hpp" "$ROOT$PREFIX/include/kmes/kmes.hpp" &&
+        mkdir -p -- "$folder" &&
         strip --strip-debug --enable-deterministic-archives -o "$folder/libkmes.a" \
             "$BUILT/$STATIC_LIBRARY" &&
         chmod 644 "$folder/libkmes.a" &&
@@ -66,6 +67,14 @@ put_development() {
         fill "$templates/kmesConfig.cmake.in" "$folder/cmake/kmes/kmesConfig.cmake" &&
         fill "$templates/kmesConfigVersion.cmake.in" "$folder/cmake/kmes/kmesConfigVersion.cmake" &&
         put_manual
+}
+
+# put_python FOLDER: the package kmes, which is imported from there.
+put_python() {
+    local file
+    for file in "$TREE"/bindings/python/kmes/*.py "$TREE/bindings/python/kmes/py.typed"; do
+        install -D -m 644 "$file" "$ROOT$1/kmes/${file##*/}" || return
+    done
 }
 
 # A page for each group of functions, and a link to it for each other function.

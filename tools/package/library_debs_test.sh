@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The Debian packages of the library, of kmesctl and of the module: two makes give the same bytes,
-# they install and go without a trace. In a root with these packages and the libraries that they
-# depend on, kmesctl serves, a program of the manual emits, and another one prints the event.
+# The Debian packages of the library, its bindings, kmesctl and the module: two makes give the same
+# bytes, they install and go without a trace. In a root with these packages and the libraries that
+# they depend on, kmesctl serves, a program of the manual emits, and another one prints the event.
 set -uo pipefail
 
 readonly WORK=$TEST_TMPDIR/work
@@ -12,7 +12,7 @@ readonly LIBRARIES=$ROOT/usr/lib/x86_64-linux-gnu
 readonly SOCKET=@kmes-packages-$$
 VERSION=$(cat VERSION)
 readonly VERSION
-readonly PACKAGES=(libkmes0 libkmes-dev kmes-tools)
+readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes kmes-tools)
 readonly DKMS=$WORK/one/kmes-dkms_${VERSION}_all.deb
 # Seconds that a step may take on a machine that does ten other things.
 LIMIT=$(awk "BEGIN { print 30 * ${KMES_TIMEOUT_SCALE:-1} }")
@@ -24,7 +24,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-deb_of() { printf '%s/one/%s_%s_amd64.deb' "$WORK" "$1" "$VERSION"; }
+deb_of() { echo "$WORK/one/${1}_${VERSION}"_*.deb; }
 
 test_reproducible() {
     local file
@@ -34,7 +34,7 @@ test_reproducible() {
     for file in "$WORK"/one/*.deb; do
         cmp "$file" "$WORK/two/${file##*/}" || fail "two makes of ${file##*/} differ"
     done
-    [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 4 ] || fail "not four packages"
+    [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 5 ] || fail "not five packages"
 }
 
 # dpkg wants ldconfig and start-stop-daemon on its path. What the packages depend on is not here.
@@ -43,10 +43,26 @@ in_root() {
         >"$WORK/dpkg.log" 2>&1
 }
 
+# copy_needed PROGRAM...: the libraries of the programs, where the loader looks for them.
+copy_needed() {
+    local library
+    for library in $(LD_LIBRARY_PATH=$LIBRARIES ldd "$@" | grep -oE '/[^ ]+' |
+        grep -vE "^$WORK|:\$" | sort -u); do
+        mkdir -p "$ROOT${library%/*}" && cp -L "$library" "$ROOT$library"
+    done
+}
+
+# An empty root, with a shell for the scripts of packages.
+make_root() {
+    mkdir -p "$ROOT"/var/lib/dpkg/{info,updates} "$ROOT/bin"
+    : >"$ROOT/var/lib/dpkg/status"
+    cp -L /bin/sh "$ROOT/bin/sh"
+    copy_needed /bin/sh
+}
+
 test_install() {
     local package
-    mkdir -p "$ROOT"/var/lib/dpkg/{info,updates}
-    : >"$ROOT/var/lib/dpkg/status"
+    make_root
     for package in "${PACKAGES[@]}"; do
         # dpkg gives files to root, which only root can do.
         if [ "$(id -u)" -eq 0 ]; then
@@ -93,15 +109,20 @@ example() {
         -L"$LIBRARIES" -lkmes || fail "the example of $1"
 }
 
-# The libraries of Depends, where the loader looks for them.
-copy_libraries() {
-    local library
-    for library in $(LD_LIBRARY_PATH=$LIBRARIES ldd "$ROOT/usr/bin/kmesctl" "$ROOT/kmes_emit" |
-        grep -oE '/[^ ]+' | grep -vE "^$WORK|:\$" | sort -u); do
-        mkdir -p "$ROOT${library%/*}" && cp -L "$library" "$ROOT$library"
-    done
-    mkdir -p "$ROOT"/{proc,dev,tmp}
+# The bindings as they are installed: the header compiles without the tree, and Python finds the
+# module and the library.
+test_bindings() {
+    local module=$ROOT/usr/lib/python3/dist-packages
+    printf '#include <kmes/kmes.hpp>\nint main() { kmes::reader_set set; }\n' >"$WORK/set.cc"
+    (cd "$WORK" && g++ -std=c++20 -Wall -Werror -I"$ROOT/usr/include" -o "$WORK/set" set.cc \
+        -L"$LIBRARIES" -lkmes) || fail "a program with kmes.hpp"
+    command -v python3 >/dev/null || { echo 'SKIPPED: no python3' && return; }
+    (cd / && KMES_SOCKET=@kmes-nobody PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$module \
+        LD_LIBRARY_PATH=$LIBRARIES python3 -c 'import kmes; kmes.emit("t", b"")') \
+        2>"$WORK/python.log" && fail "an event without a producer"
+    grep -qE '^OSError: .*38' "$WORK/python.log" || fail "python: $(cat "$WORK/python.log")"
 }
+
 
 # The words before a command that run it in the root, in a mount namespace of its own; the process
 # becomes the command.
@@ -118,7 +139,8 @@ test_use() {
     local server end=$((SECONDS + ${LIMIT%.*}))
     example kmes_emit
     example kmes_event
-    copy_libraries
+    copy_needed "$ROOT/usr/bin/kmesctl" "$ROOT/kmes_emit"
+    mkdir -p "$ROOT"/{proc,dev,tmp}
     if ! unshare --map-root-user --mount true; then
         echo 'SKIPPED: no mount namespace'
         return
@@ -142,8 +164,6 @@ test_use() {
 test_remove() {
     [ "$(id -u)" -eq 0 ] || return 0
     rm -rf "$ROOT"
-    mkdir -p "$ROOT"/var/lib/dpkg/{info,updates}
-    : >"$ROOT/var/lib/dpkg/status"
     test_install
     in_root --purge "${PACKAGES[@]}" || fail "dpkg --purge: $(cat "$WORK/dpkg.log")"
     [ ! -e "$ROOT/usr" ] || fail "left behind: $(find "$ROOT/usr")"
@@ -160,6 +180,7 @@ test_reproducible
 test_install
 test_depends
 test_module
+test_bindings
 test_use
 test_remove
 test_lintian

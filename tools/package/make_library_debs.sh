@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Makes the Debian packages libkmes0, libkmes-dev, kmes-tools and kmes-dkms from a tree and what
-# Bazel has built of it. The same files give the same bytes, wherever and whenever it runs.
+# Makes the Debian packages libkmes0, libkmes-dev, python3-kmes, kmes-tools and kmes-dkms from a
+# tree and what Bazel has built of it. The same files give the same bytes, wherever and whenever it
+# runs.
 #
 #   make_library_debs.sh TREE BUILT FOLDER
 set -euo pipefail
@@ -92,8 +93,28 @@ Description: library for consumers and emitters of KMES events - development
  KMES has a ring buffer in shared memory for each CPU. A consumer reads events
  from it without a lock, and sleeps on a futex when it is empty.
  .
- This package has the headers, the static library, the files for pkg-config and
- CMake, and the manual in section 3."
+ This package has the headers for C and C++, the static library, the files for
+ pkg-config and CMake, and the manual in section 3."
+}
+
+# Python of Debian keeps what it has compiled, and removes it, by these scripts.
+make_python() {
+    local script
+    begin_part python3-kmes Expat
+    put_python /usr/lib/python3/dist-packages
+    mkdir "$ROOT.control"
+    for script in postinst prerm; do
+        cp "$TREE/tools/package/library/python3-kmes.$script.in" "$ROOT.control/$script"
+    done
+    finish "$ROOT" python3-kmes "Depends: python3 (>= 3.11), libkmes0 (>= $VERSION)
+Section: python
+Priority: optional
+Description: KMES events in Python
+ KMES has a ring buffer in shared memory for each CPU. A consumer reads events
+ from it without a lock, and sleeps on a futex when it is empty.
+ .
+ This package has the module kmes, with events as an iterator, for loops and for
+ asyncio. It uses the library of the package libkmes0." all
 }
 
 make_tools() {
@@ -148,6 +169,7 @@ main() {
     begin_packages
     make_library
     make_development
+    make_python
     make_tools
     make_module
 }
