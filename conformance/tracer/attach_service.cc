@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes_attach, served in the testee (event-model.md, "Calls"): all fds or none, ERANGE with the
-// number needed, EFAULT as a kernel gives it. Knows injection and buffers; the answer itself comes
-// from the runner's handler.
+// kmes_attach, served in the testee (event-model.md, "Calls"; docs/layouts.md): the fds of all CPUs
+// or the fd of one, EFAULT as a kernel gives it. Knows injection and buffers; the answer itself
+// comes from the runner's handler.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -125,9 +125,6 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
 void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& registers) {
     const bool is_foreign = testee_ != 0 && thread.process != testee_;
     if (!is_foreign) testee_ = thread.process;
-    const uint64_t fds_at = registers.rdi;
-    const uint64_t count_at = registers.rsi;
-    const uint64_t capacity_at = registers.rdx;
     Injection injection(*this, thread);
     // To the exit of a call without effect: from there every answer is given in the same way. The
     // call itself does, with nowhere to write to, whatever a kernel says of it: a filter of the
@@ -144,20 +141,41 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     Attached event;
     event.pid = thread.process;
     event.tid = thread.tid;
-    event.request = {thread.process, thread.tid, attach_calls_++, fds_at != 0, 0};
+    event.request = {thread.process, thread.tid, attach_calls_++};
+    if (attach_call_ == AttachCall::kAllCpus)
+        serve_all_cpus(injection, thread, registers, std::move(event));
+    else
+        serve_one_cpu(injection, thread, registers, std::move(event));
+}
+
+// Without the memory of the testee no call can be served.
+void Tracer::Engine::note_unreadable(Thread& thread) {
+    push(thread, TracerTrouble{thread.tid,
+                               "the memory of the testee cannot be read, because the process "
+                               "is undumpable or its file is not readable by this user",
+                               TracerTrouble::Reason::its_rights});
+}
+
+AttachAnswer Tracer::Engine::ask_handler(const AttachRequest& request) const {
+    return attach_handler_ ? attach_handler_(request) : AttachAnswer{EAGAIN, {}, 0};
+}
+
+// All fds or none, ERANGE with the number needed.
+void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
+                                    const user_regs_struct& registers, Attached event) {
+    const uint64_t fds_at = registers.rdi;
+    const uint64_t count_at = registers.rsi;
+    const uint64_t capacity_at = registers.rdx;
+    event.request.array_given = fds_at != 0;
     AttachAnswer answer;
     errno = 0;
     const auto slots = read_value<int32_t>(thread.tid, count_at);
-    if (!slots && errno == EPERM)
-        push(thread, TracerTrouble{thread.tid,
-                                   "the memory of the testee cannot be read, because the process "
-                                   "is undumpable or its file is not readable by this user",
-                                   TracerTrouble::Reason::its_rights});
+    if (!slots && errno == EPERM) note_unreadable(thread);
     if (!slots || !is_writable(thread.tid, count_at, sizeof(int32_t))) {
         answer.error = EFAULT;
     } else {
         event.request.slots_requested = *slots;
-        answer = attach_handler_ ? attach_handler_(event.request) : AttachAnswer{EAGAIN, {}, 0};
+        answer = ask_handler(event.request);
     }
     if (answer.error == 0 && answer.device) {
         attach_by_device(injection, thread, *answer.device, registers,
@@ -190,8 +208,46 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     finish_attach(injection, thread, std::move(event));
 }
 
+// The fd of one CPU is the result. No CPU has the number: EINVAL. `*capacity` is checked first, and
+// is written only together with an fd, or as the answer to kAskForCount.
+void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
+                                   const user_regs_struct& registers, Attached event) {
+    const auto cpu = static_cast<uint32_t>(registers.rdi);
+    const uint64_t capacity_at = registers.rsi;
+    event.request.cpu = cpu;
+    event.request.asks_for_count =
+        cpu == kAskForCount && attach_call_ == AttachCall::kOneCpuOrCount;
+    errno = 0;
+    if (!read_value<uint64_t>(thread.tid, capacity_at) && errno == EPERM) note_unreadable(thread);
+    AttachAnswer answer;
+    if (!is_writable(thread.tid, capacity_at, sizeof(uint64_t)))
+        answer.error = EFAULT;
+    else
+        answer = ask_handler(event.request);
+    if (event.request.asks_for_count && answer.error == 0) {
+        const uint64_t slots = answer.buffers.size();
+        write_memory(thread.tid, capacity_at, &slots, sizeof slots);
+        event.count_written = static_cast<int32_t>(slots);
+        return finish_attach(injection, thread, std::move(event));
+    }
+    if (answer.error == 0 && cpu >= answer.buffers.size()) answer.error = EINVAL;
+    if (answer.error == 0) {
+        answer.buffers = {answer.buffers[cpu]};
+        answer.error = give_fds(injection, thread, answer, event.fds);
+    }
+    if (answer.error == 0) {
+        write_memory(thread.tid, capacity_at, &answer.capacity_bytes, sizeof answer.capacity_bytes);
+        event.capacity_bytes = answer.capacity_bytes;
+        event.buffers = answer.buffers;
+        files_.at(answer.buffers.front()).attach_call = attach_calls_;
+        event.result = event.fds.front();
+    }
+    event.error = answer.error;
+    finish_attach(injection, thread, std::move(event));
+}
+
 void Tracer::Engine::finish_attach(Injection& injection, Thread& thread, Attached event) {
-    injection.finish_call(-static_cast<int64_t>(event.error));
+    injection.finish_call(event.error != 0 ? -static_cast<int64_t>(event.error) : event.result);
     push(thread, std::move(event));
 }
 

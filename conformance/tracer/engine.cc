@@ -132,7 +132,7 @@ Tracer::Engine::~Engine() {
     for (const ServedFile& file : files_) {
         close(file.metadata_fd);
         if (file.data_fd >= 0) close(file.data_fd);
-        if (file.view != nullptr) munmap(file.view, kPageBytes + 2 * file.capacity_bytes);
+        if (file.view != nullptr) munmap(file.view, file.layout_bytes());
     }
     sigaction(SIGCHLD, &old_action_, nullptr);
     if (!sigismember(&old_mask_, SIGCHLD)) {
@@ -151,7 +151,7 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
     }
     const uint64_t expected = buffer.expected_mapping_bytes != 0
                                   ? buffer.expected_mapping_bytes
-                                  : kPageBytes + 2 * buffer.capacity_bytes;
+                                  : buffer.metadata_bytes + 2 * buffer.capacity_bytes;
     struct stat metadata{};
     struct stat data{};
     const bool has_data_file = !buffer.is_kernel_buffer;
@@ -166,6 +166,7 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
                                     std::to_string(buffer.capacity_bytes));
     }
     ServedFile file;
+    file.metadata_bytes = buffer.metadata_bytes;
     file.capacity_bytes = buffer.capacity_bytes;
     file.expected_mapping_bytes = expected;
     file.identity = {metadata.st_dev, metadata.st_ino};

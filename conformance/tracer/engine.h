@@ -186,12 +186,19 @@ struct Process {
 struct ServedFile {
     int metadata_fd = -1;
     int data_fd = -1;  // -1: a buffer of the kernel, of which metadata_fd is the whole
+    uint64_t metadata_bytes = kPageBytes;
     uint64_t capacity_bytes = 0;
     uint64_t expected_mapping_bytes = 0;
     FileIdentity identity;
     uint32_t attach_call = 0;  // the last that handed it out
     // The runner's own mapping: metadata page, data, data again (read-only); null: none yet.
     uint8_t* view = nullptr;
+
+    uint64_t layout_bytes() const { return metadata_bytes + 2 * capacity_bytes; }
+    // The testee may write the last page before the data.
+    bool is_writable(uint64_t layout_offset) const {
+        return layout_offset < metadata_bytes && layout_offset >= metadata_bytes - kPageBytes;
+    }
 };
 
 // What a device is asked, and answers (<linux/kmes.h>).
@@ -199,6 +206,13 @@ struct AttachQuestion {
     uint64_t fds_address = 0;
     uint32_t count = 0;
     uint64_t capacity = 0;
+};
+
+// Bytes of a file, and where they are in the layout of a buffer.
+struct FilePiece {
+    uint64_t layout_offset = 0;
+    uint64_t length_bytes = 0;
+    uint64_t file_offset = 0;
 };
 
 struct LiveMapping {
@@ -257,6 +271,7 @@ class Tracer::Engine {
 
     TracerOptions options_;
     AttachHandler attach_handler_;
+    AttachCall attach_call_ = AttachCall::kAllCpus;
     int least_fd_ = 0;
     ReportWriteHandler report_write_handler_;
     CallHandler call_handler_;
@@ -322,6 +337,12 @@ class Tracer::Engine {
 
     // --- attach_service.cc
     void serve_attach(Thread& thread, const user_regs_struct& registers);
+    void note_unreadable(Thread& thread);
+    AttachAnswer ask_handler(const AttachRequest& request) const;
+    void serve_all_cpus(Injection& injection, Thread& thread, const user_regs_struct& registers,
+                        Attached event);
+    void serve_one_cpu(Injection& injection, Thread& thread, const user_regs_struct& registers,
+                       Attached event);
     void finish_attach(Injection& injection, Thread& thread, Attached event);
     int64_t move_fd_up(Injection& injection, int64_t fd);
     int give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
@@ -342,6 +363,8 @@ class Tracer::Engine {
 
     // --- map_service.cc
     bool serve_map(Thread& thread, const user_regs_struct& registers);
+    int64_t overlay_file(Injection& injection, Thread& thread, const MapRequest& request,
+                         uint64_t address, int runner_fd, const std::vector<FilePiece>& pieces);
     int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                          const MapRequest& request, uint64_t address);
     void give_back_hidden(Injection& injection);

@@ -33,7 +33,8 @@ struct Attached {
     std::vector<BufferId> buffers;  // in the order of `fds`; empty unless error == 0
     std::vector<int> fds;
     uint64_t capacity_bytes = 0;  // as written to *capacity
-    int32_t count_written = -1;   // what was written to *count; -1 if nothing was
+    int32_t count_written = -1;   // the number of CPUs that was written; -1 if none was
+    int32_t result = 0;           // what the call returned, where `error` is 0
 };
 
 // A process other than the testee called `kmes_attach`; it got EPERM.

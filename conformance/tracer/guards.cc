@@ -22,8 +22,8 @@ namespace kmes::conformance {
 namespace {
 
 // What the page at this offset of the layout has when it is not guarded.
-uint64_t protection_of(const Mapping& mapping, uint64_t layout_offset) {
-    if (layout_offset < kPageBytes) return mapping.protection;
+uint64_t protection_of(const Mapping& mapping, const ServedFile& file, uint64_t layout_offset) {
+    if (file.is_writable(layout_offset)) return mapping.protection;
     return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
 }
 
@@ -105,15 +105,17 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
 // protections of their own.
 bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint64_t offset,
                              uint64_t length, bool closed) {
+    const ServedFile& file = files_[live.mapping.buffer];
     uint64_t at = offset;
     const uint64_t end = offset + length;
     while (at < end) {
         const uint64_t layout = at + live.mapping.offset_bytes;
-        const bool is_half_closed = closed && live.reads_pass && layout < kPageBytes;
-        const bool is_alone = layout < kPageBytes && (!closed || live.reads_pass);
+        const bool is_half_closed = closed && live.reads_pass && layout < file.metadata_bytes;
+        const bool is_alone = layout < file.metadata_bytes && (!closed || live.reads_pass);
         const uint64_t piece = is_alone ? kPageBytes : end - at;
         const uint64_t protection =
-            is_half_closed ? PROT_READ : (closed ? PROT_NONE : protection_of(live.mapping, layout));
+            is_half_closed ? PROT_READ
+                           : (closed ? PROT_NONE : protection_of(live.mapping, file, layout));
         if (injection.call(SYS_mprotect, live.mapping.address + at, piece, protection) != 0)
             return false;
         at += piece;
@@ -217,8 +219,11 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
         Injection injection(*this, thread);
         bool all = injection.usable();
         for (const auto& [offset, length] : live.guards) {
-            if (offset + live.mapping.offset_bytes < kPageBytes)
-                all = protect(injection, live, offset, kPageBytes, true) && all;
+            const uint64_t layout = offset + live.mapping.offset_bytes;
+            const uint64_t metadata = files_[live.mapping.buffer].metadata_bytes;
+            if (layout >= metadata) continue;
+            all =
+                protect(injection, live, offset, std::min(length, metadata - layout), true) && all;
         }
         return all;
     });

@@ -26,7 +26,7 @@ uint64_t round_to_pages(uint64_t length_bytes) {
 uint8_t* Tracer::Engine::view_of(BufferId id) {
     ServedFile& file = files_[id];
     if (file.view != nullptr) return file.view;
-    const uint64_t length = kPageBytes + 2 * file.capacity_bytes;
+    const uint64_t length = file.layout_bytes();
     if (file.data_fd < 0) {
         void* kernels =
             mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.metadata_fd, 0);
@@ -40,8 +40,8 @@ uint8_t* Tracer::Engine::view_of(BufferId id) {
     const auto place = [](void* where, uint64_t bytes, int protection, int fd) {
         return mmap(where, bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
     };
-    uint8_t* data = at + kPageBytes;
-    if (!place(at, kPageBytes, PROT_READ | PROT_WRITE, file.metadata_fd) ||
+    uint8_t* data = at + file.metadata_bytes;
+    if (!place(at, file.metadata_bytes, PROT_READ | PROT_WRITE, file.metadata_fd) ||
         !place(data, file.capacity_bytes, PROT_READ, file.data_fd) ||
         !place(data + file.capacity_bytes, file.capacity_bytes, PROT_READ, file.data_fd)) {
         munmap(whole, length);
@@ -54,7 +54,7 @@ uint8_t* Tracer::Engine::view_of(BufferId id) {
 // Where the runner has these bytes of the testee's mapping; null for what is not the two copies and
 // the metadata page.
 uint8_t* Tracer::Engine::view_at(const LiveMapping& live, uint64_t address, uint64_t size_bytes) {
-    const uint64_t layout_bytes = kPageBytes + 2 * files_[live.mapping.buffer].capacity_bytes;
+    const uint64_t layout_bytes = files_[live.mapping.buffer].layout_bytes();
     const uint64_t offset = place_in(live, address).offset_bytes;
     if (offset >= layout_bytes || size_bytes > layout_bytes - offset) return nullptr;
     uint8_t* view = view_of(live.mapping.buffer);
@@ -68,7 +68,7 @@ BufferPlace Tracer::Engine::place_in(const LiveMapping& live, uint64_t address) 
 
 // What stands in the buffer, of a longer access its first 8 bytes.
 uint64_t Tracer::Engine::buffer_value(const BufferAccess& access) {
-    const uint64_t layout_bytes = kPageBytes + 2 * files_[access.place.buffer].capacity_bytes;
+    const uint64_t layout_bytes = files_[access.place.buffer].layout_bytes();
     const uint64_t offset = access.place.offset_bytes;
     const uint8_t* view = view_of(access.place.buffer);
     if (view == nullptr || offset >= layout_bytes) return 0;
@@ -84,8 +84,9 @@ bool Tracer::Engine::may(const LiveMapping& live, uint64_t address, uint64_t siz
                          bool is_write) const {
     const uint64_t offset = place_in(live, address).offset_bytes;
     if (is_write) {
-        return (live.mapping.protection & PROT_WRITE) != 0 && offset < kPageBytes &&
-               size_bytes <= kPageBytes - offset;
+        const ServedFile& file = files_[live.mapping.buffer];
+        return (live.mapping.protection & PROT_WRITE) != 0 && file.is_writable(offset) &&
+               size_bytes <= file.metadata_bytes - offset;
     }
     return (live.mapping.protection & (PROT_READ | PROT_WRITE)) != 0;
 }

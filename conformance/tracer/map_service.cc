@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// mmap of a served fd: the metadata page is mapped as asked, and the data laid over the rest twice,
-// read-only (5.1.4, 5.1.5, E13). Also the table of what is mapped where. Knows injection and
-// buffers.
+// mmap of a served fd: the metadata is mapped as asked, and the data laid over the rest twice,
+// read-only, as is a page of metadata that only the producer writes (5.1.4, 5.1.5, E13). Also the
+// table of what is mapped where. Knows injection and buffers.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -84,28 +84,47 @@ MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId bu
     return deviation;
 }
 
-// Lays the data over those parts of [address, address + length) that lie behind the metadata page.
+// Lays the data, and the pages before it that the testee may not write, over those parts of
+// [address, address + length) where they belong. Their descriptors are read-only, so that no
+// mprotect of the testee can change that.
 int64_t Tracer::Engine::overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                                      const MapRequest& request, uint64_t address) {
+    const uint64_t data = file.metadata_bytes;
+    const int64_t result = overlay_file(
+        injection, thread, request, address, file.data_fd,
+        {{data, file.capacity_bytes, 0}, {data + file.capacity_bytes, file.capacity_bytes, 0}});
+    const uint64_t read_only_bytes = file.metadata_bytes - kPageBytes;
+    if (result < 0 || read_only_bytes == 0) return result;
+    return overlay_file(injection, thread, request, address, file.metadata_fd,
+                        {{0, read_only_bytes, 0}});
+}
+
+// Read-only, the pieces as far as they are in the range that is mapped.
+int64_t Tracer::Engine::overlay_file(Injection& injection, Thread& thread,
+                                     const MapRequest& request, uint64_t address, int runner_fd,
+                                     const std::vector<FilePiece>& pieces) {
     const uint64_t begin = request.offset_bytes;
     const uint64_t end = begin + round_to_pages(request.length_bytes);
-    if (end <= kPageBytes) return 0;
-    const int64_t data_fd = open_runner_fd(injection, thread, file.data_fd, O_RDONLY);
-    if (data_fd < 0) return data_fd;
+    const bool is_reached = std::any_of(pieces.begin(), pieces.end(), [=](const FilePiece& piece) {
+        return begin < piece.layout_offset + piece.length_bytes && piece.layout_offset < end;
+    });
+    if (!is_reached) return 0;
+    const int64_t fd = open_runner_fd(injection, thread, runner_fd, O_RDONLY);
+    if (fd < 0) return fd;
     const uint64_t readable =
         (request.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
     const uint64_t flags = (request.flags & ~uint64_t{MAP_FIXED_NOREPLACE | MAP_TYPE}) | MAP_FIXED |
                            (is_shared(request.flags) ? MAP_SHARED : MAP_PRIVATE);
     int64_t result = 0;
-    for (uint64_t copy = 0; copy < 2 && result >= 0; ++copy) {
-        const uint64_t copy_begin = kPageBytes + copy * file.capacity_bytes;
-        const uint64_t from = std::max(begin, copy_begin);
-        const uint64_t to = std::min(end, copy_begin + file.capacity_bytes);
-        if (from >= to) continue;
+    for (const FilePiece& piece : pieces) {
+        const uint64_t from = std::max(begin, piece.layout_offset);
+        const uint64_t to = std::min(end, piece.layout_offset + piece.length_bytes);
+        if (from >= to || result < 0) continue;
         result = injection.call(SYS_mmap, address + (from - begin), to - from, readable, flags,
-                                static_cast<uint64_t>(data_fd), from - copy_begin);
+                                static_cast<uint64_t>(fd),
+                                piece.file_offset + from - piece.layout_offset);
     }
-    injection.call(SYS_close, static_cast<uint64_t>(data_fd));
+    injection.call(SYS_close, static_cast<uint64_t>(fd));
     return std::min<int64_t>(result, 0);
 }
 

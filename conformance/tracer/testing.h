@@ -47,17 +47,19 @@ inline std::string testdata(const std::string& name) {
 // A served buffer and the runner's own mapping of it. Byte 5 of the data is 42.
 class TestBuffer {
   public:
-    explicit TestBuffer(uint64_t capacity_bytes = 65536) : capacity_bytes_(capacity_bytes) {
+    explicit TestBuffer(uint64_t capacity_bytes = 65536, uint64_t metadata_bytes = kPageBytes)
+        : capacity_bytes_(capacity_bytes), metadata_bytes_(metadata_bytes) {
         metadata_fd_ = memfd_create("metadata", MFD_CLOEXEC);
         data_fd_ = memfd_create("data", MFD_CLOEXEC);
-        EXPECT_EQ(ftruncate(metadata_fd_, static_cast<off_t>(kPageBytes + 2 * capacity_bytes)), 0);
+        EXPECT_EQ(ftruncate(metadata_fd_, static_cast<off_t>(metadata_bytes + 2 * capacity_bytes)),
+                  0);
         EXPECT_EQ(ftruncate(data_fd_, static_cast<off_t>(capacity_bytes)), 0);
-        metadata_ = map(metadata_fd_, kPageBytes);
+        metadata_ = map(metadata_fd_, metadata_bytes);
         data_ = map(data_fd_, capacity_bytes);
         data_[5] = 42;
     }
     ~TestBuffer() {
-        munmap(metadata_, kPageBytes);
+        munmap(metadata_, metadata_bytes_);
         munmap(data_, capacity_bytes_);
         close(metadata_fd_);
         close(data_fd_);
@@ -65,7 +67,9 @@ class TestBuffer {
     TestBuffer(const TestBuffer&) = delete;
     TestBuffer& operator=(const TestBuffer&) = delete;
 
-    ServedBuffer served() const { return {metadata_fd_, data_fd_, false, capacity_bytes_, 0}; }
+    ServedBuffer served() const {
+        return {metadata_fd_, data_fd_, false, capacity_bytes_, 0, metadata_bytes_};
+    }
     uint8_t* metadata() const { return metadata_; }
     uint8_t* data() const { return data_; }
     uint32_t* word() const { return reinterpret_cast<uint32_t*>(metadata_ + kFutexWordOffset); }
@@ -84,6 +88,7 @@ class TestBuffer {
     }
 
     uint64_t capacity_bytes_;
+    uint64_t metadata_bytes_;
     int metadata_fd_ = -1;
     int data_fd_ = -1;
     uint8_t* metadata_ = nullptr;
@@ -104,10 +109,11 @@ inline const auto kBothWays = testing::Values(Interception::kSeccomp, Intercepti
 // A tracer with some buffers that every attach hands out.
 class TestRun {
   public:
-    explicit TestRun(TracerOptions options = {}, size_t buffer_count = 2)
+    explicit TestRun(TracerOptions options = {}, size_t buffer_count = 2,
+                     uint64_t metadata_bytes = kPageBytes)
         : tracer(std::move(options)) {
         for (size_t i = 0; i < buffer_count; ++i) {
-            buffers.push_back(std::make_unique<TestBuffer>());
+            buffers.push_back(std::make_unique<TestBuffer>(65536, metadata_bytes));
             ids.push_back(tracer.add_buffer(buffers.back()->served()));
         }
         tracer.set_attach_handler(

@@ -20,6 +20,9 @@ void Tracer::set_attach_handler(AttachHandler handler) {
 void Tracer::set_least_fd(int fd) {
     engine_->least_fd_ = fd;
 }
+void Tracer::set_attach_call(AttachCall call) {
+    engine_->attach_call_ = call;
+}
 void Tracer::set_call_handler(CallHandler handler) {
     engine_->call_handler_ = std::move(handler);
 }

@@ -220,6 +220,8 @@ class Tracer {
     // The fds that kmes_attach gives are this one and higher ones, where the testee's limit allows
     // it: so they are in a process that has many files open. Not those of a device.
     void set_least_fd(int fd);
+    // Which kmes_attach is served; kAllCpus where this is not called.
+    void set_attach_call(AttachCall call);
     // Is told of each write to the report file, before start() or never: every system call of the
     // testee then stops (kEveryCall).
     void set_report_write_handler(ReportWriteHandler handler);

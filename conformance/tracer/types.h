@@ -23,7 +23,7 @@ namespace kmes::conformance {
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 
-// The bytes of the metadata page and of a page of memory: 5.1.5, E22.
+// The bytes of a page of memory (E22), and of the metadata page of form A (5.1.5).
 inline constexpr uint64_t kPageBytes = 4096;
 // Offset of the futex word in the mapping: 5.1.6.3.
 inline constexpr uint64_t kFutexWordOffset = 128;
@@ -39,9 +39,9 @@ using MappingId = size_t;
 // A buffer of the runner as the testee gets it. The tracer keeps descriptors of its own, so both
 // may be closed after add_buffer.
 struct ServedBuffer {
-    // A memfd of at least the mapping's length of which only the first page is used: the metadata
-    // page. It is what the testee's fd refers to, so its inode must not be shared with another
-    // buffer (E19).
+    // A memfd of at least the mapping's length of which only the first `metadata_bytes` are used.
+    // It is what the testee's fd refers to, so its inode must not be shared with another buffer
+    // (E19).
     int metadata_fd = -1;
     // A memfd of `capacity_bytes`: the data. It is placed twice behind the metadata page,
     // read-only.
@@ -51,19 +51,29 @@ struct ServedBuffer {
     // The distance of the two copies; a multiple of 4096. (What attach reports may differ:
     // AttachAnswer.)
     uint64_t capacity_bytes = 0;
-    // The length that the testee is expected to map; 0 means 4096 + 2 * capacity_bytes. Only for
+    // The length that the testee is expected to map; 0: metadata_bytes + 2 * capacity_bytes. For
     // buffers with a capacity that must be refused.
     uint64_t expected_mapping_bytes = 0;
+    // Where the data begins in the mapping. The testee may write only the last page before it.
+    uint64_t metadata_bytes = kPageBytes;
 };
 
 // What a testee asked in a `kmes_attach` call.
 struct AttachRequest {
     pid_t pid = 0;
     pid_t tid = 0;
-    uint32_t call_index = 0;      // 0 for the first call that this run has seen
-    bool array_given = false;     // `fds` was not NULL
-    int32_t slots_requested = 0;  // `*count` on entry, as it stood there
+    uint32_t call_index = 0;                     // 0 for the first call that this run has seen
+    bool array_given = false;                    // `fds` was not NULL
+    int32_t slots_requested = 0;                 // `*count` on entry, as it stood there
+    std::optional<uint32_t> cpu = std::nullopt;  // the CPU, where a call attaches one
+    bool asks_for_count = false;                 // of CPUs, and attaches none
 };
+
+// The arguments of kmes_attach (docs/layouts.md): `(int *fds, int *count, u64 *capacity)` gives all
+// CPUs; `(u32 cpu_id, u64 *capacity)` returns the fd of one, and with kAskForCount can write the
+// number of slots to *capacity.
+enum class AttachCall { kAllCpus, kOneCpu, kOneCpuOrCount };
+inline constexpr uint32_t kAskForCount = 0xffffffff;
 
 // A device of the kernel module that answers kmes_attach: the testee is made to open it, to join
 // the world (KMES_TEST_IOC_JOIN), and to ask there (KMES_IOC_ATTACH).
@@ -115,7 +125,7 @@ struct MapRequest {
 // Where the request differs from what the testee contract (item 2) demands.
 struct MapDeviation {
     bool address = false;     // not NULL, or MAP_FIXED
-    bool length = false;      // not 4096 + 2 * capacity
+    bool length = false;      // not metadata + 2 * capacity
     bool protection = false;  // not PROT_READ | PROT_WRITE
     bool shared = false;      // not MAP_SHARED (MAP_SHARED_VALIDATE is the same thing)
     bool offset = false;      // not 0
@@ -136,8 +146,8 @@ struct Mapping {
     bool shared = true;
 };
 
-// A place in a served buffer: `offset_bytes` counts from the metadata page's first byte (5.1.5), so
-// the data's first copy is at 4096 and its second at 4096 + capacity.
+// A place in a served buffer: `offset_bytes` counts from the metadata's first byte (5.1.5), so the
+// data's first copy is at `metadata_bytes`, and its second is a capacity later.
 struct BufferPlace {
     BufferId buffer = 0;
     MappingId mapping = 0;

@@ -22,6 +22,7 @@ BufferId Tracer::add_buffer(const ServedBuffer&) {
 }
 void Tracer::set_attach_handler(AttachHandler) {}
 void Tracer::set_least_fd(int) {}
+void Tracer::set_attach_call(AttachCall) {}
 void Tracer::set_call_handler(CallHandler) {}
 void Tracer::set_report_write_handler(ReportWriteHandler) {}
 bool Tracer::detach(TimePoint) {

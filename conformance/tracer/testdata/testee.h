@@ -39,5 +39,6 @@ extern const struct mode kCopyModes[];     /* of testee_copies.c */
 extern const struct mode kRegisterModes[]; /* of testee_registers.c */
 extern const struct mode kSignalModes[];   /* of testee_signals.c */
 extern const struct mode kMaskModes[];     /* of testee_masks.c */
+extern const struct mode kOneCpuModes[];   /* of testee_one_cpu.c */
 
 #endif
