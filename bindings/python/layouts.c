@@ -40,6 +40,7 @@ int main(void) {
     FIELD(kmes_reader_statistics, switches);
     FIELD(kmes_reader_statistics, sleeps);
     STRUCTURE(kmes_reader_set_options);
+    FIELD(kmes_reader_set_options, size);
     FIELD(kmes_reader_set_options, is_exclusive);
     FIELD(kmes_reader_set_options, is_read_only);
     FIELD(kmes_reader_set_options, watermark_bytes);

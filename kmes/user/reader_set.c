@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/libkmes_reader.h"
@@ -24,6 +25,7 @@
 /* A change of buffers: new events wait for it. */
 #define RETRY_CHANGE_MOST_NS (100 * KMES_SET_NS_PER_MS)
 #define TURN_EVENTS 256 /* of one CPU, before others have their turn */
+#define OPTIONS_MOST_BYTES 4096u
 #define BUFFER_BYTES (16ull << 10)
 
 /* -- CPUs that cannot be read ----------------------------------------------------------------- */
@@ -117,6 +119,21 @@ static int cpus_by_libkmes(void* context) {
     return kmes_cpus_by_libkmes();
 }
 
+/* The caller's structure may be that of another release. */
+static int copy_options(struct kmes_reader_set_options* wanted,
+                        const struct kmes_reader_set_options* options) {
+    const __u64 size = options->size ? options->size : KMES_READER_SET_OPTIONS_0_20_BYTES;
+    const __u8* bytes = (const __u8*)options;
+    __u64 i;
+
+    if (size < KMES_READER_SET_OPTIONS_0_20_BYTES) return -EINVAL;
+    if (size > OPTIONS_MOST_BYTES) return -E2BIG;
+    for (i = sizeof(*wanted); i < size; i++)
+        if (bytes[i]) return -E2BIG;
+    memcpy(wanted, options, size < sizeof(*wanted) ? size : sizeof(*wanted));
+    return 0;
+}
+
 static int check_options(struct kmes_reader_set_options* options) {
     if (!options->watermark_bytes != !options->watermark_ns) return -EINVAL;
     if (!options->configure != !options->cpus) return -EINVAL;
@@ -158,11 +175,11 @@ static void open_all(struct kmes_reader_set* set) {
 int kmes_reader_set_open(struct kmes_reader_set** set,
                          const struct kmes_reader_set_options* options) {
     struct kmes_reader_set_options wanted = {0};
-    int error, cpus;
+    int error = 0, cpus;
 
     *set = NULL;
-    if (options) wanted = *options;
-    error = check_options(&wanted);
+    if (options) error = copy_options(&wanted, options);
+    if (!error) error = check_options(&wanted);
     if (error) return error;
     cpus = wanted.cpus(wanted.context);
     if (cpus <= 0) return cpus ? cpus : -ENODEV;

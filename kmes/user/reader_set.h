@@ -27,8 +27,15 @@ KMES_EXTERN_C_BEGIN
 
 struct kmes_reader_set;
 
-/* Zero, or NULL in place of the whole, is the default of each field. */
+#define KMES_READER_SET_OPTIONS_0_20_BYTES 72u
+
+/* Zero, or NULL in place of the whole, is the default of each field. Later releases add fields at
+ * the end, after the padding. */
 struct kmes_reader_set_options {
+    /* sizeof(struct kmes_reader_set_options) in the program. 0: what release 0.20 has, and nothing
+     * more is read. -EINVAL: less than that. -E2BIG: the program sets something that this library
+     * does not have, or it is more than a page. */
+    __u64 size;
     /* Nobody else sleeps on these rings: the caller promises it (E12). The default is safe with any
      * number of consumers; each event then costs the producer a wake once somebody has slept. */
     bool is_exclusive;
@@ -51,6 +58,9 @@ struct kmes_reader_set_options {
     const struct kmes_reader_place* place;
     unsigned places;
 };
+
+KMES_STATIC_ASSERT(sizeof(struct kmes_reader_set_options) >= KMES_READER_SET_OPTIONS_0_20_BYTES,
+                   "the options never shrink");
 
 /*
  * Attaches to all CPUs. 0, also where some of them cannot be read now; what kmes_cpus_by_libkmes

@@ -462,6 +462,38 @@ TEST_F(ReaderSetTest, ReadOnlySetHasAHandle) {
     EXPECT_EQ(0u, asking_cpus(*producer_));
 }
 
+// The structure of a program that was compiled with the header of another release.
+TEST_F(ReaderSetTest, OptionsMayBeThoseOfAnotherRelease) {
+    start(1);
+    struct {
+        kmes_reader_set_options known;
+        uint64_t later[600];
+    } options = {};
+    const auto opens_with = [&](uint64_t size) {
+        options.known.size = size;
+        const int error = kmes_reader_set_open(&set_, &options.known);
+
+        EXPECT_EQ(error == 0, set_ != nullptr);
+        kmes_reader_set_close(set_);
+        set_ = nullptr;
+        return error;
+    };
+
+    EXPECT_EQ(0, opens_with(0));
+    EXPECT_EQ(0, opens_with(sizeof(options.known)));
+    EXPECT_EQ(0, opens_with(sizeof(options.known) + 16));
+    EXPECT_EQ(-EINVAL, opens_with(KMES_READER_SET_OPTIONS_0_20_BYTES - 1));
+    EXPECT_EQ(-E2BIG, opens_with(4097));
+    options.later[1] = 1;
+    EXPECT_EQ(-E2BIG, opens_with(sizeof(options.known) + 16));
+    EXPECT_EQ(0, opens_with(sizeof(options.known) + 8));
+    EXPECT_EQ(0, opens_with(0));
+    // The fields that the size covers are read.
+    options.known.watermark_bytes = 1;
+    EXPECT_EQ(-EINVAL, opens_with(sizeof(options.known)));
+    EXPECT_EQ(-EINVAL, opens_with(0));
+}
+
 TEST_F(ReaderSetTest, OptionsThatContradictAreRefused) {
     start(1);
     kmes_reader_set_options bytes_alone = {}, time_alone = {}, no_count = {};

@@ -55,6 +55,7 @@ class Options(ctypes.Structure):
     """struct kmes_reader_set_options of kmes/user/reader_set.h."""
 
     _fields_ = [
+        ("size", c_uint64),
         ("is_exclusive", c_bool),
         ("is_read_only", c_bool),
         ("watermark_bytes", c_uint64),

@@ -140,6 +140,7 @@ class ReaderSet:
         self._set: ctypes.c_void_p | None = None
         self._view = _library.EventView()
         options = _library.Options(
+            size=ctypes.sizeof(_library.Options),
             is_exclusive=exclusive,
             is_read_only=read_only,
             watermark_bytes=watermark_bytes,
