@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "kmes/user/emitter.h"
 #include "kmes/user/futex.h"
-#include "kmes/user/libkmes.h"
 #include "kmesctl/command.h"
 #include "kmesctl/source.h"
 #include "kmod/kmesctl/text.h"
@@ -112,12 +112,24 @@ std::string payload_option(const EmitOptions& options) {
     std::string reason =
         error == ENOSYS       ? explain_attach(-error)
         : error == ESHUTDOWN  ? "the producer has ended"
+        : error == ECONNRESET ? "the producer has ended, and may have emitted the last ones"
         : error == EOPNOTSUPP ? "this producer takes no events from other processes"
         : error == EPERM      ? "emit is not permitted; CAP_AUDIT_WRITE, or access to the socket, "
                                 "is needed"
                               : explain_error(Verb::emit, error);
     if (count > 1) reason += fmt::format(" ({} of {} events were emitted)", emitted, count);
     throw Failure(kExitFailed, reason);
+}
+
+struct CloseEmitter {
+    void operator()(kmes_emitter* emitter) const { kmes_emitter_close(emitter); }
+};
+using Emitter = std::unique_ptr<kmes_emitter, CloseEmitter>;
+
+Emitter open_emitter(std::uint64_t count) {
+    kmes_emitter* emitter = nullptr;
+    if (const int error = kmes_emitter_open(&emitter); error != 0) refuse(-error, 0, count);
+    return Emitter(emitter);
 }
 
 // Sleeps until the `emitted`-th event is due.
@@ -148,16 +160,18 @@ int emit(const EmitOptions& options) {
     const std::uint64_t most_at_a_time =
         rate > 0 ? 1 : std::clamp<std::uint64_t>(kBatchBytes / event_bytes, 1, kMostEntries);
     const std::vector<struct kmes_emit_entry> entries(std::min(count, most_at_a_time), entry);
+    const Emitter emitter = open_emitter(count);
     const std::uint64_t begin_ns = kmes_clock_monotonic_ns();
     for (std::uint64_t emitted = 0; emitted < count;) {
         __u32 written = 0;
         const auto wanted =
             static_cast<__u32>(std::min<std::uint64_t>(count - emitted, entries.size()));
         if (rate > 0) keep_rate(begin_ns, emitted, rate);
-        const int result = wanted == 1 ? kmes_emit(options.type.data(), entry.type_len,
-                                                   payload.data(), entry.payload_len)
-                                       : kmes_emit_batch(entries.data(), wanted, &written);
-        if (result != 0) refuse(errno, emitted + (wanted == 1 ? 0 : written), count);
+        const int result =
+            wanted == 1 ? kmes_emitter_emit(emitter.get(), options.type.data(), entry.type_len,
+                                            payload.data(), entry.payload_len)
+                        : kmes_emitter_emit_batch(emitter.get(), entries.data(), wanted, &written);
+        if (result != 0) refuse(-result, emitted + (wanted == 1 ? 0 : written), count);
         emitted += wanted;
     }
     return kExitDone;
