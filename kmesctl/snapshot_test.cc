@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,20 @@ TEST_F(Snapshot, IsWrittenForAnEventThatMatches) {
     EXPECT_EQ(recorder.finish(0), 0);
     EXPECT_THAT(recorder.log(), HasSubstr("event 12 of CPU 0 matches"));
     EXPECT_EQ(read().sequences, numbers(1, 12));
+}
+
+TEST_F(Snapshot, IsWrittenForAnEventWithAField) {
+    Kmesctl recorder(words({"--on-field", "user=eve", "--on-type", "login"}), log());
+    ASSERT_TRUE(recorder.says("an event that matches")) << recorder.log();
+    const auto emit_user = [this](const std::string& type, const std::string& name) {
+        const std::string payload = "\x81\xa4user\xa3" + name;  // MessagePack
+        EXPECT_EQ(producer_->emit(0, type, std::as_bytes(std::span(payload))), 0);
+    };
+    emit_user("login", "bob");
+    emit_user("logout", "eve");
+    emit_user("login", "eve");
+    EXPECT_EQ(recorder.finish(0), 0);
+    EXPECT_THAT(recorder.log(), HasSubstr("event 3 of CPU 0 matches"));
 }
 
 TEST_F(Snapshot, IsWrittenWhenAProcessEnds) {
