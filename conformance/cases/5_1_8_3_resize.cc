@@ -194,6 +194,13 @@ const Row kFirstResizeRows[] = {
       "The consumer delivers none of them again."},
      {Asleep{}, Resize{}, Asleep{}, EmitEverywhere{1, 400}, Asleep{}},
      {.before_start = {EmitEverywhere{30, 400}}}},
+    {{"E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer before the new one",
+      "Replace a buffer with unread events of three times what fits into the new one.",
+      "The consumer drains the old buffer to its frozen write_pos before it switches, and loses "
+      "nothing."},
+     {Asleep{}, unread_before_a_shrink({Emit{24, usual(1, 8)}}),
+      unread_before_a_shrink({Emit{1, usual(2)}, Emit{8, usual(1, 8)}})},
+     {.capacity = usual(4)}},
 };
 
 const Row kResizeRows[] = {
@@ -203,13 +210,6 @@ const Row kResizeRows[] = {
       "The consumer delivers the end event from the old buffer or from the new one, and ends the "
       "CPU."},
      end_at_every_step},
-    {{"E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer before the new one",
-      "Replace a buffer with unread events of three times what fits into the new one.",
-      "The consumer drains the old buffer to its frozen write_pos before it switches, and loses "
-      "nothing."},
-     {Asleep{}, unread_before_a_shrink({Emit{24, usual(1, 8)}}),
-      unread_before_a_shrink({Emit{1, usual(2)}, Emit{8, usual(1, 8)}})},
-     {.capacity = usual(4)}},
     {{"E11/positions-begin-at-zero", Level::erratum, "E11", "a new buffer that begins at 0",
       "Resize, so that the oldest event that survives is at position 0.", kFindsPlace},
      {resized(usual(2), PositionRule::tail_at, 0)},

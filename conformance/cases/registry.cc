@@ -22,8 +22,8 @@ const std::vector<Case>& all_cases() {
         add_store_buffer_cases(made);
         add(kResizeCases, kSeveralChangeCases);
         add_switch_cases(made);
-        add(kLaterAttachCases, kBurstCases, kPositionStepCases, kOtherCpuCases, kOldPositionCases,
-            kLargeHeaderCases, kGapOverSwapCases, kSeveralCpuCases, kRecordCases,
+        add(kLaterAttachCases, kBurstCases, kPositionStepCases, kSeveralCpuCases, kOtherCpuCases,
+            kOldPositionCases, kLargeHeaderCases, kGapOverSwapCases, kRecordCases,
             kSpuriousWakeCases, kThousandUnreadCases, kOtherEndCases, kManyCpuCases,
             kThreeHundredCases, kMebibyteCases, kFullNextBufferCases, kZeroPositionCases,
             kLeftFlagCases, kSizeCases, kEndedCpuCases, kUnusualRoundCases);

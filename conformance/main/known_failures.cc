@@ -26,9 +26,9 @@ bool is_hex_digit(char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-// What the file has of a failure after its id.
+// What the file has of a failure after its id: nothing that depends on the other cases of the run.
 std::string rest_of(const CaseResult& result) {
-    return fmt::format("[{}] {}", printable(result.clause), printable(result.message));
+    return fmt::format("[{}] {}", printable(result.found_clause), printable(result.message));
 }
 
 // Numbers of a clause are no figures of the run.

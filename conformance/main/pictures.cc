@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "conformance/main/evidence.h"
@@ -28,7 +30,7 @@ void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& 
     Finding finding;
     if (outcome.record && !outcome.record->findings.empty())
         finding = outcome.record->findings.front();
-    finding.clause = result.clause;
+    finding.clause = result.found_clause = result.clause;
     finding.message = outcome.message;
     const Symptom symptom = symptom_of(finding, the_case.clause);
     result.cause = symptom.cause;
@@ -60,30 +62,47 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
     }
 }
 
-// Only as many of a group as could be drawn, if there were no other.
+// Only as many as could be drawn, if there were no other. The best of a group whose clauses are
+// those of the cases is known when all have run: it is the best of some clause.
 void Pictures::keep(Kept kept) {
-    const std::string group = group_key(failures_[kept.failure]);
+    const Failed added = failures_[kept.failure];
     kept_.push_back(std::move(kept));
-    const auto is_of_it = [&](const Kept& each) {
-        return group_key(failures_[each.failure]) == group;
+    const auto is_like_it = [&](const Kept& each) {
+        const Failed& failed = failures_[each.failure];
+        return group_key(failed) == group_key(added) &&
+               (!added.is_assumed || failed.case_clause == added.case_clause);
     };
-    if (std::count_if(kept_.begin(), kept_.end(), is_of_it) <=
-        static_cast<std::ptrdiff_t>(kPicturesWithoutBeingAsked))
+    const std::size_t limit = added.is_assumed ? 1 : kPicturesWithoutBeingAsked;
+    if (std::count_if(kept_.begin(), kept_.end(), is_like_it) <= static_cast<std::ptrdiff_t>(limit))
         return;
-    auto least = std::find_if(kept_.begin(), kept_.end(), is_of_it);
+    auto least = std::find_if(kept_.begin(), kept_.end(), is_like_it);
     for (auto each = least; each != kept_.end(); ++each) {
-        if (is_of_it(*each) &&
+        if (is_like_it(*each) &&
             !is_better_evidence(failures_[each->failure], failures_[least->failure]))
             least = each;
     }
     kept_.erase(least);
 }
 
+// The clauses of the cases that passed.
+std::set<std::string> Pictures::kept_clauses(const RunReport& report) const {
+    std::set<std::string> passed;
+    for (const CaseResult& result : report.results) {
+        if (result.verdict == Verdict::pass) passed.insert(result.id);
+    }
+    std::set<std::string> clauses;
+    for (const Case& each : around_.cases) {
+        if (passed.contains(std::string(each.id))) clauses.emplace(each.clause);
+    }
+    return clauses;
+}
+
 void Pictures::finish(RunReport& report) {
-    std::vector<FailureGroup> groups = group_failures(failures_);
+    const std::set<std::string> kept = kept_clauses(report);
+    std::vector<FailureGroup> groups = group_failures(failures_, kept);
     // A second run may know a clause better, and then there are other groups.
     for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
-        groups = group_failures(failures_);
+        groups = group_failures(failures_, kept);
     kept_.clear();
     report.telling.clear();
     for (const std::size_t failure : rank_failures(groups))

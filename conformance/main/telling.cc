@@ -10,23 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "conformance/main/attribution.h"
+
 namespace kmes::conformance {
 
 namespace {
-
-// "5.1.8.1" has "5.1.8.1-5" in it, "E1" has not "E10".
-bool is_part_of(std::string_view part, std::string_view whole) {
-    return part.size() > whole.size() && part.starts_with(whole) &&
-           (part[whole.size()] == '-' || part[whole.size()] == '.');
-}
-
-// 0: the case was made for what it found; 1: for a part of it, or for more; 2: for something else.
-int distance(const Failed& failed) {
-    if (failed.case_clause == failed.finding_clause) return 0;
-    const bool is_near = is_part_of(failed.case_clause, failed.finding_clause) ||
-                         is_part_of(failed.finding_clause, failed.case_clause);
-    return is_near ? 1 : 2;
-}
 
 // The least tells most. A fault that looks the same in every case needs no case that was made for
 // it.
@@ -47,15 +35,37 @@ std::string_view clause_of_symptom(std::string_view cause) {
     return "contract-2";
 }
 
-// A symptom in the cases of this many clauses belongs to none of these clauses.
+// A symptom in the cases of so many clauses belongs to none of them.
 constexpr std::size_t kManyClauses = 8;
 
-std::string clause_of(const FailureGroup& group, const std::vector<Failed>& failures) {
-    const Failed& best = failures[group.members.front()];
-    if (!best.is_assumed) return best.finding_clause;
-    std::set<std::string_view> clauses;
-    for (const std::size_t member : group.members) clauses.insert(failures[member].case_clause);
-    if (clauses.size() < kManyClauses) return best.finding_clause;
+// Where the clause is that of the case: the clauses of a group, with the number of their cases, and
+// whether no case that was made for them passed.
+struct CaseClauses {
+    CaseClauses(const std::vector<std::size_t>& members, const std::vector<Failed>& failures,
+                const std::set<std::string>& kept_clauses) {
+        for (const std::size_t member : members) {
+            const std::string& clause = failures[member].case_clause;
+            ++(kept_clauses.contains(clause) ? kept : broken)[clause];
+        }
+        is_of_none =
+            broken.size() >= kManyClauses || (broken.empty() && kept.size() >= kManyClauses);
+        // A consumer that breaks most clauses breaks something that all cases need.
+        if (is_of_none) broken.clear();
+    }
+    // The least says most: of a clause that is broken in all its cases, of which there are many.
+    std::pair<bool, std::int64_t> rank_of(const Failed& failed) const {
+        const auto found = broken.find(failed.case_clause);
+        if (found == broken.end()) return {true, 0};
+        return {false, -static_cast<std::int64_t>(found->second)};
+    }
+
+    std::map<std::string_view, std::size_t> kept;
+    std::map<std::string_view, std::size_t> broken;
+    bool is_of_none = false;
+};
+
+std::string clause_of(const Failed& best, const CaseClauses& clauses) {
+    if (!best.is_assumed || !clauses.is_of_none) return best.finding_clause;
     return std::string(clause_of_symptom(best.cause));
 }
 
@@ -79,7 +89,10 @@ bool is_better_evidence(const Failed& one, const Failed& other) {
     return rank_of(one) < rank_of(other);
 }
 
-std::vector<FailureGroup> group_failures(const std::vector<Failed>& failures) {
+std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
+                                         const std::set<std::string>& kept_clauses) {
+    std::vector<Failed> failures = found;
+    attribute(failures, kept_clauses);
     struct Weighed {
         FailureGroup group;
         std::uint64_t weight = 0;
@@ -94,12 +107,16 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& failures) {
     for (auto& [reason, weighed] : by_reason) {
         // Of those that tell as much, the one that was seen first. (std::stable_sort of libstdc++
         // 12 uses what clang calls deprecated.)
+        const CaseClauses clauses(weighed.group.members, failures, kept_clauses);
+        const auto rank = [&](std::size_t index) {
+            const Failed& failed = failures[index];
+            const auto of_its_clause = clauses.rank_of(failed);
+            return std::tuple(failed.is_assumed ? of_its_clause : std::pair<bool, std::int64_t>(),
+                              rank_of(failed), index);
+        };
         std::sort(weighed.group.members.begin(), weighed.group.members.end(),
-                  [&](std::size_t one, std::size_t other) {
-                      return std::tuple(rank_of(failures[one]), one) <
-                             std::tuple(rank_of(failures[other]), other);
-                  });
-        weighed.group.clause = clause_of(weighed.group, failures);
+                  [&](std::size_t one, std::size_t other) { return rank(one) < rank(other); });
+        weighed.group.clause = clause_of(failures[weighed.group.members.front()], clauses);
         groups.push_back(std::move(weighed));
     }
     std::sort(groups.begin(), groups.end(), [&](const Weighed& one, const Weighed& other) {

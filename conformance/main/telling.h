@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ struct FailureGroup {
     std::vector<std::size_t> members;  // indexes, the most telling first
 };
 
-// Beginning with the group that explains most.
-std::vector<FailureGroup> group_failures(const std::vector<Failed>& failures);
+// Beginning with the group that explains most. `kept_clauses`: those of the cases that passed.
+std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
+                                         const std::set<std::string>& kept_clauses);
 
 // The same for failures that have one reason.
 std::string group_key(const Failed& failed);

@@ -22,6 +22,7 @@ struct CaseResult {
     Level level = Level::must;
     Verdict verdict = Verdict::suite_error;
     std::string clause;
+    std::string found_clause;  // of a failure by itself: `clause` is as the others explain it
     std::string message;
     // For a failure: what the case does, and what a correct testee then does.
     std::string what_is_done;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// See attribution.h.
+#include "conformance/main/attribution.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace kmes::conformance {
+namespace {
+
+// "5.1.8.1" has "5.1.8.1-5" in it, "E1" has not "E10".
+bool is_part_of(std::string_view part, std::string_view whole) {
+    return part.size() > whole.size() && part.starts_with(whole) &&
+           (part[whole.size()] == '-' || part[whole.size()] == '.');
+}
+
+// The clause that more than half of the cases were made for; empty: none.
+std::string clause_of_most(const std::vector<const Failed*>& group) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const Failed* each : group) {
+        if (2 * ++counts[each->case_clause] > group.size()) return each->case_clause;
+    }
+    return "";
+}
+
+// A consumer that keeps a clause in the cases that were made for it breaks it only in the scenarios
+// of other cases. The failures are of what most of these were made for.
+void attribute_to_scenarios(std::vector<Failed>& failures,
+                            const std::set<std::string>& kept_clauses) {
+    std::map<std::string, std::vector<const Failed*>> by_clause;
+    for (const Failed& each : failures) {
+        if (!each.is_assumed) by_clause[each.finding_clause].push_back(&each);
+    }
+    std::map<std::string, std::string> moved;
+    for (const auto& [clause, group] : by_clause) {
+        const bool is_far =
+            std::ranges::all_of(group, [](const Failed* each) { return distance(*each) > 1; });
+        if (kept_clauses.contains(clause) && is_far) moved[clause] = clause_of_most(group);
+    }
+    for (Failed& each : failures) {
+        const auto found = each.is_assumed ? moved.end() : moved.find(each.finding_clause);
+        if (found != moved.end() && !found->second.empty()) each.finding_clause = found->second;
+    }
+}
+
+// Symptom::cause of a fault that names its clause in the cases of other clauses.
+bool is_named_elsewhere(std::string_view cause) {
+    return cause == "an event that is passed over" || cause == "a sleep on an old event";
+}
+
+// A fault that names its clause in the cases of others names it in its own, too.
+void attribute_to_names(std::vector<Failed>& failures) {
+    std::set<std::string> named;
+    for (const Failed& each : failures) {
+        if (!each.is_assumed && each.cause.empty()) named.insert(each.finding_clause);
+    }
+    for (Failed& each : failures) {
+        if (!each.is_assumed || !is_named_elsewhere(each.cause) ||
+            !named.contains(each.finding_clause))
+            continue;
+        each.is_assumed = false;
+        each.cause.clear();
+    }
+}
+
+bool names_no_more_than_the_contract(const Failed& failed) {
+    return failed.finding_clause.starts_with("contract");
+}
+
+// One that exits at the wrong time does so for one reason. If some case has seen it, the others
+// have it, too.
+void attribute_to_causes(std::vector<Failed>& failures) {
+    std::map<std::string, std::string> clauses;
+    for (const Failed& each : failures) {
+        if (each.cause.starts_with("exit status") && !each.is_assumed &&
+            !names_no_more_than_the_contract(each))
+            clauses.emplace(each.cause, each.finding_clause);
+    }
+    for (Failed& each : failures) {
+        const auto found = clauses.find(each.cause);
+        if (found == clauses.end() || each.is_assumed || !names_no_more_than_the_contract(each))
+            continue;
+        each.finding_clause = found->second;
+    }
+}
+
+}  // namespace
+
+int distance(const Failed& failed) {
+    if (failed.case_clause == failed.finding_clause) return 0;
+    const bool is_near = is_part_of(failed.case_clause, failed.finding_clause) ||
+                         is_part_of(failed.finding_clause, failed.case_clause);
+    return is_near ? 1 : 2;
+}
+
+void attribute(std::vector<Failed>& failures, const std::set<std::string>& kept_clauses) {
+    attribute_to_names(failures);
+    attribute_to_causes(failures);
+    attribute_to_scenarios(failures, kept_clauses);
+}
+
+}  // namespace kmes::conformance
