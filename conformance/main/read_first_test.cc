@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// For each mistake of a table, the clause and the case that a person would want to read first: the
+// order of what failed in a run on a consumer with that mistake, which was recorded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/registry.h"
+#include "conformance/clauses/clauses.h"
+#include "conformance/main/telling.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::Contains;
+
+constexpr const char* kTable = "conformance/testees/broken/read-first.txt";
+constexpr const char* kRecord = "conformance/testees/broken/recorded-failures.txt";
+constexpr std::size_t kLeastRows = 60;
+constexpr const char* kPreflight = "preflight";
+
+struct Row {
+    std::string name;
+    std::vector<std::string> clauses;
+    std::vector<std::string> cases;
+    std::vector<std::string> options;  // "-", "robust", "shared"
+};
+
+std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; end != std::string::npos; begin = end + separator.size()) {
+        end = text.find(separator, begin);
+        parts.push_back(text.substr(begin, end - begin));
+    }
+    return parts;
+}
+
+std::vector<std::string> lines_of(const char* path) {
+    std::vector<std::string> lines;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+        if (!line.empty() && line.front() != '#') lines.push_back(line);
+    }
+    return lines;
+}
+
+std::vector<Row> read_table() {
+    std::vector<Row> rows;
+    for (const std::string& line : lines_of(kTable)) {
+        const std::vector<std::string> columns = parts_of(line, " | ");
+        EXPECT_EQ(columns.size(), 5u) << line;
+        if (columns.size() == 5)
+            rows.push_back({columns[0], parts_of(columns[2], ", "), parts_of(columns[3], ", "),
+                            parts_of(columns[4], ", ")});
+    }
+    return rows;
+}
+
+const Case* find_case(const std::string& id) {
+    const auto found = std::ranges::find(all_cases(), id, &Case::id);
+    return found == all_cases().end() ? nullptr : &*found;
+}
+
+struct Recorded {
+    std::vector<std::string> cases;
+    std::vector<Failed> failures;
+};
+
+// "  case clause cause", where the clause may be "=".
+void add_failure(const std::string& line, Recorded& recorded) {
+    std::istringstream in(line);
+    std::string id, clause, cause;
+    in >> id >> clause >> std::ws;
+    std::getline(in, cause);
+    recorded.cases.push_back(id);
+    if (id == kPreflight) return;
+    const Case* const found = find_case(id);
+    ASSERT_NE(found, nullptr) << line;
+    const bool is_assumed = clause == "=";
+    const std::string case_clause(found->clause);
+    recorded.failures.push_back({case_clause, is_assumed ? case_clause : clause,
+                                 static_cast<std::uint64_t>(found - all_cases().data()), cause,
+                                 is_assumed});
+}
+
+std::map<std::string, Recorded> read_record() {
+    std::map<std::string, Recorded> record;
+    std::string name;
+    for (const std::string& line : lines_of(kRecord)) {
+        if (line.front() != ' ')
+            name = line;
+        else
+            add_failure(line, record[name]);
+    }
+    return record;
+}
+
+// The clauses of the cases that passed: the record has those that failed.
+std::set<std::string> kept_clauses(const Row& row, const Recorded& recorded) {
+    const auto has = [&row](const char* option) {
+        return std::ranges::find(row.options, option) != row.options.end();
+    };
+    std::set<std::string> clauses;
+    for (const Case& each : all_cases()) {
+        if (each.demand == Demand::soak) continue;
+        if (each.level == Level::robust && !has("robust")) continue;
+        if (each.demand == Demand::shared && !has("shared")) continue;
+        const bool has_failed = std::ranges::find(recorded.cases, each.id) != recorded.cases.end();
+        if (!has_failed) clauses.emplace(each.clause);
+    }
+    return clauses;
+}
+
+TEST(ReadFirst, EachMistakeIsShownByTheCaseToReadFirst) {
+    const std::map<std::string, Recorded> record = read_record();
+    for (const Row& row : read_table()) {
+        SCOPED_TRACE(row.name);
+        const auto found = record.find(row.name);
+        ASSERT_NE(found, record.end()) << "no record: read_first.py record makes it";
+        const Recorded& recorded = found->second;
+        if (recorded.failures.empty()) {
+            EXPECT_THAT(row.cases, Contains(recorded.cases.at(0)));
+            continue;
+        }
+        const std::vector<FailureGroup> groups =
+            group_failures(recorded.failures, kept_clauses(row, recorded));
+        EXPECT_THAT(row.clauses, Contains(groups.at(0).clause));
+        EXPECT_THAT(row.cases, Contains(recorded.cases.at(rank_failures(groups).at(0))));
+    }
+}
+
+TEST(ReadFirst, TheTableNamesMistakesAndCasesThatExist) {
+    std::set<std::string> names;
+    std::set<std::string> known;
+    for (const BrokenTestee& each : all_broken_testees()) known.emplace(each.name);
+    for (const Row& row : read_table()) {
+        EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+        EXPECT_THAT(known, Contains(row.name));
+        for (const std::string& id : row.cases)
+            EXPECT_TRUE(id == kPreflight || find_case(id) != nullptr) << id;
+    }
+    EXPECT_GE(names.size(), kLeastRows);
+}
+
+}  // namespace
+}  // namespace kmes::conformance
