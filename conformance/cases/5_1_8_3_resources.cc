@@ -7,12 +7,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 
 #include "conformance/cases/play.h"
+#include "conformance/monitors/resources.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -41,104 +38,6 @@ class ManyFiles {
     rlimit before_{};
 };
 
-struct Holdings {
-    std::uint64_t fds = 0;
-    std::map<std::string, std::uint64_t> files;  // how many fds by what they are open on
-    std::uint64_t ring_mappings = 0;
-    std::uint64_t regions = 0;     // lines of /proc/PID/maps
-    std::uint64_t data_bytes = 0;  // VmData: private memory that can be written
-};
-
-std::uint64_t count_lines(const std::string& path) {
-    std::ifstream in(path);
-    return static_cast<std::uint64_t>(
-        std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
-}
-
-// The folder of a thread that lives: the first one may have ended before the others.
-std::string folder_of(const Tracer& tracer) {
-    for (const pid_t tid : tracer.testee_threads()) {
-        const std::string folder = fmt::format("/proc/{}", tid);
-        if (count_lines(folder + "/maps") > 0) return folder;
-    }
-    return fmt::format("/proc/{}", tracer.testee_pid());
-}
-
-// What an fd is open on, all of one kind alike: `anon_inode:[timerfd]`, `pipe:[#]`.
-std::string kind_of_file(const std::filesystem::path& link) {
-    std::error_code error;
-    std::string kind;
-    for (const char each : std::filesystem::read_symlink(link, error).string()) {
-        const bool is_digit = each >= '0' && each <= '9';
-        if (!is_digit || !kind.ends_with('#')) kind += is_digit ? '#' : each;
-    }
-    return kind;
-}
-
-Holdings look_at(Stage& stage) {
-    const std::string folder = folder_of(stage.tracer());
-    Holdings holdings;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
-        ++holdings.files[kind_of_file(entry.path())];
-        ++holdings.fds;
-    }
-    holdings.ring_mappings = stage.tracer().mappings().size();
-    holdings.regions = count_lines(folder + "/maps");
-    holdings.data_bytes = read_kib(folder + "/status", "VmData:");
-    return holdings;
-}
-
-// The count grows by more than `least` in each interval: something is never given back. A consumer
-// that grows once, or frees late, does not grow in each.
-bool grows(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure,
-           std::uint64_t least) {
-    for (std::size_t i = 1; i < looks.size(); ++i) {
-        if (looks[i].*figure <= looks[i - 1].*figure + least) return false;
-    }
-    return true;
-}
-
-// "14, 28, 42".
-std::string text_of(const std::vector<Holdings>& looks, std::uint64_t Holdings::* figure) {
-    std::string text;
-    for (const Holdings& look : looks)
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", look.*figure);
-    return text;
-}
-
-// Repeats the last count for a while, so that resources that are given back late are given back.
-void look_again(Stage& stage, std::vector<Holdings>& looks, const std::function<bool()>& is_worse) {
-    give_time(stage, [&] {
-        if (is_worse()) looks.back() = look_at(stage);
-        return !is_worse();
-    });
-}
-
-// The kind of file of which the most were added.
-std::string most_added(const Holdings& first, const Holdings& last) {
-    std::string most;
-    std::uint64_t most_of_it = 0;
-    for (const auto& [kind, number] : last.files) {
-        const auto before = first.files.find(kind);
-        const std::uint64_t added = number - (before == first.files.end() ? 0 : before->second);
-        if (number < added || added <= most_of_it) continue;
-        most = kind;
-        most_of_it = added;
-    }
-    return fmt::format("{} more on {}", most_of_it, most);
-}
-
-// What a stretch may add of private memory: a runtime's own heap grows now and then.
-constexpr std::uint64_t kOwnGrowthBytes = 3 << 20;
-
-// A count that must not grow by more than `least` in each interval.
-struct Figure {
-    std::uint64_t Holdings::* count;
-    std::uint64_t least;
-    std::string_view what;
-};
-
 // What happens between one resize and the next. `ends`, `refused`: before them all, CPU 1 ends, or
 // is refused. `swaps`: the buffers are replaced once more, behind the attach that follows.
 // `one_cpu`: nothing, and it is no resize, but the buffer of CPU 2 alone is replaced.
@@ -146,8 +45,7 @@ enum class Between { events, nothing, swaps, ends, refused, one_cpu };
 
 // Four counts of the testee's resources, `stretch` resizes apart. Of three resizes one grows, one
 // shrinks and one keeps the capacity. A loss at each resize of one kind on one CPU is 16 pieces in
-// fifty. The copies of small buffers are no larger than the growth of a runtime's own memory: there
-// memory is not counted.
+// fifty.
 struct ManyResizes {
     int stretch;
     Between between;
@@ -157,22 +55,9 @@ struct ManyResizes {
     static constexpr int kLooks = 4;
 
     CaseOutcome operator()(Stage& stage) const;
-    std::vector<Figure> figures() const;
     void start(Stage& stage) const;
     std::vector<Holdings> play(Stage& stage) const;
 };
-
-std::vector<Figure> ManyResizes::figures() const {
-    const auto least = static_cast<std::uint64_t>(stretch / 5);
-    // A runtime that maps and unmaps splits its regions.
-    const auto least_regions = static_cast<std::uint64_t>(stretch / 2);
-    std::vector<Figure> all = {{&Holdings::fds, least, "open files"},
-                               {&Holdings::ring_mappings, least, "mappings of buffers"},
-                               {&Holdings::regions, least_regions, "regions of memory"}};
-    if (counts_memory)
-        all.push_back({&Holdings::data_bytes, kOwnGrowthBytes, "bytes of private memory"});
-    return all;
-}
 
 void ManyResizes::start(Stage& stage) const {
     set_up_cpus(stage, cpus, capacity_bytes);
@@ -198,7 +83,7 @@ std::vector<Holdings> ManyResizes::play(Stage& stage) const {
             stage.resize(i % 3 == 1 ? 2 * capacity_bytes : capacity_bytes);
         if (between == Between::events) emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
-        if (i % stretch == 0) looks.push_back(look_at(stage));
+        if (i % stretch == 0) looks.push_back(count_holdings(stage));
     }
     stage.set_on_attached(nullptr);
     return looks;
@@ -208,32 +93,8 @@ CaseOutcome ManyResizes::operator()(Stage& stage) const {
     const Stage::ShortenedWaits shortened_waits(stage);
     start(stage);
     const ManyFiles files(8 * cpus * static_cast<rlim_t>(kLooks * stretch + 20));
-    std::vector<Holdings> looks = play(stage);
-    std::vector<Figure> growing;
-    const auto any_grows = [&] {
-        growing = figures();
-        std::erase_if(growing, [&](const Figure& figure) {
-            return !grows(looks, figure.count, figure.least);
-        });
-        return !growing.empty();
-    };
-    look_again(stage, looks, any_grows);
-    any_grows();
-    for (std::size_t i = 0; i < growing.size(); ++i) {
-        const Figure& figure = growing[i];
-        // A mapping of a buffer is a region, too.
-        if (figure.count == &Holdings::regions && i > 0 &&
-            growing[i - 1].count == &Holdings::ring_mappings)
-            continue;
-        const std::string why = figure.count == &Holdings::fds
-                                    ? fmt::format("{} after the last count than after the first",
-                                                  most_added(looks.front(), looks.back()))
-                                    : "old buffers are not given back";
-        stage.blame("5.1.8.3-6",
-                    fmt::format("the consumer has {1} {2} after every {0} resizes; "
-                                "expected no growth. Evidence: {3}",
-                                stretch, text_of(looks, figure.count), figure.what, why));
-    }
+    const auto changes = static_cast<std::uint64_t>(stretch);
+    blame_growth(stage, play(stage), figures_of(changes, counts_memory), changes);
     return stage.finish();
 }
 
@@ -259,10 +120,10 @@ CaseOutcome many_torn_reads(Stage& stage) {
         stage.wait_asleep();
         if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
         tear_one(stage, kRing, kEventBytes);
-        if (i % kStretch == 0) looks.push_back(look_at(stage));
+        if (i % kStretch == 0) looks.push_back(count_holdings(stage));
     }
     const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
-    look_again(stage, looks, is_growing);
+    count_again(stage, looks, is_growing);
     if (is_growing()) {
         stage.blame("5.1.8.1-5",
                     fmt::format("the consumer has {2} bytes of private memory after every {0} "

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
+#include "conformance/monitors/resources.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {

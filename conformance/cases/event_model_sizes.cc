@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/monitors/resources.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {

@@ -3,9 +3,6 @@
 // See play.h.
 #include "conformance/cases/play.h"
 
-#include <fmt/format.h>
-
-#include <fstream>
 #include <utility>
 
 #include "conformance/cases/forge.h"
@@ -22,14 +19,6 @@ AddCase add_to(std::vector<Case>& cases) {
 
 void give_version_2(Stage& stage, std::uint32_t cpu) {
     break_field(stage, cpu, BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2");
-}
-
-std::uint64_t read_kib(const std::string& path, const std::string& name) {
-    std::ifstream in(path);
-    for (std::string line; std::getline(in, line);) {
-        if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
-    }
-    stop_unsupported(fmt::format("{} has no line {}", path, name));
 }
 
 }  // namespace kmes::conformance

@@ -71,9 +71,6 @@ inline constexpr std::string_view kFindsPlace =
 // Gives the current buffer of `cpu` an unknown version, so that a consumer that checks refuses it.
 void give_version_2(Stage& stage, std::uint32_t cpu);
 
-// The figure in KiB after `name` in a file of /proc, in bytes.
-std::uint64_t read_kib(const std::string& path, const std::string& name);
-
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_CASES_PLAY_H_

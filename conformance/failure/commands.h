@@ -21,7 +21,7 @@ namespace kmes::conformance {
 
 struct FailureTools {
     const std::vector<Case>& cases;
-    // run_on_stage and check_set_up of conformance/stage.
+    // run_on_stage of conformance/monitors, check_set_up of conformance/stage.
     std::function<CaseOutcome(const Case&, const StageSettings&)> run_on_stage;
     std::function<std::string(const StageSettings&)> check_set_up;
     std::ostream& out;

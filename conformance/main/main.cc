@@ -23,6 +23,7 @@
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/main/version.h"
+#include "conformance/monitors/run.h"
 #include "conformance/play/player.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/stage/run.h"

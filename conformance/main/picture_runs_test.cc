@@ -16,7 +16,7 @@
 #include "conformance/model/case.h"
 #include "conformance/model/run_record.h"
 #include "conformance/model/settings.h"
-#include "conformance/stage/run.h"
+#include "conformance/monitors/run.h"
 
 namespace kmes::conformance {
 namespace {

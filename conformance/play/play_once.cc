@@ -2,7 +2,7 @@
 //
 // See play_once.h.
 #include "conformance/play/play_once.h"
-#include "conformance/stage/run.h"
+#include "conformance/monitors/run.h"
 
 #include <fmt/format.h>
 

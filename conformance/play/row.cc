@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "conformance/model/run_record.h"
+#include "conformance/monitors/run.h"
 #include "conformance/play/row_player.h"
 #include "conformance/play/row_schedule.h"
-#include "conformance/stage/run.h"
 
 namespace kmes::conformance {
 

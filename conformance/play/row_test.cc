@@ -11,8 +11,8 @@
 
 #include "conformance/failure/shrink.h"
 #include "conformance/model/run_record.h"
+#include "conformance/monitors/run.h"
 #include "conformance/play/row_schedule.h"
-#include "conformance/stage/run.h"
 
 namespace kmes::conformance {
 namespace {

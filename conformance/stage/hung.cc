@@ -164,7 +164,7 @@ void Stage::stop_hung(const std::string& what, Stall stall) {
     note("state of the testee: " + state);
     stop_if_foreign("the consumer makes no progress");
     // A forbidden store explains the rest, for example one to futex_counter.
-    check_pages();
+    check_monitors();
     if (is_stepped() && (stall == Stall::spinning || stall == Stall::none))
         stop_inconclusive(
             fmt::format("the consumer runs by single steps, thousands of times slower than alone, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How a run on a stage ends: from ends and findings to one outcome, and the runs themselves
-// (run_on_stage).
+// (run_with_monitors).
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
@@ -218,6 +218,9 @@ JudgeOptions Stage::judge_options() const {
 }
 
 CaseOutcome Stage::finish() {
+    if (!frozen_ && !ending_ && !ended_) {
+        for (const auto& monitor : monitors_) monitor->finishing();
+    }
     emit_ends();
     wait_for_exit();
     JudgeOptions options = judge_options();
@@ -287,8 +290,8 @@ CaseOutcome Stage::judge_run(const JudgeOptions& options, std::optional<Finding>
     std::vector<Finding> judged = judge(rings_->history(), parser_, options);
     all.insert(all.end(), judged.begin(), judged.end());
     if (first) add(*first);
-    for (const auto& [index, id] : served_) {
-        if (std::optional<Finding> finding = rings_->check_metadata(index)) add(*finding);
+    for (const auto& monitor : monitors_) {
+        if (std::optional<Finding> finding = monitor->fault()) add(*finding);
     }
     return make_outcome(all, by_driver, options);
 }
@@ -402,8 +405,10 @@ CaseOutcome Stage::outcome_of(const Stop& stop) {
     return outcome;
 }
 
-CaseOutcome run_on_stage(const Case& the_case, const StageSettings& settings) {
+CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& settings,
+                              const MonitorFactory& make_monitors) {
     Stage stage(settings, the_case);
+    if (make_monitors) stage.set_monitors(make_monitors(stage));
     try {
         CaseOutcome outcome = the_case.run(stage);
         stage.check_watchpoints();

@@ -397,6 +397,7 @@ std::uint8_t Rings::need_wake(BufferIndex buffer) const {
 
 void Rings::put_need_wake(BufferIndex buffer, std::uint8_t value, const std::string& told) {
     __atomic_store_n(backend_->base(buffer) + kNeedWakeOffset, value, __ATOMIC_SEQ_CST);
+    flags_put_.insert(buffer);
     recorder_->flag_put(buffer, told);
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -134,6 +135,7 @@ class Rings {
     // For a store of the testee that is held back and let go, and for what another consumer stores.
     // `told` says in the picture who did it: "the suite holds this store back".
     void put_need_wake(BufferIndex buffer, std::uint8_t value, const std::string& told);
+    bool has_put_need_wake(BufferIndex buffer) const { return flags_put_.contains(buffer); }
     std::uint64_t wakes() const { return backend_->wakes(); }
     // Whether futex_counter has moved to `expected` with this event or a later one: a waiter that
     // expects that value has read it behind the event.
@@ -180,6 +182,7 @@ class Rings {
     std::map<std::uint32_t, std::vector<Emitted>> pending_;  // of a batch, by CPU
     std::vector<HeldBack> held_back_;                        // by CPU: of what is in flight
     std::map<BufferIndex, std::uint32_t> late_;              // futex_counter, as it was before
+    std::set<BufferIndex> flags_put_;                        // put_need_wake
     bool data_is_planted_ = false;
     bool timestamps_as_given_ = false;
 };

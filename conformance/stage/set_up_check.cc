@@ -72,7 +72,7 @@ std::string describe_stepper(const StageSettings& settings) {
     StageSettings alone = settings;
     alone.debug = false;
     alone.debugger = nullptr;
-    run_on_stage(first_look, alone);
+    run_with_monitors(first_look, alone, nullptr);
     return reason.empty() ? "not known: the consumer mapped no buffer in a first run" : reason;
 }
 

@@ -5,7 +5,6 @@
 #include "conformance/stage/stage.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "conformance/oracle/layout.h"
-#include "conformance/stage/data_names.h"
 #include "conformance/stage/debugger.h"
 #include "conformance/stage/stepping.h"
 #include "conformance/tracer/calls.h"
@@ -154,6 +152,7 @@ void Stage::start() {
     }
     if (on_report_write_) {
         tracer_->set_report_write_handler([this](const ReportWrite& write) {
+            for (const auto& monitor : monitors_) monitor->writes_report(write);
             if (on_report_write_ && on_report_write_(write)) tracer_->hold(write.tid);
         });
     }
@@ -261,7 +260,6 @@ void Stage::on(const Mapped& event) {
     last_change_ = Clock::now();
     maps_.push_back(event);
     recorder_.mapped(event);
-    const MapDeviation& deviation = event.deviation;
     const BufferIndex buffer = served_back_.at(event.buffer);
     if (event.error == 0) {
         if (ever_mapped_.insert(buffer).second)
@@ -274,21 +272,7 @@ void Stage::on(const Mapped& event) {
         record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);
     }
-    if (reported_capacity_bytes_) return;  // a case with a wrong capacity judges by itself
-    const auto blame_mapping = [&](const std::string& what) {
-        findings_.push_back(wrong_mapping(cpu_of(buffer), what));
-    };
-    const MapRequest& request = event.request;
-    const std::uint64_t capacity = rings_->history().buffer(buffer).capacity;
-    if (deviation.length)
-        blame_mapping(fmt::format("length {}; expected 4096 + 2 x capacity, {}",
-                                  request.length_bytes, kMetadataBytes + 2 * capacity));
-    if (deviation.shared)
-        blame_mapping(fmt::format("flags {:#x}; expected MAP_SHARED", request.flags));
-    if (deviation.protection)
-        blame_mapping(fmt::format("protection {:#x}; expected PROT_READ | PROT_WRITE, {:#x}",
-                                  request.protection, PROT_READ | PROT_WRITE));
-    if (deviation.offset) blame_mapping(fmt::format("offset {}; expected 0", request.offset_bytes));
+    for (const auto& monitor : monitors_) monitor->mapped(event);
 }
 
 std::optional<BufferIndex> Stage::index_of(BufferId id) const {
@@ -305,6 +289,7 @@ void Stage::on(const FutexWait& event) {
     wait_log_.push_back(event);
     sleep_clock_.enter(event);
     recorder_.wait_begins(event);
+    for (const auto& monitor : monitors_) monitor->wait_begins(event);
     // A wait with a limit comes round for ever, and so does one that signals interrupt: they say
     // nothing of progress.
     const bool is_nap = event.limit != TimeLimit::kNone || interrupted_.contains(event.tid);
@@ -363,18 +348,7 @@ void Stage::on(const FutexWaitEnd& event) {
 void Stage::on(const WriteFault& event) {
     note_work();
     recorder_.access_refused(event);
-    const std::optional<BufferIndex> buffer = index_of(event.access.place.buffer);
-    const std::uint64_t offset = event.access.place.offset_bytes;
-    Finding finding = write_outside(buffer ? cpu_of(*buffer) : 0, offset, event.access.size_bytes,
-                                    event.code.describe() + caller_text(event.code, event.stack));
-    constexpr std::string_view kUnnamed = "(data)";
-    const std::size_t at = finding.message.find(kUnnamed);
-    if (buffer && offset >= kMetadataBytes && at != std::string::npos)
-        finding.message.replace(
-            at, kUnnamed.size(),
-            fmt::format("({})", name_of_bytes(rings_->history(), *buffer, offset,
-                                              event.access.size_bytes)));
-    findings_.push_back(std::move(finding));
+    for (const auto& monitor : monitors_) monitor->store_refused(event);
 }
 
 void Stage::on(const GuardHit& event) {
@@ -402,9 +376,8 @@ void Stage::on(const GuardHit& event) {
 // Where all accesses to the page are seen: when write_pos was read last, and whether the counter
 // was read behind that (E2).
 void Stage::note_look(const GuardHit& hit) {
+    for (const auto& monitor : monitors_) monitor->accesses(hit);
     for (const BufferAccess& access : hit.accesses) {
-        if (access.is_write && access.place.offset_bytes == kNeedWakeOffset)
-            note_odd_store(hit, access);
         // Most accesses of a play are to events; they are not looked up.
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
@@ -439,18 +412,6 @@ void Stage::note_counters(const GuardHit& hit) {
 void Stage::forget_looks() {
     counter_read_last_.clear();
     counters_read_.clear();
-}
-
-// A plain store of 16 or 64 bits: zeros over reserved bytes that are zero change nothing, in this
-// version. (What a masked one stores is less than its operand.)
-void Stage::note_odd_store(const GuardHit& hit, const BufferAccess& access) {
-    const bool is_odd = access.size_bytes == 2 || access.size_bytes == 8;
-    if (!is_odd || !hit.code.told().text.starts_with("mov ")) return;
-    if (std::exchange(has_stored_oddly_, true)) return;
-    const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
-    findings_.push_back(write_outside(buffer ? cpu_of(*buffer) : 0, access.place.offset_bytes,
-                                      access.size_bytes,
-                                      hit.code.describe() + caller_text(hit.code, hit.stack)));
 }
 
 // A guard that nobody wants any more: those of the case stay.

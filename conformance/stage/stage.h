@@ -28,6 +28,7 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/monitor.h"
 #include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 #include "conformance/stage/sleep_clock.h"
@@ -36,7 +37,7 @@
 
 namespace kmes::conformance {
 
-// Thrown by the waits; caught by run_on_stage.
+// Thrown by the waits; caught by run_with_monitors.
 struct Stop {
     Verdict verdict = Verdict::fail;
     Finding finding;
@@ -56,6 +57,8 @@ class Stage {
   public:
     Stage(const StageSettings& settings, const Case& the_case);
     ~Stage();
+    // Once, before anything else.
+    void set_monitors(Monitors monitors) { monitors_ = std::move(monitors); }
 
     const StageSettings& settings() const { return settings_; }
     const Case& the_case() const { return case_; }
@@ -78,6 +81,7 @@ class Stage {
     void let_give_up() { may_give_up_ = true; }
     // What *capacity says instead of the truth.
     void set_reported_capacity(std::uint64_t bytes);
+    bool reports_other_capacity() const { return reported_capacity_bytes_.has_value(); }
     // See Tracer::set_least_fd.
     void set_least_fd(int fd);
     // Called at each successful mmap, while the testee stands still behind it.
@@ -210,6 +214,10 @@ class Stage {
     }
 
     // -- What it has done so far --
+    // Every event is delivered on every CPU that has not ended.
+    bool owes_nothing() const;
+    // Some accesses are stopped at: for the case, or for the timeline.
+    bool has_guards() const { return !guarded_.empty() || is_recording(); }
     bool is_present(const Mapped& mapped, std::uint32_t cpu) const;
     bool has_mapped_present(std::uint32_t cpu) const {
         return mapped_.contains(rings_->history().present_buffer(cpu));
@@ -329,7 +337,6 @@ class Stage {
     void note_look(const GuardHit& hit);
     void note_counters(const GuardHit& hit);
     void forget_looks();
-    void note_odd_store(const GuardHit& hit, const BufferAccess& access);
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
     void on(const Ended& event);
@@ -339,9 +346,8 @@ class Stage {
     BufferId serve(BufferIndex buffer);
     // How long nothing may come before it is called hung in this way.
     std::chrono::milliseconds time_to_hang(Stall stall) const;
-    void check_pages();
+    void check_monitors() const;
     void take_checkpoint(std::uint32_t cpu);
-    bool owes_nothing() const;
     bool dozes(BufferIndex buffer) const;
     bool dozes_elsewhere(std::uint32_t cpu) const;
     bool idles();
@@ -453,6 +459,7 @@ class Stage {
     std::vector<Mapped> maps_;
     std::vector<FutexWait> wait_log_;
     SleepClock sleep_clock_;
+    Monitors monitors_;
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
     std::string in_part_;
@@ -488,8 +495,7 @@ class Stage {
     bool has_hung_ = false;
     bool stands_still_ = false;  // stop_hung: it does nothing any more, or nothing of use
     bool has_forked_ = false;
-    bool has_twin_ = false;  // a second process in its own memory
-    bool has_stored_oddly_ = false;
+    bool has_twin_ = false;         // a second process in its own memory
     std::uint64_t guard_hits_ = 0;  // that the case has asked for
     std::uint64_t accesses_recorded_ = 0;
     std::int64_t wake_result_ = 0;

@@ -47,7 +47,7 @@ TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
         stage.wait_mapped();
         return stage.finish();
     };
-    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_TRUE(has_slept);
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
 }
@@ -60,7 +60,7 @@ TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
         return stage.finish();
     };
     settings_.testee = {"conformance/testees/broken_spins"};
-    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::fail);
     EXPECT_NE(outcome.message.find("what no consumer does"), std::string::npos) << outcome.message;
     EXPECT_NE(outcome.message.find("ms of processor time"), std::string::npos) << outcome.message;
@@ -77,7 +77,7 @@ TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
     };
     settings_.stepper = Stepper::single_step;
     settings_.testee = {"conformance/testees/broken_spins"};
-    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
     EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
 }
@@ -105,7 +105,7 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
         return stage.finish();
     };
     settings_.timeout_scale = 1;
-    const CaseOutcome outcome = run_on_stage(case_, settings_);
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
     EXPECT_EQ(woken, kRounds);
 }
@@ -135,7 +135,7 @@ class StageShortenedWaits : public StageLimits {
         };
         settings_.timeout_scale = 1;
         settings_.testee = {"conformance/testees/correct/" + testee + ".program"};
-        const CaseOutcome outcome = run_on_stage(case_, settings_);
+        const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
         EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
         return woken;
     }

@@ -169,9 +169,9 @@ void Stage::take_checkpoint(std::uint32_t cpu) {
     rings_->history().checkpoint_idle(cpu, buffer, parser_.bytes_fed());
 }
 
-void Stage::check_pages() {
-    for (const auto& [index, id] : served_) {
-        if (std::optional<Finding> finding = rings_->check_metadata(index)) stop_with(*finding);
+void Stage::check_monitors() const {
+    for (const auto& monitor : monitors_) {
+        if (std::optional<Finding> finding = monitor->fault()) stop_with(*finding);
     }
 }
 
@@ -418,7 +418,7 @@ void Stage::wait_while(const std::function<bool()>& pending, const std::function
         }
         if (patience.is_over(tracer_->testee_threads())) stop_hung(what, Stall::none);
     }
-    check_pages();
+    check_monitors();
 }
 
 void Stage::wait_until(const std::function<bool()>& condition, const std::string& what) {
@@ -488,6 +488,7 @@ void Stage::wait_asleep(std::uint32_t cpu) {
     if (progress_->ended(cpu)) return;
     let_fall_asleep(cpu);
     take_checkpoint(cpu);
+    for (const auto& monitor : monitors_) monitor->asleep(cpu);
 }
 
 void Stage::wait_asleep_or_stuck(std::uint32_t cpu) {
