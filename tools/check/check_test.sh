@@ -251,6 +251,71 @@ test_layers() {
     expect_one "no list at all" '^ARCHITECTURE.md:1: missing'
 }
 
+# class_tree BODY [LIST]: a tree with a class Stage of this body, and this list of large classes.
+class_tree() {
+    fresh_tree
+    mkdir -p "$TREE/conformance/stage" "$TREE/tools/check"
+    printf '    stage  ->\n' >>"$TREE/ARCHITECTURE.md"
+    printf '# SPDX-License-Identifier: MIT\nexports_files(["stage.h"])\n' \
+        >"$TREE/conformance/stage/BUILD.bazel"
+    printf '%s\nclass Stage {\n%s\n};\n' "$MIT" "$1" >"$TREE/conformance/stage/stage.h"
+    if [ -n "${2-}" ]; then printf '%s\n' "$2" >"$TREE/tools/check/large_classes.txt"; fi
+}
+
+test_class_size() {
+    local calls members others
+    calls=$(printf '    int call%s(int a);\n' $(seq 25))
+    members=$(printf '    std::function<void(int)> data%s_;\n' $(seq 20))
+    others='    static constexpr int kMost = 3;
+    enum class Kind { one, two };
+    struct Nested {
+        int value = 0;
+    };
+    using Number = int;'
+    class_tree "  public:
+    Stage(int a);
+    ~Stage();
+    Stage& operator=(const Stage&) = delete;
+$calls
+
+  private:
+    int hidden(int a);
+$others
+$members"
+    expect_silence "a class at the limits"
+    class_tree "  public:
+$calls
+    bool one_more() const { return true; }"
+    expect_one "a function too many" \
+        '^conformance/stage/stage.h:2: Stage has 26 public functions; at most 25$'
+    class_tree "$members
+    Kind kind_{Kind::one};"
+    expect_one "a data member too many" \
+        '^conformance/stage/stage.h:2: Stage has 21 data members; at most 20$'
+    class_tree "  public:
+    int value = 0;"
+    expect_one "public data" \
+        '^conformance/stage/stage.h:2: Stage has 1 public data members; at most 0$'
+    class_tree "$members
+    int more_ = 0;" "Stage 0 21 0 Hang detection is part of it."
+    expect_silence "a class of the list"
+    class_tree "$members" "Stage 0 21 0 Hang detection is part of it."
+    expect_one "a class that is smaller than the list says" \
+        '^tools/check/large_classes.txt:1: Stage has only 0 public functions, 20 data members'
+    class_tree "$members" "Rings 0 21 0 Every operation is part of it."
+    expect_one "a class that has left" \
+        '^tools/check/large_classes.txt:1: there is no class Rings; remove the line$'
+    class_tree "$members
+    int more_ = 0;" "Stage 0 21 0"
+    expect_one "a class without a reason" '^tools/check/large_classes.txt:1: no reason'
+}
+
+test_namespaces() {
+    plant "a namespace for all" conformance/oracle/oracle.h 'using namespace std;' \
+        '^conformance/oracle/oracle.h:3: a header does not open a namespace'
+    allow "a namespace of one source" conformance/oracle/judge.cc 'using namespace std;'
+}
+
 test_build_rule() {
     fresh_tree
     printf '%s\n' "$BOTH_LICENSES" >"$TREE/kmes/dead.c"
@@ -443,6 +508,8 @@ test_license_rule
 test_core_rules
 test_arrows
 test_layers
+test_class_size
+test_namespaces
 test_build_rule
 test_compilers
 test_documents

@@ -24,6 +24,8 @@ all_rules() {
     rule_core_includes
     rule_oracle_includes
     rule_conformance_layers
+    rule_class_size
+    rule_using_namespace
     rule_every_compiler
     rule_in_build_file
     rule_unfinished
@@ -162,6 +164,20 @@ rule_conformance_layers() {
     fi
     LC_ALL=C awk -f "$KMES_ROOT/tools/check/layers.awk" ARCHITECTURE.md "$KMES_SCRATCH/code" |
         sort -t: -k1,1 -k2,2n
+}
+
+# A class of the stage and of the tracer has one responsibility, and its data is its own.
+rule_class_size() {
+    local list=tools/check/large_classes.txt
+    [ -f "$list" ] || list=/dev/null
+    LC_ALL=C awk -f "$KMES_ROOT/tools/check/classes.awk" "$list" "$KMES_SCRATCH/code" |
+        sort -t: -k1,1 -k2,2n
+}
+
+# engine.h is included by the sources of the tracer only.
+rule_using_namespace() {
+    code '\<using +namespace\>' '^[^:]*\.(h|hpp):' '^conformance/tracer/engine\.h:' |
+        say 'a header does not open a namespace for all who include it; name what it uses'
 }
 
 # What g++ takes and clang-19 does not, with libstdc++ 12: the sanitizers' builds would say so only
