@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A reader on a consumer's own mapping of a buffer in this process: what a consumer in another
-// process has, without the socket.
+// A reader on a consumer's own mapping of a buffer in this process. A consumer in another process
+// has the same mapping, and gets it through the socket.
 #ifndef KMES_BENCH_MAPPED_READER_H
 #define KMES_BENCH_MAPPED_READER_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One emission beside other rings and queues of Linux, each from a shared object of its own
-// (peers/peer.h). The first row is ours.
+// Compares one emission with those of other rings and queues of Linux. Each peer is a shared object
+// of its own (peers/peer.h). The first row is ours.
 #include <dlfcn.h>
 
 #include <functional>

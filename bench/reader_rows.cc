@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a reader costs on a full ring that stands still: by copy, in bulk and in place, beside a
-// memcpy of the same bytes. Each pass reads the ring from its tail to its end.
+// The cost of a reader on a full ring without a running producer: by copy, in bulk and in place. A
+// memcpy of the same bytes is the comparison. Each pass reads the ring from its tail to its end.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +73,7 @@ class FullRing {
         });
     }
 
-    // Touches every byte where it lies, as a consumer that digests it would at the least.
+    // Reads every byte in place, which is the least that a consumer with a digest does.
     void in_place(std::uint64_t events) {
         struct kmes_event_view view;
 
@@ -127,7 +127,7 @@ std::vector<Table> reader_tables(std::uint64_t payload_bytes, const Effort& effo
         return Variant{name, [=](std::uint64_t n) { ((*ring).*read)(n); },
                        effort.warm_up_laps * lap, lap};
     };
-    // One pass of a fresh mapping is one sample; the mapping itself belongs to it.
+    // One sample is one pass over a fresh mapping, and includes the mmap.
     auto first = [&](const char* name, void (FullRing::*read)(std::uint64_t)) {
         return Variant{name,
                        [=](std::uint64_t n) {

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds the modules for one kernel in a copy of the sources, once: the folder that they are in is
-# named by what they were built from. Prints that folder, in which are kmes.ko (the test build),
-# production/kmes.ko, and the modules that tests load besides. Needs no root.
+# Builds the modules for one kernel in a copy of the sources. The name of the output folder is a sum
+# of the sources, so an unchanged module is built once. Prints that folder. It contains kmes.ko (the
+# test build), production/kmes.ko, and further modules that tests load. Needs no root.
 #
 #   build_modules.sh REPOSITORY KERNEL_BUILD CACHE_FOLDER
 set -uo pipefail
 
-# Folders of modules of their own, beside the module.
+# Folders with further modules.
 readonly OTHERS='load bugs samples'
 
 die() {
@@ -21,8 +21,8 @@ sources() {
         ! -path 'kmes/user/*' ! -path '*/tests/*' | LC_ALL=C sort)
 }
 
-# make_modules KERNEL_BUILD FOLDER ARGUMENTS...: without type information, for which Debian's 6.12
-# would want pahole, and which nothing here uses.
+# make_modules KERNEL_BUILD FOLDER ARGUMENTS...: builds without type information. No test uses it,
+# and Debian's 6.12 needs pahole for it.
 make_modules() {
     local kernel=$1 folder=$2
     shift 2
@@ -61,7 +61,7 @@ main() {
             rm -rf -- "$part"
             die "the modules could not be built for ${kernel##*/}; the log is above"
         fi
-        # What a compiler has to say is not lost in a log.
+        # Show the messages of the compiler, not only the log.
         [ ! -s "$part/log" ] || cat -- "$part/log" >&2
         mv -T "$part/out" "$out" 2>/dev/null
         rm -rf -- "$part"

@@ -1,9 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes conformance`: builds the runner and hands everything over to it. Of the runner's
-# words it knows the commands, which need other things built and may take no program, and the `--`
-# that a program follows.
+# `tools/kmes conformance` builds the runner and passes all arguments to it. This file knows the
+# runner's commands, which need other targets or take no program, and the `--` before a program.
 
 readonly RUNNER_TARGET=//conformance:kmes-conformance
 readonly REFERENCE_TARGET=//conformance/testees:reference
@@ -15,7 +14,7 @@ conformance_command() {
         [ "$argument" = -- ] && program_given=1
     done
     case "${1-}" in
-        # The file of a failure names the program that it is of; the others run none.
+        # The file of a failure names its program; the other commands run none.
         replay | shrink | judge | clauses | merge | verify) takes_program=0 ;;
         selftest)
             takes_program=0
@@ -30,11 +29,11 @@ conformance_command() {
         set -- "$@" -- "$BAZEL_BIN/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
-    # "Run again" in a report is then a line that can be typed.
+    # "Run again" in a report then shows a line that can be typed.
     export KMES_CONFORMANCE_COMMAND=${KMES_CONFORMANCE_COMMAND:-tools/kmes conformance}
-    # For --version. Where the tree is no clone, nobody knows.
+    # For --version. A tree that is no clone has no commit.
     KMES_CONFORMANCE_COMMIT=$(commit_of_tree)
     export KMES_CONFORMANCE_COMMIT
-    # In the caller's folder, so that its relative paths hold; the runner's exit status is ours.
+    # The runner starts in the caller's folder, so that relative paths hold.
     exec "$BAZEL_BIN/conformance/kmes-conformance" "$@"
 }

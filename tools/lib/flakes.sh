@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes flakes`: each short test many times, several at once, under each configuration: a line
-# and a count of failed runs for each, and the logs of those runs. Reads Bazel's summary; knows no
-# test.
+# `tools/kmes flakes` runs each short test many times, several at once, under each configuration. It
+# prints a line with the count of failed runs for each test, and keeps the logs of those runs. It
+# reads Bazel's summary, and knows no test.
 
 readonly FLAKES_CONFIGS='default asan ubsan tsan'
 readonly FLAKES_MAX=100000
@@ -28,7 +28,7 @@ Exit status: 0 no run failed; 1 a run failed; 2 bad usage; 3 set-up or build fai
 TEXT
 }
 
-# flakes_value OPTION VALUE: is it one that the option takes?
+# flakes_value OPTION VALUE: succeeds if the option takes the value.
 flakes_value() {
     case "$1" in
         --config)
@@ -101,8 +101,8 @@ flakes_command() {
     [ "$FLAKES_FAILED" -eq 0 ]
 }
 
-# run_flakes LOG CONFIG OPTIONS... -- TARGETS...: Bazel's summary is in LOG. Status 3: something was
-# not built, and the log was shown. Status 4: there is no test.
+# run_flakes LOG CONFIG OPTIONS... -- TARGETS...: runs the tests, and writes Bazel's summary to LOG.
+# Status 3: a target was not built, and the log was shown. Status 4: there is no test.
 run_flakes() {
     local log=$1 config=$2 status=0 options=(--keep_going --test_output=summary)
     shift 2
@@ -119,7 +119,7 @@ run_flakes() {
     return "$STATUS_SETUP"
 }
 
-# flakes_of CONFIG: which tests are short, then all runs of those.
+# flakes_of CONFIG: finds the short tests, and then does all runs of them.
 flakes_of() {
     local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=()
     local targets=("${FLAKES_TARGETS[@]}")
@@ -161,9 +161,9 @@ sort_by_time() {
     done <"$1"
 }
 
-# report_flakes CONFIG LOG EXPECTED: a line for each test in Bazel's summary. What is not
-# plainly a pass is a failure: of so many runs as Bazel says, or of all. So is a number of lines
-# other than EXPECTED.
+# report_flakes CONFIG LOG EXPECTED: prints a line for each test in Bazel's summary. A test that did
+# not plainly pass has failed, in as many runs as Bazel reports, or in all. A number of lines other
+# than EXPECTED is a failure, too.
 report_flakes() {
     local config=$1 log=$2 expected=$3 line name said failed runs seen=0
     while IFS= read -r line; do
@@ -187,7 +187,7 @@ report_flakes() {
     printf 'FAIL %s: Bazel shows %s tests of %s\n' "$config" "$seen" "$expected"
 }
 
-# keep_flake_logs CONFIG NAME LOG: Bazel writes over its logs in the next run.
+# keep_flake_logs CONFIG NAME LOG: copies the logs, which Bazel overwrites in the next run.
 keep_flake_logs() {
     local path folder name=${2#//}
     if [ -z "${FLAKES[logs]}" ]; then

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# Which files are installed, and where: for `tools/kmes install` and for the Debian packages. Each
-# put_* function lays one part into a folder that stands for the root of the file system.
+# The files that are installed, and their places, for `tools/kmes install` and for the Debian
+# packages. Each put_* function copies one part into a folder that is the root of the file system.
 #
 #   TREE       the top of the tree
 #   BUILT      where Bazel has built (bazel-bin)
@@ -52,7 +52,7 @@ put_shared_library() {
         ln -sf "libkmes.so.$VERSION" "$folder/libkmes.so.0"
 }
 
-# What a program is built with: headers, the static library, pkg-config, CMake, the manual.
+# The files that building a program needs: headers, static library, pkg-config, CMake, manual.
 put_development() {
     local folder=$ROOT$PREFIX/$LIBRARIES templates=$TREE/tools/package/library header
     sed -n 's/^header //p' "$TREE/$API" | while IFS= read -r header; do
@@ -97,7 +97,7 @@ put_program() {
         chmod 755 "$folder/${1##*/}"
 }
 
-# kmesctl, and what of its manual, completion and service the tree has.
+# kmesctl, with its manual, completion and service as far as the tree has them.
 put_kmesctl() {
     local file
     put_program "$KMESCTL" || return
@@ -110,7 +110,7 @@ put_kmesctl() {
                 [ ! -e "$file" ] || install -D -m 644 "$file" \
                     "$ROOT$PREFIX/share/bash-completion/completions/kmesctl" || return
                 ;;
-            # A unit names its program by the whole path.
+            # A unit names its program by an absolute path.
             *) install_unit "$file" "$ROOT$PREFIX/lib/systemd/system/${file##*/}" || return ;;
         esac
     done

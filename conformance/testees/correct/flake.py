@@ -102,7 +102,7 @@ class Counts:
     """Runs and wrong verdicts by consumer, kind of run and load; kept in a file after each run."""
 
     def __init__(self, path):
-        # With links followed: the file is replaced, and not a link to it.
+        # Follow links, so that the file is replaced and not the link.
         self.path, self.cells, self.lock = path and os.path.realpath(path), {}, threading.Lock()
         if self.path and os.path.isfile(self.path):
             with open(self.path) as kept:
@@ -117,7 +117,7 @@ class Counts:
             self.cells["/".join(key)] = [runs + 1, wrong + was_wrong]
             if not self.path:
                 return
-            # What is no regular file (a device, a FIFO) is written to.
+            # A device or a FIFO is written to, not replaced.
             is_file = os.path.isfile(self.path) or not os.path.exists(self.path)
             with open(self.path + ".new" if is_file else self.path, "w") as new:
                 json.dump(self.cells, new, indent=0, sort_keys=True)
@@ -180,7 +180,7 @@ def run_all(arguments, entries, counts):
         jobs = arguments.jobs if load == "busy" or arguments.once else 1
         for kind in kinds:
             for number in range(1 if arguments.once else RUNS[kind]):
-                # Of all consumers the same number of runs, so that an early end says most.
+                # Every consumer gets the same number of runs, so that an early end says most.
                 due = [e for e in entries if counts.of((e["name"], kind, load))[0] <= number]
                 with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
                     run = lambda e: runner.run(e, (e["name"], kind, load))
