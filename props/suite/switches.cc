@@ -97,7 +97,7 @@ std::vector<std::string> Consumer::arguments() const {
 
 void repair(Consumer& consumer) {
     if (consumer.word("threads") != "one" || consumer.word("wait") == "waitv") return;
-    const auto must_not_limit = [&consumer](const std::string& bug) {
+    const auto must_not_limit = [](const std::string& bug) {
         for (const Need& need : mistake(bug).needs) {
             if (need.key == "limit") return true;
         }
