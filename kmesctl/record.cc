@@ -25,7 +25,6 @@ constexpr std::uint64_t kNsPerMs = 1'000'000;
 // A signal may come just before a wait, which then lasts this long.
 constexpr std::uint64_t kLongestWaitNs = 100 * kNsPerMs;
 // What a stop still reads of a producer that does not stop.
-constexpr std::uint64_t kLastReadNs = kNsPerSecond;
 constexpr unsigned kEventsAtATime = 4096;
 // The producer wakes this reader at most once for so many bytes, or in so long.
 constexpr std::uint64_t kWatermarkBytes = std::uint64_t{64} << 10;
@@ -63,9 +62,7 @@ class Recording {
             files_.sync();
             synced_ns = kmes_clock_monotonic_ns();
         }
-        const std::uint64_t stopped_ns = kmes_clock_monotonic_ns();
-        while ((is_cut_ = read_some() != 0) && kmes_clock_monotonic_ns() - stopped_ns < kLastReadNs)
-            continue;
+        is_cut_ = !read_to_end([this] { return read_some(); });
         files_.close();
     }
 

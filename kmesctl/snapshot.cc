@@ -32,7 +32,6 @@ constexpr std::uint64_t kNsPerMs = 1'000'000;
 // How often to ask whether the rings are still those of the producer.
 constexpr std::uint64_t kAskEveryNs = 100 * kNsPerMs;
 // What is still read of a producer that does not stop.
-constexpr std::uint64_t kLastReadNs = kNsPerSecond;
 constexpr unsigned kEventsAtATime = 4096;
 constexpr Watermark kWatermark = {std::uint64_t{64} << 10, 10 * kNsPerMs};
 
@@ -115,7 +114,6 @@ class HeldRings {
     static void write_set(const ReaderSet& set, RecordFiles* files) {
         const std::uint64_t session = session_of(set);
         std::vector<bool> has_begun(kmes_reader_set_cpus(set.get()));
-        const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
         const auto take = [&](const kmes_event_view& event) {
             const unsigned cpu = event.cpu_id;
             // The set may come to the next producer, whose events another set has.
@@ -130,9 +128,7 @@ class HeldRings {
             files->add(written);
             return true;
         };
-        while (consume_set(set.get(), kEventsAtATime, take) != 0 &&
-               kmes_clock_monotonic_ns() - begun_ns < kLastReadNs)
-            continue;
+        read_to_end([&] { return consume_set(set.get(), kEventsAtATime, take); });
     }
 
     std::optional<Identity> identity_;
@@ -224,11 +220,8 @@ class Trigger {
 
     // Events of an earlier time are no reason.
     void pass_old_events() {
-        const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
         const auto pass = [](const kmes_event_view&) { return true; };
-        while (source_->consume(kEventsAtATime, pass) != 0 &&
-               kmes_clock_monotonic_ns() - begun_ns < kLastReadNs)
-            continue;
+        read_to_end([&] { return source_->consume(kEventsAtATime, pass); });
     }
 
     const SnapshotOptions& options_;

@@ -11,10 +11,17 @@
 #include <exception>
 #include <utility>
 
+#include "kmes/user/futex.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
 
 namespace kmes::kmesctl {
+
+namespace {
+
+constexpr std::uint64_t kLastReadNs = kNsPerSecond;
+
+}  // namespace
 
 // Stands between a reader and its attach functions, and hands everything on.
 struct Source::Hook {
@@ -44,6 +51,14 @@ std::string explain_attach(int error) {
         default:
             return fmt::format("cannot attach: {}", strerror(-error));
     }
+}
+
+bool read_to_end(const std::function<unsigned()>& read) {
+    const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
+    while (read() != 0) {
+        if (kmes_clock_monotonic_ns() - begun_ns >= kLastReadNs) return false;
+    }
+    return true;
 }
 
 Source::Source(std::function<void(const std::string&)> on_news, Watermark watermark)

@@ -23,6 +23,10 @@ using Take = std::function<bool(const struct kmes_event_view&)>;
 // rings.
 unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take);
 
+// Calls `read`, which returns how many events it has read, until there are none, or for a second: a
+// producer that never pauses has no last event. False: the time has ended it.
+bool read_to_end(const std::function<unsigned()>& read);
+
 // As kmes_reader_set_options; 0: none.
 struct Watermark {
     std::uint64_t bytes = 0;
