@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/rows.h"
 #include "kmes/user/double_map.h"
 #include "kmes/user/libkmes_reader.h"
 
@@ -53,6 +54,17 @@ int MappedReader::identify(void* context, __u16, struct kmes_mapping* mapping) {
 void MappedReader::detach(void* context, struct kmes_mapping* mapping) {
     kmes_double_unmap(mapping->base,
                       static_cast<MappedReader*>(context)->memory_->capacity_bytes());
+}
+
+ReadRing::ReadRing() {
+    ProducerOptions options;
+
+    options.capacity_bytes = kCapacityBytes;
+    options.emitters = EmitterMode::kSingle;
+    producer = std::make_unique<Producer>(options);
+    must(producer->start_without_registry() == 0, "start");
+    must(producer->attach(0, &attachment) == 0, "attach");
+    reader = std::make_unique<MappedReader>(attachment.buffers[0]);
 }
 
 }  // namespace kmes::bench

@@ -5,8 +5,11 @@
 #ifndef KMES_BENCH_MAPPED_READER_H
 #define KMES_BENCH_MAPPED_READER_H
 
+#include <memory>
+
 #include "kmes/reader.h"
 #include "kmes/user/memory.h"
+#include "kmes/user/producer.h"
 
 namespace kmes::bench {
 
@@ -32,6 +35,16 @@ class MappedReader {
 
     BufferHandle memory_;
     struct kmes_reader reader_ = {};
+};
+
+// A producer of one CPU with a single emitter, and a reader of its ring of kCapacityBytes.
+struct ReadRing {
+    // Throws std::runtime_error.
+    ReadRing();
+
+    std::unique_ptr<Producer> producer;
+    Attachment attachment;
+    std::unique_ptr<MappedReader> reader;
 };
 
 }  // namespace kmes::bench

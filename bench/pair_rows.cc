@@ -30,15 +30,6 @@ void rest() {
 class Pair {
   public:
     explicit Pair(std::uint64_t payload_bytes) : payload_(payload_bytes), room_(256 << 10) {
-        ProducerOptions options;
-        Attachment attachment;
-
-        options.capacity_bytes = kCapacityBytes;
-        options.emitters = EmitterMode::kSingle;
-        producer_ = std::make_unique<Producer>(options);
-        must(producer_->start_without_registry() == 0, "start");
-        must(producer_->attach(0, &attachment) == 0, "attach");
-        reader_ = std::make_unique<MappedReader>(attachment.buffers[0]);
         entries_.assign(kBatchEvents, {kType, payload_});
         thread_ = std::thread([this] { read_while_told(); });
     }
@@ -91,20 +82,20 @@ class Pair {
         if (in_batches) {
             std::size_t emitted = 0;
 
-            must(producer_->emit_batch(0, entries_, &emitted) == 0, "batch");
+            must(ring_.producer->emit_batch(0, entries_, &emitted) == 0, "batch");
             return;
         }
         for (std::uint64_t i = 0; i < kBatchEvents; i++)
-            must(producer_->emit(0, kType, payload_) == 0, "emit");
+            must(ring_.producer->emit(0, kType, payload_) == 0, "emit");
     }
 
     bool read_some() {
         std::array<struct kmes_event_view, 16> views;
         struct kmes_bulk bulk = {};
 
-        if (kmes_reader_bulk(reader_->get(), room_.data(), room_.size(), &bulk, nullptr) != 1)
+        if (kmes_reader_bulk(ring_.reader->get(), room_.data(), room_.size(), &bulk, nullptr) != 1)
             return false;
-        while (kmes_bulk_take(reader_->get(), &bulk, views.data(), views.size()) > 0) continue;
+        while (kmes_bulk_take(ring_.reader->get(), &bulk, views.data(), views.size()) > 0) continue;
         return true;
     }
 
@@ -118,7 +109,7 @@ class Pair {
             is_reading_.store(true, std::memory_order_release);
             while (may_read_.load(std::memory_order_acquire)) {
                 if (!read_some()) rest();
-                delivered_.store((*reader_)->statistics.delivered, std::memory_order_relaxed);
+                delivered_.store((*ring_.reader)->statistics.delivered, std::memory_order_relaxed);
             }
             is_reading_.store(false, std::memory_order_release);
         }
@@ -126,8 +117,7 @@ class Pair {
 
     std::vector<std::byte> payload_;
     std::vector<std::byte> room_;
-    std::unique_ptr<Producer> producer_;
-    std::unique_ptr<MappedReader> reader_;
+    ReadRing ring_;
     std::vector<BatchEntry> entries_;
     std::atomic<bool> may_read_ = false;
     std::atomic<bool> is_reading_ = false;

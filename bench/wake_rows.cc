@@ -103,29 +103,19 @@ class Pipe : public Channel {
 // An event, and a reader that sleeps until it is there.
 class Ring : public Channel {
   public:
-    explicit Ring(std::uint64_t payload_bytes) : payload_(payload_bytes) {
-        ProducerOptions options;
-        Attachment attachment;
+    explicit Ring(std::uint64_t payload_bytes) : payload_(payload_bytes) {}
 
-        options.emitters = EmitterMode::kSingle;
-        producer_ = std::make_unique<Producer>(options);
-        must(producer_->start_without_registry() == 0, "start");
-        must(producer_->attach(0, &attachment) == 0, "attach");
-        reader_ = std::make_unique<MappedReader>(attachment.buffers[0]);
-    }
-
-    void wake() override { must(producer_->emit(0, kType, payload_) == 0, "emit"); }
+    void wake() override { must(ring_.producer->emit(0, kType, payload_) == 0, "emit"); }
     void wait() override {
         struct kmes_event_view view;
 
-        while (kmes_reader_next(reader_->get(), room_, sizeof(room_), &view) != 1)
-            must(kmes_reader_wait(reader_->get(), KMES_NO_TIMEOUT) == 1, "wait");
+        while (kmes_reader_next(ring_.reader->get(), room_, sizeof(room_), &view) != 1)
+            must(kmes_reader_wait(ring_.reader->get(), KMES_NO_TIMEOUT) == 1, "wait");
     }
 
   private:
     std::vector<std::byte> payload_;
-    std::unique_ptr<Producer> producer_;
-    std::unique_ptr<MappedReader> reader_;
+    ReadRing ring_;
     std::byte room_[4096];
 };
 
@@ -186,17 +176,8 @@ constexpr Load kHeavy = {65536, 65536, {}};
 // A producer, and a reader that sleeps whenever the ring is empty.
 class Sleeper {
   public:
-    explicit Sleeper(std::uint64_t payload_bytes) : payload_(payload_bytes) {
-        ProducerOptions options;
-
-        options.capacity_bytes = kCapacityBytes;
-        options.emitters = EmitterMode::kSingle;
-        producer_ = std::make_unique<Producer>(options);
-        must(producer_->start_without_registry() == 0, "start");
-        must(producer_->attach(0, &attachment_) == 0, "attach");
-        reader_ = std::make_unique<MappedReader>(attachment_.buffers[0]);
-        thread_ = std::thread([this] { read(); });
-    }
+    explicit Sleeper(std::uint64_t payload_bytes)
+        : payload_(payload_bytes), thread_([this] { read(); }) {}
     ~Sleeper() {
         is_ended_.store(true);
         emit();
@@ -208,23 +189,23 @@ class Sleeper {
     // The first event finds the reader asleep.
     Sample wakes_of_1000(const Load& load) {
         wait_until_asleep();
-        const std::uint64_t before = producer_->statistics(0).wakes;
+        const std::uint64_t before = ring_.producer->statistics(0).wakes;
 
         for (std::uint64_t done = 0; done < load.events; done += load.burst) {
             for (std::uint64_t i = 0; i < load.burst; i++) emit();
             if (load.rest.count() > 0) std::this_thread::sleep_for(load.rest);
         }
-        const std::uint64_t wakes = producer_->statistics(0).wakes - before;
+        const std::uint64_t wakes = ring_.producer->statistics(0).wakes - before;
 
         return {1000.0 * static_cast<double>(wakes) / static_cast<double>(load.events), false};
     }
 
   private:
-    void emit() { must(producer_->emit(0, kType, payload_) == 0, "emit"); }
+    void emit() { must(ring_.producer->emit(0, kType, payload_) == 0, "emit"); }
 
     void wait_until_asleep() const {
-        while (
-            !__atomic_load_n(attachment_.buffers[0]->buffer()->shared.need_wake, __ATOMIC_ACQUIRE))
+        while (!__atomic_load_n(ring_.attachment.buffers[0]->buffer()->shared.need_wake,
+                                __ATOMIC_ACQUIRE))
             std::this_thread::yield();
     }
 
@@ -233,17 +214,15 @@ class Sleeper {
         struct kmes_event_view view;
 
         for (;;) {
-            while (kmes_reader_next(reader_->get(), room, sizeof(room), &view) == 1) continue;
+            while (kmes_reader_next(ring_.reader->get(), room, sizeof(room), &view) == 1) continue;
             // The last event is emitted after the end is set.
             if (is_ended_.load()) return;
-            must(kmes_reader_wait(reader_->get(), KMES_NO_TIMEOUT) == 1, "wait");
+            must(kmes_reader_wait(ring_.reader->get(), KMES_NO_TIMEOUT) == 1, "wait");
         }
     }
 
     std::vector<std::byte> payload_;
-    Attachment attachment_;
-    std::unique_ptr<Producer> producer_;
-    std::unique_ptr<MappedReader> reader_;
+    ReadRing ring_;
     std::atomic<bool> is_ended_ = false;
     std::thread thread_;
 };
