@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "conformance/main/symptom.h"
+
 namespace kmes::conformance {
 namespace {
 
@@ -47,7 +49,7 @@ void attribute_to_scenarios(std::vector<Failed>& failures,
 
 // Symptom::cause of a fault that names its clause in the cases of other clauses.
 bool is_named_elsewhere(std::string_view cause) {
-    return cause == "an event that is passed over" || cause == "a sleep on an old event";
+    return cause == kEventPassedOver || cause == kSleepOnOldEvent;
 }
 
 // A fault that names its clause in the cases of others names it in its own, too.
@@ -69,12 +71,12 @@ bool names_no_more_than_the_contract(const Failed& failed) {
     return failed.finding_clause.starts_with("contract");
 }
 
-// One that exits at the wrong time does so for one reason. If some case has seen it, the others
-// have it, too.
+// Exits with the same status at the wrong time have one reason. A case that has seen the reason
+// gives its clause to the others.
 void attribute_to_causes(std::vector<Failed>& failures) {
     std::map<std::string, std::string> clauses;
     for (const Failed& each : failures) {
-        if (each.cause.starts_with("exit status") && !each.is_assumed &&
+        if (each.cause.starts_with(kExitStatusPrefix) && !each.is_assumed &&
             !names_no_more_than_the_contract(each))
             clauses.emplace(each.cause, each.finding_clause);
     }

@@ -56,7 +56,7 @@ std::string cause_of(const Finding& finding) {
                    between(message, ", by ", " called from ");
         case FindingCode::ended_too_early:
         case FindingCode::wrong_exit_status:
-            return "exit status " + between(message, "status ", ";");
+            return std::string(kExitStatusPrefix) + between(message, "status ", ";");
         case FindingCode::misread_event:
             return "a record with another " + wrong_fields(message);
         case FindingCode::refused_without_reason:
@@ -68,9 +68,9 @@ std::string cause_of(const Finding& finding) {
         }
         case FindingCode::missing_event:
             if (message.find("Evidence: ") != std::string::npos) return standstill_of(message);
-            return "an event that is passed over";
+            return std::string(kEventPassedOver);
         case FindingCode::lost_wake_up:
-            return "a sleep on an old event";
+            return std::string(kSleepOnOldEvent);
         case FindingCode::contract:
             return is_standstill(message) ? standstill_of(message) : "";
         // A single action of the consumer is the fault, and looks the same in every case.

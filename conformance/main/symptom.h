@@ -18,6 +18,11 @@ struct Symptom {
         false;  // the clause is that of the case, because the fault may have any reason
 };
 
+// Causes that another fault of the run can explain (attribution.h).
+inline constexpr std::string_view kEventPassedOver = "an event that is passed over";
+inline constexpr std::string_view kSleepOnOldEvent = "a sleep on an old event";
+inline constexpr std::string_view kExitStatusPrefix = "exit status ";
+
 Symptom symptom_of(const Finding& finding, std::string_view case_clause);
 
 }  // namespace kmes::conformance
