@@ -454,15 +454,20 @@ static int receive_emitted(int fd, __u32 count, __u32* emitted) {
     return error;
 }
 
+static int check_batch(__u32 count) {
+    return count == 0 || count > KMES_BATCH_MAX_ENTRIES ? -EINVAL : 0;
+}
+
 int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
                               __u32* emitted) {
     struct kmes_socket_request request = {
         KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, (__u32)current_cpu(), 0, 0, count};
     struct iovec piece = {&request, sizeof(request)};
-    int body_fd, error;
+    int error = check_batch(count);
+    int body_fd;
 
     *emitted = 0;
-    if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
+    if (error) return error;
     body_fd = kmes_batch_file_make(entries, count, &request.body_bytes);
     if (body_fd < 0) return body_fd;
     error = send_with_body(fd, &piece, 1, body_fd);
@@ -471,11 +476,12 @@ int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u
 }
 
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
-    int fd, error;
+    int error = check_batch(count);
+    int fd;
 
     if (!emitted) return -EFAULT;
     *emitted = 0;
-    if (count == 0 || count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
+    if (error) return error;
     fd = kmes_socket_connect(producer_address());
     if (fd < 0) return fd;
     error = kmes_socket_emit_batch_on(fd, entries, count, emitted);
