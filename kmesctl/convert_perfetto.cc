@@ -57,7 +57,7 @@ constexpr std::uint32_t kString = 6;
 constexpr std::uint32_t kName = 10;
 }  // namespace annotation
 
-// Losses without an event after them, as only a hostile file has so many.
+// The bound of losses without an event after them. Only a hostile file has more.
 constexpr std::size_t kMostWaiting = 1000;
 // All packets are of one writer.
 constexpr std::uint64_t kSequence = 1;

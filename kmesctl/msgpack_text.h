@@ -27,7 +27,7 @@ inline constexpr std::size_t kMsgpackMaxTextBytes = std::size_t{1} << 20;
 struct MsgpackText {
     // JSON. A string holds what JSON has no form for: binary "hex:00ff", an extension
     // "ext TYPE hex:00ff", "NaN", "Infinity", "-Infinity". A key that is a number, nil or a
-    // boolean is its text, one that is an array or a map "msgpack hex:8101". The text ends where
+    // boolean is its text, an array or a map "msgpack hex:8101". The text ends where
     // `end` says; only after kWhole and kMore is it JSON. Time and length are linear in the bytes.
     std::string text;
     MsgpackEnd end = MsgpackEnd::kShort;

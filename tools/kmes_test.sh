@@ -663,8 +663,8 @@ E2
     rm -rf "$CLONE/.git"
 }
 
-# A peer whose header is missing, one that does not build, and one without a session of LTTng each
-# cost their own row only. The session and the daemon end with the measurement.
+# A missing header, a failed build and a missing session of LTTng each cost the row of their peer
+# only. The session and the daemon end with the measurement.
 test_bench_peers() {
     mkdir -p "$CLONE/out/bench"
     cat >"$CLONE/out/bench/kmes-bench" <<'E2'

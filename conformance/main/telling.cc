@@ -35,7 +35,7 @@ std::string_view clause_of_symptom(std::string_view cause) {
     return "contract-2";
 }
 
-// A symptom in the cases of so many clauses belongs to none of them.
+// A symptom in the cases of this many clauses belongs to none of them.
 constexpr std::size_t kManyClauses = 8;
 
 // Where the clause is that of the case: the clauses of a group, with the number of their cases, and

@@ -128,7 +128,7 @@ struct Idle {
     // so the share is the same on any machine.
     double share_awake() const { return used / (used + slept); }
     double share_of_burner() const { return used / burnt; }
-    // One that got no processor in all the time has shown nothing, and did not sleep either.
+    // A consumer without any processor time, which did not sleep either, has shown nothing.
     bool says_something() const {
         constexpr double kLeast = 0.1;
         return used + slept > kLeast * all;

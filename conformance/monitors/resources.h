@@ -39,8 +39,8 @@ struct Figure {
 // The private memory that a runtime may add in an interval: its own heap grows now and then.
 inline constexpr std::uint64_t kOwnGrowthBytes = 3 << 20;
 
-// The figures of counts that are so many changes of a buffer apart. The copies of small buffers are
-// no larger than the growth of a runtime's own memory, so memory is not counted there.
+// The figures of counts with `changes` changes of a buffer between them. The copies of small
+// buffers are no larger than the growth of a runtime's own memory, so memory is not counted there.
 std::vector<Figure> figures_of(std::uint64_t changes, bool counts_memory);
 
 // The count grows by more than `least` in each interval, so something is never given back. A

@@ -22,8 +22,8 @@
 #include "kmes/user/socket_protocol.h"
 #include "kmes/user/ways.h"
 
-/* A producer closes a connection after 10 s without a request. One that is about to be closed is
- * not used: whether a request got through would not be known. */
+/* A producer closes a connection after 10 s without a request. A connection near that limit is not
+ * used: the emitter could not know whether the producer has read the request. */
 #define FRESH_NS 5000000000ull
 
 enum way { WAY_SYSTEM_CALL, WAY_DEVICE, WAY_SOCKET };

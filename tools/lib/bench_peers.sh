@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes bench peers`: one record in other rings and queues, beside an emission. Each peer is a
-# source in bench/peers that becomes a shared object. A peer without its package, or one that this
-# machine does not permit, is left out with a line.
+# source in bench/peers that becomes a shared object. A peer is left out with a line if its package
+# is missing, or if this machine does not permit it.
 
 # Sources of bench/peers, each with a header that its package installs.
 readonly BENCH_PEERS='libqb:qb/qbrb.h rte_ring:rte_ring.h '\
@@ -71,8 +71,9 @@ bench_peer_flags() {
 
 lttng_command() { timeout "$LTTNG_SECONDS" lttng --no-sessiond "$@" </dev/null; }
 
-# A session in snapshot mode that records the peer's tracepoint, by the daemon of this machine or
-# by one that ends with this shell. Where there is no session, the peer says so and is left out.
+# Starts a session in snapshot mode that records the peer's tracepoint. The daemon is that of this
+# machine, or a new one that ends with this shell. Where there is no session, the peer says so and
+# is left out.
 lttng_begin() {
     local log=$KMES_SCRATCH/lttng.log
     export LTTNG_HOME=$KMES_SCRATCH
