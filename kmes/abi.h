@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The binary interface: the mapped region (5.1.5, 5.1.6), the event header (docs/event-model.md).
- * The only file that knows an offset; every row of the specification is asserted below.
+ * The binary interface: the mapped region (5.1.5, 5.1.6) and the event header
+ * (docs/event-model.md). Only this file contains offsets. The assertions below check every row of
+ * the specification.
  *
  * Protocol code never dereferences the metadata structure. It binds a `struct kmes_fields` to a
- * mapping once (`kmes_bind_fields`) and goes through its pointers, so that another form, which
- * moves need_wake to a page of its own or lengthens the header, is one more layout here and
- * nothing anywhere else. Form A:
+ * mapping once (`kmes_bind_fields`) and uses its pointers. Another form may move need_wake to its
+ * own page or lengthen the header. Such a form is one more layout here; no other file changes.
+ *
+ * Form A:
  *
  *   offset 0           4096                       4096 + capacity            4096 + 2 x capacity
  *          | metadata  | data, first mapping      | data, second mapping     |
@@ -22,11 +24,11 @@
 #define KMES_MAGIC_INITIALIZER {0x4B, 0x4D, 0x45, 0x53, 0x52, 0x49, 0x4E, 0x47}
 
 #define KMES_VERSION_1 1u
-#define KMES_PAGE_BYTES 4096u /* E22: version 1 can only be mapped with pages of 4 KiB. */
+#define KMES_PAGE_BYTES 4096u /* E22: version 1 can be mapped only with pages of 4 KiB. */
 
 /*
- * The forms of version 1 that exist (docs/layouts.md). The version field does not tell them apart.
- * A build knows one of them: KMES_LAYOUT, form A unless the compiler is told otherwise.
+ * The forms of version 1 (docs/layouts.md). The version field does not distinguish them. A build
+ * supports one form, KMES_LAYOUT. The default is form A.
  */
 #define KMES_LAYOUT_A 1
 #define KMES_LAYOUT_B 2
@@ -43,15 +45,15 @@
 #define KMES_METADATA_BYTES 4096u /* also the value of data_offset */
 #define KMES_NEED_WAKE_OFFSET 132u
 #else
-#define KMES_METADATA_BYTES 8192u /* the producer's page and the consumer's */
+#define KMES_METADATA_BYTES 8192u /* the page of the producer and the page of the consumer */
 #define KMES_NEED_WAKE_OFFSET 4096u
 #endif
 
-/* What the core takes; 5.1.3 lets an implementation choose, as long as both are powers of two. */
+/* Limits of the core. 5.1.3 leaves them to the implementation; both must be powers of two. */
 #define KMES_CAPACITY_MIN_BYTES 256ull
 #define KMES_CAPACITY_MAX_BYTES (1ull << 31)
 
-/* What the configuration above the core takes (docs/event-model.md, Configuration). */
+/* Limits of the configuration above the core (docs/event-model.md, Configuration). */
 #define KMES_CONFIG_CAPACITY_MIN_BYTES (64ull << 10)
 #define KMES_CONFIG_CAPACITY_MAX_BYTES (256ull << 20)
 #define KMES_CONFIG_CAPACITY_DEFAULT_BYTES (4ull << 20)
@@ -66,7 +68,7 @@
 #else
 #define KMES_EVENT_FIXED_BYTES 29u
 #endif
-#define KMES_EVENT_MIN_BYTES (KMES_EVENT_FIXED_BYTES + 1u) /* and a type of one byte */
+#define KMES_EVENT_MIN_BYTES (KMES_EVENT_FIXED_BYTES + 1u) /* plus a type of one byte */
 #define KMES_GUID_BYTES 16
 
 #define KMES_ORIGIN_USERSPACE 0u
@@ -80,7 +82,7 @@
 #define KMES_SYSCALL_EMIT_BATCH 1092
 #define KMES_BATCH_MAX_ENTRIES 256u
 
-/* 5.1.6: the metadata of version 1. From form B on, need_wake has a page of its own. */
+/* 5.1.6: the metadata of version 1. In form B and later forms need_wake has its own page. */
 struct kmes_metadata_v1 {
     __u8 magic[KMES_MAGIC_BYTES];
     __u32 version;
@@ -106,7 +108,7 @@ struct kmes_metadata_v1 {
 #endif
 };
 
-/* The fixed part of an event header; the type follows it, the payload begins at header_size. */
+/* The fixed part of an event header. The type follows it; the payload begins at header_size. */
 struct kmes_event_header {
     __u32 event_size;
     __u32 header_size;
@@ -122,7 +124,7 @@ struct kmes_event_header {
     __u16 type_len;
 } KMES_PACKED;
 
-/* The entry of kmes_emit_batch (1092). */
+/* An entry of kmes_emit_batch (1092). */
 struct kmes_emit_entry {
     const void* type;
     __u16 type_len;
@@ -193,8 +195,8 @@ KMES_STATIC_ASSERT(sizeof(struct kmes_emit_entry) == 32, "an entry has 32 bytes"
 /* clang-format on */
 
 /*
- * The fixed part of a header as words of 64 bits, and 3 bytes of padding. In each form type_len has
- * bits 24 to 39 of the last word. GUIDs are between it and origin_class.
+ * The fixed part of a header as 64-bit words, with 3 bytes of padding. In each form type_len is in
+ * bits 24 to 39 of the last word. The GUIDs are between origin_class and type_len.
  */
 #define KMES_EVENT_WORDS ((KMES_EVENT_FIXED_BYTES + 3u) / 8u)
 #define KMES_EVENT_TYPE_LEN_WORD (KMES_EVENT_WORDS - 1u)
@@ -203,7 +205,8 @@ KMES_STATIC_ASSERT(offsetof(struct kmes_event_header, type_len) ==
                    "type_len is not at byte 3 of the last word");
 KMES_STATIC_ASSERT(KMES_EVENT_WORDS == KMES_HEADER_WORDS_MAX, "types.h: words of a header");
 
-/* The words from word 3 on. The core knows no identities: all GUIDs are zero, which says so. */
+/* Fills the words from word 3 on. The core knows no identities, so all GUIDs are zero, which means
+ * unknown. */
 static inline void kmes_put_origin_words(__u64* words, __u16 cpu_id, __u8 origin_class,
                                          __u16 type_len) {
     unsigned i;
@@ -213,7 +216,8 @@ static inline void kmes_put_origin_words(__u64* words, __u16 cpu_id, __u8 origin
     words[KMES_EVENT_TYPE_LEN_WORD] |= (__u64)type_len << 24;
 }
 
-/* Where the shared fields of one mapping lie. The only way in which protocol code reaches them. */
+/* The addresses of the shared fields of one mapping. Protocol code reaches the fields only by
+ * them. */
 struct kmes_fields {
     __u8* magic; /* KMES_MAGIC_BYTES of them */
     __u32* version;
@@ -225,31 +229,31 @@ struct kmes_fields {
     __u64* tail_pos;
     __u32* futex_counter;
     __u8* need_wake;
-    __u8* data; /* 2 x capacity bytes, the second half an alias of the first (5.1.4) */
+    __u8* data; /* 2 x capacity bytes; the second half is an alias of the first (5.1.4) */
 };
 
-/* Bytes from the start of a mapping to its data in this format version; 0 for an unknown version.
- */
+/* Returns the bytes from the start of a mapping to its data, and 0 for an unknown version. */
 static inline __u64 kmes_data_offset_bytes(__u32 version) {
     return version == KMES_VERSION_1 ? KMES_METADATA_BYTES : 0;
 }
 
-/* 5.1.5: bytes that one buffer takes in an address space; 0 for an unknown version. */
+/* 5.1.5: returns the bytes that one buffer takes in an address space, and 0 for an unknown
+ * version. */
 static inline __u64 kmes_mapping_bytes(__u32 version, __u64 capacity_bytes) {
     __u64 offset = kmes_data_offset_bytes(version);
 
     return offset ? offset + 2 * capacity_bytes : 0;
 }
 
-/* 5.1.3: a power of two, and not outside of what the core takes. */
+/* 5.1.3: true if the capacity is a power of two within the limits of the core. */
 static inline bool kmes_capacity_is_valid(__u64 capacity_bytes) {
     return capacity_bytes >= KMES_CAPACITY_MIN_BYTES && capacity_bytes <= KMES_CAPACITY_MAX_BYTES &&
            (capacity_bytes & (capacity_bytes - 1)) == 0;
 }
 
 /*
- * Points `fields` into the mapping at `base`, which is laid out as format `version`.
- * Reads and writes nothing. False, with `fields` untouched, for a version that is not known.
+ * Points `fields` into the mapping at `base`, which has the layout of format `version`. Accesses no
+ * shared memory. Returns false for an unknown version and leaves `fields` unchanged.
  */
 static inline bool kmes_bind_fields(struct kmes_fields* fields, void* base, __u32 version) {
     struct kmes_metadata_v1* page = (struct kmes_metadata_v1*)base;

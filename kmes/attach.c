@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The reader meets a buffer: opening, checking a mapping, and changing to a newer one (5.1.8.3 with
- * E11, E14, E15, E19, E21, E25). Knows no events.
+ * The attach of a reader: opening, checking a mapping, and changing to a newer one (5.1.8.3 with
+ * E11, E14, E15, E19, E21, E25). This file reads no events.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
-/* A producer that swaps at every attach does not hold a reader up for ever: after so many attempts
- * it takes what it has, and relies on the nudge (E19). */
+/* The limit of attempts against a producer that swaps at every attach. After the last attempt the
+ * reader keeps the buffer that it has, and relies on the nudge (E19). */
 #define KMES_ATTACH_ATTEMPTS 64u
 
-/* A mapping that was checked. */
+/* A mapping that has passed check_mapping. */
 struct found {
     struct kmes_mapping mapping;
     struct kmes_fields shared;
@@ -29,8 +29,8 @@ static bool magic_is_right(const struct kmes_fields* shared) {
     return true;
 }
 
-/* 5.1.6.1, and E14 for the capacity. The values are taken once, and never read again (E9). Magic
- * and version stand at the same place in every version. */
+/* 5.1.6.1, and E14 for the capacity. The reader loads these values once and never again (E9). Magic
+ * and version are at the same offset in every version. */
 static int check_mapping(struct found* found) {
     struct kmes_fields* shared = &found->shared;
     __u32 version;
@@ -55,7 +55,8 @@ bool kmes_mapping_is_same(const struct kmes_mapping* a, const struct kmes_mappin
     return a->device == b->device && a->inode == b->inode && a->session == b->session;
 }
 
-/* One attach. 1: the buffer may have been retired before its generation was read. */
+/* One attach. Returns 1 if the buffer may have been retired before the reader loaded its
+ * generation. */
 static int attach_once(const struct kmes_reader_config* config, struct found* found) {
     const struct kmes_attach_functions* functions = &config->attach_functions;
     struct kmes_mapping now;
@@ -75,8 +76,9 @@ static int attach_once(const struct kmes_reader_config* config, struct found* fo
     return kmes_mapping_is_same(&found->mapping, &now) ? 0 : 1;
 }
 
-/* E19: the buffer is alive if the producer still writes to it after its generation was read: then
- * that value is its own, and not what a swap left in it. */
+/* E19: the buffer is alive if the producer still writes to it after the load of its generation.
+ * Then the value is the buffer's own generation, and not one that a swap stored when it retired the
+ * buffer. */
 static int attach_alive(const struct kmes_reader_config* config, struct found* found) {
     unsigned attempt;
 
@@ -89,8 +91,8 @@ static int attach_alive(const struct kmes_reader_config* config, struct found* f
     }
 }
 
-/* E11: nothing is assumed of the positions; reading begins at the tail, and sequence numbers say
- * what is new (E21). */
+/* E11: the reader assumes nothing about the positions. Reading begins at the tail, and the sequence
+ * numbers identify new events (E21). */
 static void adopt(struct kmes_reader* reader, const struct found* found) {
     if (reader->mapping.session != found->mapping.session) reader->has_sequence = false; /* E25 */
     reader->mapping = found->mapping;
@@ -103,7 +105,8 @@ static void adopt(struct kmes_reader* reader, const struct found* found) {
     reader->is_replaced = false;
 }
 
-/* Events that another reader has delivered are not newer (E21), if the numbers are of one row. */
+/* Skips events that another reader has delivered: they are not newer (E21). Only for sequence
+ * numbers of the same session. */
 static void go_on_from(struct kmes_reader* reader, const struct kmes_reader_place* place) {
     if (!place->is_known || place->session != reader->mapping.session) return;
     reader->last_sequence = place->last_sequence;
@@ -116,7 +119,7 @@ int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config
 
     kmes_zero_private(reader, sizeof(*reader));
     kmes_zero_private(&found, sizeof(found));
-    reader->stopped = true; /* there is nothing to read from yet */
+    reader->stopped = true; /* no mapping to read from yet */
     error = attach_alive(config, &found);
     if (error) return error;
     reader->stopped = false;
@@ -152,7 +155,8 @@ int kmes_reader_switch(struct kmes_reader* reader, __u64 generation) {
     error = attach_alive(&reader->config, &found);
     if (error) return error;
     if (kmes_mapping_is_same(&found.mapping, &reader->mapping)) {
-        /* A change without a successor: remember it, or every look would come here (E15). */
+        /* A change without a successor: store the value, or every check would come here again
+         * (E15). */
         functions->detach(functions->context, &found.mapping);
         reader->generation = generation;
         reader->is_replaced = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A fresh buffer, and the index of its event boundaries. Knows no CPU and no consumer.
+ * A fresh buffer, and the index of its event boundaries. Uses no CPU and no consumer.
  */
 #include "kmes/index.h"
 #include "kmes/order.h"
@@ -25,7 +25,8 @@ __u64 kmes_index_entries(__u64 capacity_bytes) {
     return capacity_bytes >> block_shift(capacity_bytes);
 }
 
-/* 5.1.6, every row; the magic last, though nobody may look before the buffer is handed out. */
+/* 5.1.6, every row. The magic is last, although no consumer can read the page before the buffer is
+ * published. */
 static void write_metadata(const struct kmes_buffer* buffer,
                            const struct kmes_buffer_setup* setup) {
     static const __u8 magic[KMES_MAGIC_BYTES] = KMES_MAGIC_INITIALIZER;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The emit calls: from the caller's memory to private memory, from there to the writer. See call.h.
+ * The emit calls: from the caller's memory to private memory, and from there to the writer. See
+ * call.h.
  */
 #include "kmes/call.h"
 
 #include "kmes/order.h"
 #include "kmes/ring.h"
 
-/* The CPU that the call goes to, until unpin; NULL: it has no producer. */
+/* Returns the CPU of the call, valid until unpin, or NULL if it has no producer. */
 static struct kmes_cpu* pin(const struct kmes_call* call) {
     return call->cpu ? call->cpu : call->pin(call->context);
 }
@@ -16,9 +17,9 @@ static void unpin(const struct kmes_call* call) {
     if (!call->cpu) call->unpin(call->context);
 }
 
-/* What the lengths alone forbid, at this moment. The capacity belongs to a buffer that a resize on
- * another thread may replace and free: it is read with everybody kept out who may do so. Not with
- * kmes_guard_enter, though: who cannot be kept out (an NMI) emits here undisturbed. */
+/* Checks the event's size against the current capacity. A resize on another thread may replace and
+ * free the buffer, so kmes_platform_enter excludes it during the load. kmes_guard_enter would also
+ * reject the emission of a context that cannot be excluded (an NMI). */
 static int check_capacity(struct kmes_cpu* cpu, __u64 event_bytes) {
     __u64 capacity;
     bool is_nested;
@@ -45,7 +46,7 @@ static int check_lengths(const struct kmes_call* call, const struct kmes_event_i
     return error;
 }
 
-/* `input` of an event that is staged at `staging`: type and payload, one behind the other. */
+/* Fills `input` for an event that is staged at `staging`: the type, then the payload. */
 static void make_input(const struct kmes_call* call, __u8* staging, __u16 type_len,
                        __u32 payload_len, struct kmes_event_input* input) {
     kmes_zero_private(input, sizeof(*input));
@@ -57,8 +58,8 @@ static void make_input(const struct kmes_call* call, __u8* staging, __u16 type_l
 }
 
 /*
- * Fetches what the caller says to `staging`, each byte once, and makes `input` of it. It fits into
- * MaxEventSize bytes: an event has 29 bytes more than type and payload.
+ * Fetches type and payload to `staging`, each byte once, and fills `input`. MaxEventSize bytes are
+ * enough: an event has 29 bytes more than type and payload.
  */
 static int stage(const struct kmes_call* call, const struct kmes_emit_entry* entry, __u8* staging,
                  struct kmes_event_input* input) {
@@ -95,8 +96,8 @@ int kmes_call_emit(const struct kmes_call* call, const void* type, __u16 type_le
     return error;
 }
 
-/* The address of an entry, by arithmetic that may wrap: what the caller calls an array may be
- * anywhere, and is only fetched. */
+/* Returns the address of an entry, by arithmetic that may wrap. The caller's array may be at any
+ * address, and the code only fetches from it. */
 static const void* entry_address(const struct kmes_emit_entry* entries, __u32 i) {
     return (const void*)((__UINTPTR_TYPE__)entries + i * sizeof(*entries));
 }
@@ -111,7 +112,7 @@ static int emit_entry(const struct kmes_call* call, const struct kmes_batch* bat
     return error ? error : kmes_batch_emit_call(call->cpu, batch, &input);
 }
 
-/* To one CPU: entry by entry, published at the end. */
+/* For one CPU: writes entry by entry and publishes at the end. */
 static int emit_to_cpu(const struct kmes_call* call, const struct kmes_emit_entry* entries,
                        __u32 count, __u32* emitted) {
     struct kmes_batch batch;
@@ -129,22 +130,22 @@ static int emit_to_cpu(const struct kmes_call* call, const struct kmes_emit_entr
 
 /* -- To the CPU that the thread is on -------------------------------------------------------- */
 
-/* An event in the staging memory: this, the type, the payload, and what makes 8 of the rest. With
- * all that, it takes no more bytes than the event itself. */
+/* An event in the staging memory: this header, the type, the payload, and padding to 8 bytes. With
+ * the padding it takes no more bytes than the event itself. */
 struct staged {
     __u32 payload_len;
     __u16 type_len;
     __u16 reserved;
 };
 
-/* A batch on its way. */
+/* A batch in progress. */
 struct parts {
     const struct kmes_call* call;
     struct kmes_batch batch;
     bool has_timestamp;
-    __u64 bytes;  /* of the staging memory that this part has */
+    __u64 bytes;  /* staging memory that this part uses */
     __u32 events; /* of this part */
-    /* The entry that was fetched last; it is part of the next part where it did not fit. */
+    /* The last fetched entry. If it did not fit, it belongs to the next part. */
     struct kmes_emit_entry entry;
     bool is_entry_left;
 };
@@ -153,7 +154,7 @@ static __u64 staged_bytes(const struct kmes_emit_entry* entry) {
     return (sizeof(struct staged) + entry->type_len + (__u64)entry->payload_len + 7) & ~7ull;
 }
 
-/* Stages one entry. 1: it does not fit any more; otherwise 0 or its error. */
+/* Stages one entry. Returns 0, 1 if it does not fit any more, or the error of the entry. */
 static int stage_one(struct parts* parts, const void* address) {
     const struct kmes_call* call = parts->call;
     struct staged* staged = (struct staged*)(void*)(call->staging + parts->bytes);
@@ -168,7 +169,7 @@ static int stage_one(struct parts* parts, const void* address) {
         parts->is_entry_left = true;
         return 1;
     }
-    /* One that is too long for all of it is refused by its length. */
+    /* The length check rejects an entry that is too long for the whole staging memory. */
     error = stage(call, entry, (__u8*)(staged + 1), &input);
     if (error) return error;
     staged->payload_len = entry->payload_len;
@@ -178,7 +179,7 @@ static int stage_one(struct parts* parts, const void* address) {
     return 0;
 }
 
-/* Writes and publishes what is staged. *written: how many events. */
+/* Writes and publishes the staged events. *written is their number. */
 static int write_part(struct parts* parts, __u32* written) {
     const struct kmes_call* call = parts->call;
     struct kmes_cpu* cpu;

@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The drain loop: 5.1.8.1 with E4, E6, E7, E20, E21, E24, E26, in three forms (a copy, in place,
- * bulk). Barriers carry the labels of kmes/order.h; the index of pairs stands there.
+ * bulk). Barriers carry the labels of kmes/order.h, which has the index of pairs.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
 #define KMES_BULK_BYTES (6u << 10)
 
-/* 5.1.8.3, after the buffer was drained; also where its producer was killed, and nothing in the
- * buffer says so (E25). 1: look again; 0: no newer buffer; or an error. */
+/* 5.1.8.3, after the reader has drained its buffer. Also for a killed producer, which leaves the
+ * buffer unchanged (E25). Returns 1 if the caller must check again, 0 if there is no newer buffer,
+ * or an error. */
 static KMES_NOINLINE int follow_generation(struct kmes_reader* reader) {
-    /* LOOK_GENERATION pairs with GENERATION (E24): the write_pos that is loaded after it is the
-     * last one of this buffer. */
+    /* LOOK_GENERATION pairs with GENERATION (E24): a later load of write_pos returns the last one
+     * of this buffer. */
     __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOOK_GENERATION);
     int error;
 
     if (generation == reader->generation && !reader->is_replaced)
-        return 0; /* E9, E15: any difference from what was seen here */
+        return 0; /* E9, E15: any difference from the first loaded value counts */
     if (reader->read_pos <
         kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_FROZEN_WRITE_POS))
-        return 1; /* E10: what the new buffer may not have is still here */
+        return 1; /* E10: events that the new buffer may lack are still here */
     error = kmes_reader_switch(reader, generation);
     return error ? error : 1;
 }
 
-/* Why a reader that has stopped delivers nothing. */
+/* Returns the error of a reader that has stopped. */
 int kmes_reader_stop_error(const struct kmes_reader* reader) {
     return reader->mapping.base ? -EBADMSG : -EBADF;
 }
 
-/* What every event goes through is in line in each of the three forms: a header that is handed over
- * by its address goes through memory. */
+/* The steps of every event are inline in each of the three forms: a header that is passed by its
+ * address goes through memory. */
 
-/* 5.1.8.1 steps 1 to 3: bytes that are published after the read position, which is not lapped.
- * write_pos is loaded before tail_pos: more than the capacity is never an honest race (E26). */
+/* 5.1.8.1 steps 1 to 3: sets *available_bytes to the published bytes after the read position, which
+ * is not lapped. write_pos is loaded before tail_pos, so no race of a correct producer gives more
+ * bytes than the capacity (E26). */
 static KMES_ALWAYS_INLINE int look(struct kmes_reader* reader, __u64* available_bytes) {
     for (;;) {
         __u64 write_pos, tail_pos;
@@ -53,14 +55,14 @@ static KMES_ALWAYS_INLINE int look(struct kmes_reader* reader, __u64* available_
             return KMES_READ_EVENT;
         }
         reader->statistics.laps++;
-        reader->read_pos = tail_pos; /* E20: and back to step 1, the tail may be all there is */
+        reader->read_pos = tail_pos; /* E20: and back to step 1, the buffer may be empty */
     }
 }
 
 /*
- * 5.1.8.1 step 5: true if nothing at or behind the read position was overwritten before now. Else
- * the read position moves to the tail. DATA_FENCE pairs with TAIL_FENCE (E4): the data was read
- * before the tail is.
+ * 5.1.8.1 step 5: true if no byte at or after the read position has been overwritten so far.
+ * Otherwise the read position moves to the tail. DATA_FENCE pairs with TAIL_FENCE (E4): the data is
+ * read before the tail.
  */
 static KMES_ALWAYS_INLINE bool is_whole(struct kmes_reader* reader) {
     __u64 tail_pos;
@@ -87,8 +89,8 @@ static void read_header(const struct kmes_reader* reader, struct kmes_event_head
 }
 
 /*
- * 5.1.8.1 steps 1 to 4 for the header alone: one that is sound, and so safe to take lengths from
- * (E7), but that may be torn until is_whole has said otherwise.
+ * 5.1.8.1 steps 1 to 4 for the header alone. The header is sound, so its lengths are safe to use
+ * (E7). It may be torn until is_whole returns true.
  */
 static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
                                          struct kmes_event_header* header, __u64* available_bytes) {
@@ -96,9 +98,9 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
         int found = look(reader, available_bytes);
 
         if (found != KMES_READ_EVENT) return found;
-        /* E26: the read position is not behind the tail here, and no producer publishes more than
-         * the capacity after its tail. A reader that believed such a write_pos would walk round a
-         * ring of old events. */
+        /* E26: here the read position is at or after the tail, and no producer publishes more than
+         * the capacity after its tail. A reader that trusted such a write_pos would read old events
+         * of the ring again. */
         if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
             read_header(reader, header);
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
@@ -113,12 +115,12 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
     }
 }
 
-/* E21: what an older buffer had delivered already is not delivered again. */
+/* E21: the reader does not deliver an event again that an older buffer had. */
 static bool is_newer(const struct kmes_reader* reader, __u64 sequence) {
     return !reader->has_sequence || sequence > reader->last_sequence;
 }
 
-/* 5.1.9: sequence numbers that are missing between two delivered events are lost ones. */
+/* 5.1.9: sequence numbers that are missing between two delivered events are lost events. */
 static __u64 lost_before(const struct kmes_reader* reader, __u64 sequence) {
     return reader->has_sequence ? sequence - reader->last_sequence - 1 : 0;
 }
@@ -138,7 +140,7 @@ static void pass_not_newer(struct kmes_reader* reader, __u32 event_bytes) {
 
 int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
                      struct kmes_event_view* view) {
-    reader->peeked_bytes = 0; /* a peek ends here */
+    reader->peeked_bytes = 0; /* this ends a peek */
     for (;;) {
         struct kmes_event_header header;
         __u64 available_bytes = 0;
@@ -206,9 +208,9 @@ bool kmes_reader_release(struct kmes_reader* reader) {
 }
 
 /*
- * What a bulk copies, of `available_bytes` bytes and `room` in the caller's buffer, where the first
- * event has `first_bytes`. The event that the copy ends in, if any, is copied again by the next
- * bulk; where all events have one size there is none.
+ * Returns the bytes that a bulk copies. `available_bytes` are published, `room` is the size of the
+ * caller's buffer, and the first event has `first_bytes`. If the copy ends inside an event, the
+ * next bulk copies that event again. If all events have one size, this does not happen.
  */
 static __u64 bulk_bytes(const struct kmes_reader* reader, __u64 first_bytes, __u64 available_bytes,
                         __u64 room) {
@@ -220,8 +222,8 @@ static __u64 bulk_bytes(const struct kmes_reader* reader, __u64 first_bytes, __u
     return bytes - bytes % first_bytes;
 }
 
-/* Copies up to `bytes` bytes from the read position and throws away what the tail has passed by
- * then; *kept points at the rest. Returns its bytes. */
+/* Copies up to `bytes` bytes from the read position, and discards those that the tail has passed
+ * during the copy. *kept points to the rest. Returns its size. */
 static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes,
                            const __u8** kept) {
     __u64 from = reader->read_pos;
@@ -238,7 +240,7 @@ static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes
 
 int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_bytes,
                      struct kmes_bulk* bulk, __u32* needed_bytes) {
-    reader->peeked_bytes = 0; /* a peek ends here */
+    reader->peeked_bytes = 0; /* this ends a peek */
     for (;;) {
         struct kmes_event_header header;
         __u64 available_bytes = 0;
@@ -261,7 +263,7 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
     }
 }
 
-/* The copy may end in an event, or in a header. The read position follows event by event, so that a
+/* The copy may end in an event, or in a header. The read position advances event by event, so a
  * caller that stops early loses none. */
 static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct kmes_bulk* bulk,
                                             struct kmes_event_view* view) {
@@ -295,7 +297,7 @@ bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
 
 __u32 kmes_bulk_take(struct kmes_reader* reader, struct kmes_bulk* bulk,
                      struct kmes_event_view* views, __u32 count) {
-    struct kmes_bulk left = *bulk; /* in registers */
+    struct kmes_bulk left = *bulk; /* kept in registers */
     __u32 taken = 0;
 
     while (taken < count && next_of_bulk(reader, &left, &views[taken])) taken++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Building, checking and viewing one event. Private bytes only: whoever copies from a ring does the
- * ordering. See event.h.
+ * Building, checking and viewing one event. The bytes are private: the code that copies from a ring
+ * does the ordering. See event.h.
  */
 #include "kmes/event.h"
 
@@ -31,7 +31,8 @@ const char* kmes_event_check_text(enum kmes_event_check check) {
     return "no result of kmes_event_check";
 }
 
-/* Bytes of the sequence that `lead` begins, and the range of its second byte; 0: no lead byte. */
+/* Returns the length of the sequence that begins with `lead`, and the range of its second byte. 0:
+ * `lead` begins no sequence. */
 static unsigned utf8_sequence(__u8 lead, __u8* second_min, __u8* second_max) {
     *second_min = 0x80;
     *second_max = 0xBF;
@@ -43,7 +44,7 @@ static unsigned utf8_sequence(__u8 lead, __u8* second_min, __u8* second_max) {
     }
     if (lead >= 0xF0 && lead <= 0xF4) {
         if (lead == 0xF0) *second_min = 0x90; /* overlong below */
-        if (lead == 0xF4) *second_max = 0x8F; /* beyond U+10FFFF above */
+        if (lead == 0xF4) *second_max = 0x8F; /* above U+10FFFF */
         return 4;
     }
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One event: what a caller gives, the header that goes before it, and the check of what came out of
- * a buffer (event-model.md, Event header; E7). Knows no ring, no order and no platform: all the
- * bytes that it touches are private.
+ * One event: the input of an emitter, the event header, and the check of bytes that came out of a
+ * buffer (event-model.md, Event header; E7). Uses no ring, no memory order and no platform: it
+ * accesses private bytes only.
  */
 #ifndef KMES_EVENT_H
 #define KMES_EVENT_H
@@ -13,7 +13,8 @@ KMES_EXTERN_C_BEGIN
 
 #define KMES_EVENT_TYPE_MAX_BYTES 65535u /* type_len has 16 bits */
 
-/* What an emitter wants published. The memory belongs to the caller, for the time of the call. */
+/* The event that an emitter publishes. The memory belongs to the caller for the time of the
+ * call. */
 struct kmes_event_input {
     const void* type;
     const void* payload; /* may be NULL where payload_len is 0 */
@@ -21,15 +22,15 @@ struct kmes_event_input {
     __u16 type_len;      /* bytes, 1..65535 */
     __u8 origin_class;   /* KMES_ORIGIN_... */
     __u32
-        header_extra_len; /* bytes of zeros after the type: 0 in v0.20, more to stage a later one */
+        header_extra_len; /* bytes of zeros after the type: 0 in v0.20, more imitates a later one */
 };
 
-/* One event as a consumer sees it. `type` and `payload` point into the bytes that it was made from.
- */
+/* One event as a consumer sees it. `type` and `payload` point into the bytes of the event. */
 struct kmes_event_view {
-    __u64 timestamp; /* ns since the Unix epoch; may jump either way */
+    __u64 timestamp; /* ns since the Unix epoch; may jump in either direction */
     __u64 sequence;
-    __u64 lost_before; /* events between the previous delivered one of this CPU and this one */
+    __u64 lost_before; /* events lost between the previous delivered event of this CPU and this
+                          one */
     const __u8* type;
     const __u8* payload;
     __u32 event_size;
@@ -40,33 +41,33 @@ struct kmes_event_view {
     __u8 origin_class;
 };
 
-/* Whether the bytes at a position can be an event (E7). */
+/* The result of the check whether the bytes at a position can be an event (E7). */
 enum kmes_event_check {
     KMES_EVENT_IS_SOUND,
-    KMES_EVENT_IS_SHORT,        /* fewer bytes there than an event has at least */
+    KMES_EVENT_IS_SHORT,        /* fewer bytes than the smallest event */
     KMES_EVENT_HAS_NO_TYPE,     /* type_len 0 */
     KMES_EVENT_TYPE_TOO_LONG,   /* 29 + type_len > header_size */
     KMES_EVENT_HEADER_TOO_LONG, /* header_size > event_size */
     KMES_EVENT_TOO_LONG,        /* event_size > the bytes available */
 };
 
-/* Bytes of the header that kmes_event_header_build makes for `input`. */
+/* Returns the bytes of the header that kmes_event_header_build makes for `input`. */
 static inline __u64 kmes_event_header_bytes(const struct kmes_event_input* input) {
     return (__u64)KMES_EVENT_FIXED_BYTES + input->type_len + input->header_extra_len;
 }
 
-/* Bytes of the whole event; more than 32 bits wide, so that nothing is cut off before it is
- * checked. */
+/* Returns the bytes of the whole event. 64 bits wide, so that the check sees the full value. */
 static inline __u64 kmes_event_bytes(const struct kmes_event_input* input) {
     return kmes_event_header_bytes(input) + input->payload_len;
 }
 
-/* The fixed part of a header as little-endian words, and 3 bytes of padding. */
+/* The fixed part of a header as little-endian words, with 3 bytes of padding. */
 struct kmes_event_words {
     __u64 word[KMES_EVENT_WORDS];
 };
 
-/* The fixed part of the header (5.1.7 step 3), in registers. The event must fit into 32 bits. */
+/* Builds the fixed part of the header (5.1.7 step 3) in registers. The size of the event must fit
+ * into 32 bits. */
 static inline void kmes_event_words_build(struct kmes_event_words* words,
                                           const struct kmes_event_input* input, __u64 timestamp_ns,
                                           __u64 sequence, __u16 cpu_id) {
@@ -77,15 +78,15 @@ static inline void kmes_event_words_build(struct kmes_event_words* words,
 }
 
 /*
- * Fills the fixed part of the header (5.1.7 step 3). The event must fit into 32 bits; the type and
- * the payload are copied by the caller.
+ * Fills the fixed part of the header (5.1.7 step 3). The size of the event must fit into 32 bits.
+ * The caller copies the type and the payload.
  */
 void kmes_event_header_build(struct kmes_event_header* header, const struct kmes_event_input* input,
                              __u64 timestamp_ns, __u64 sequence, __u16 cpu_id);
 
 /*
- * E7: 29 + type_len <= header_size <= event_size <= available_bytes, and type_len > 0. Says the
- * first rule that is broken. `header` may hold any bytes at all.
+ * E7: 29 + type_len <= header_size <= event_size <= available_bytes, and type_len > 0. Returns the
+ * first rule that is broken. `header` may contain any bytes.
  */
 static inline enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
                                                      __u64 available_bytes) {
@@ -98,13 +99,13 @@ static inline enum kmes_event_check kmes_event_check(const struct kmes_event_hea
     return KMES_EVENT_IS_SOUND;
 }
 
-/* What a check found, in words, for a report. Never NULL. */
+/* Returns the result of a check in words, for a report. Never NULL. */
 const char* kmes_event_check_text(enum kmes_event_check check);
 
 /*
- * Points `view` at the event that starts at `body`. `header` is a private copy of its header, and
- * passed kmes_event_check. The payload begins at header_size, never at 29 + type_len. lost_before
- * is set to 0.
+ * Points `view` at the event that starts at `body`. `header` is a private copy of its header that
+ * passed kmes_event_check. The payload begins at header_size, never at 29 + type_len. Sets
+ * lost_before to 0.
  */
 static inline void kmes_event_view_from(struct kmes_event_view* view,
                                         const struct kmes_event_header* header, const __u8* body) {
@@ -121,7 +122,7 @@ static inline void kmes_event_view_from(struct kmes_event_view* view,
     view->origin_class = header->origin_class;
 }
 
-/* The header whose fixed part is in `words`. */
+/* Unpacks the header whose fixed part is in `words`. */
 static inline void kmes_event_header_from(struct kmes_event_header* header,
                                           const struct kmes_event_words* words) {
     header->event_size = (__u32)words->word[0];
@@ -133,7 +134,8 @@ static inline void kmes_event_header_from(struct kmes_event_header* header,
     header->type_len = (__u16)(words->word[KMES_EVENT_TYPE_LEN_WORD] >> 24);
 }
 
-/* The header at the start of private bytes, of which there are KMES_EVENT_FIXED_BYTES at least. */
+/* Loads the header at the start of private bytes. At least KMES_EVENT_FIXED_BYTES bytes must be
+ * there. */
 static inline void kmes_event_header_load(struct kmes_event_header* header, const void* bytes) {
     struct kmes_event_words words;
 
@@ -141,7 +143,7 @@ static inline void kmes_event_header_load(struct kmes_event_header* header, cons
     kmes_event_header_from(header, &words);
 }
 
-/* kmes_event_view_from for an event whose bytes are private: the header is at its start. */
+/* kmes_event_view_from for an event whose bytes are private: its header is at its start. */
 static inline void kmes_event_view_make(struct kmes_event_view* view, const void* bytes) {
     struct kmes_event_header header;
 
@@ -149,10 +151,10 @@ static inline void kmes_event_view_make(struct kmes_event_view* view, const void
     kmes_event_view_from(view, &header, (const __u8*)bytes);
 }
 
-/* kmes_utf8_is_valid for a text that is not ASCII alone. */
+/* kmes_utf8_is_valid for a text that contains a byte above 0x7F. */
 bool kmes_utf8_check(const void* text, __u64 bytes);
 
-/* The highest bit of each byte of a word: ASCII has none of them set. */
+/* The highest bit of each byte of a word. In ASCII text none of them is set. */
 #define KMES_NOT_ASCII 0x8080808080808080ull
 
 /* Whether `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The boundary index of a buffer (E13, E23), shared by the writer and the swap only: ring.h says
- * what it promises. What every emission does with it is inline.
+ * The boundary index of a buffer (E13, E23). Only the writer and the swap use it. ring.h documents
+ * its guarantees. The part that every emission executes is inline.
  */
 #ifndef KMES_INDEX_H
 #define KMES_INDEX_H
@@ -11,17 +11,18 @@
 
 KMES_EXTERN_C_BEGIN
 
-/* Writes the entries of the blocks (from, to]: kmes_index_mark. Defined in buffer.c. */
+/* Writes the entries of the blocks (from_block, to_block] for kmes_index_mark. Defined in
+ * buffer.c. */
 void kmes_index_mark_blocks(struct kmes_buffer* buffer, __u64 from_block, __u64 to_block,
                             struct kmes_boundary boundary);
 
-/* kmes_index_find for a target in a later block than the tail's. *found is written in any case.
- * Defined in buffer.c. */
+/* kmes_index_find for a target in a later block than the tail. Always writes *found. Defined in
+ * buffer.c. */
 bool kmes_index_search(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
                        struct kmes_boundary* found);
 
-/* Notes that an event ends, and so the next begins, at `boundary`, where one began at `from`. At
- * most index_mask + 1 entries are written. */
+/* Records a boundary: the event that began at `from` ends at `boundary`, where the next one begins.
+ * Writes at most index_mask + 1 entries. */
 static inline void kmes_index_mark(struct kmes_buffer* buffer, __u64 from,
                                    struct kmes_boundary boundary) {
     __u64 from_block = from >> buffer->block_shift;
@@ -31,9 +32,10 @@ static inline void kmes_index_mark(struct kmes_buffer* buffer, __u64 from,
 }
 
 /*
- * Moves `at`, a boundary below `frontier`, to the next one, by the size that stands in the ring:
- * the one thing that is read back from there. Consumers cannot write the data (E13); the size is
- * bounded all the same. False, with `at` unmoved, where it is impossible.
+ * Moves `at`, a boundary below `frontier`, to the next boundary. It loads the size of the event
+ * from the ring. This size is the only value that the producer reads back. Consumers cannot write
+ * the data (E13), but the code bounds the size all the same. Returns false for an impossible size
+ * and leaves `at` unchanged.
  */
 static inline bool kmes_index_step(const struct kmes_buffer* buffer, __u64 frontier,
                                    struct kmes_boundary* at) {
@@ -49,16 +51,17 @@ static inline bool kmes_index_step(const struct kmes_buffer* buffer, __u64 front
 }
 
 /*
- * Moves `at`, which is the tail, to the first boundary at or after `target`, which lies in [tail,
- * frontier]. False where a size on the way is impossible (E13: less than 30, or more than what is
- * written from there on). Nearly always the tail passes events of its own block, one by one. A
- * target in a later block is found through the index; that of the tail's own block may belong to a
- * later lap by now.
+ * Moves `at`, which is the tail, to the first boundary at or after `target`. `target` is in [tail,
+ * frontier]. Returns false if a size on the way is impossible: below 30, or more than the bytes
+ * that are written after it (E13). Nearly always the tail passes events of its own block, one by
+ * one. A target in a later block is found through the index. The entry of the tail's own block may
+ * already belong to a later lap.
  */
 static inline bool kmes_index_find(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
                                    struct kmes_boundary* at) {
     if (KMES_UNLIKELY(target >> buffer->block_shift != at->pos >> buffer->block_shift)) {
-        /* Not to `at` itself: a variable whose address is handed out is in no register. */
+        /* Not `at` itself: a variable whose address is passed to a function cannot stay in a
+         * register. */
         struct kmes_boundary found;
         bool is_sound = kmes_index_search(buffer, frontier, target, &found);
 

@@ -1,54 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* clang-format off */
 /*
- * Ordered access to shared memory: the seam's half that has to do with other processors. The only
- * place (with the implementation that it includes) in which the core has atomics and fences.
+ * Ordered access to shared memory: the part of the platform seam that concerns other processors. In
+ * the core, only this file and the implementation that it includes contain atomics and fences.
  *
  * Every access to memory that a consumer shares carries a label from the index below. In a plain
- * build the label costs nothing. A hooked build (KMES_ORDER_HOOKED) hands it, before the access is
- * done, to a test, which can then schedule producer and consumer access by access; a
- * ThreadSanitizer build uses it to plant races.
+ * build the label costs nothing. A hooked build (KMES_ORDER_HOOKED) passes the label to a test
+ * before the access. The test can then schedule producer and consumer access by access. A
+ * ThreadSanitizer build uses the labels to plant races.
  *
  * The index of pairs
  * ------------------
- * "A pairs with B" means: if the load B reads what the store A wrote (or anything later), then all
- * that stands before A in its program is visible after B. The fences pair as the text says.
+ * "A pairs with B" means: suppose that the load B reads the value of the store A, or a later one.
+ * Then all accesses before A in its program are visible after B. The table says how the fences
+ * pair.
  *
  *   producer, then consumer              what the pair guarantees
  *
- *   PUBLISH            store release     who sees write_pos sees the whole events before it, and
- *     LOOK_WRITE_POS   load acquire      the tail that made room for them (5.1.7 step 8)
- *     SLEEP_WRITE_POS  load acquire
+ *   PUBLISH            store release     a consumer that sees write_pos sees the whole events
+ *     LOOK_WRITE_POS   load acquire      before it, and the tail that made room for them
+ *     SLEEP_WRITE_POS  load acquire      (5.1.7 step 8)
  *     FROZEN_WRITE_POS load acquire
  *
- *   TAIL               store release     who sees tail_pos may read from there (5.1.7 step 6)
- *     LOOK_TAIL        load acquire
+ *   TAIL               store release     a consumer that sees tail_pos may read from there
+ *     LOOK_TAIL        load acquire      (5.1.7 step 6)
  *
  *   TAIL_FENCE         fence release     after TAIL, before DATA:
- *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: who has read one
- *                                        byte of a new event over an old one sees the tail that
- *                                        made room for it (E5 with E4)
+ *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: a consumer that
+ *                                        copied one byte of a new event over an old one sees the
+ *                                        tail that made room for it (E5 with E4)
  *
  *   WAKE_FENCE         fence full        after PUBLISH (or a batch of them), before NEED_WAKE:
- *     SLEEP_FENCE      fence full        after ASK_WAKE, before SLEEP_WRITE_POS: of "write_pos
- *                                        stored, need_wake loaded" against "need_wake stored,
- *                                        write_pos loaded" one side sees the other (E1)
+ *     SLEEP_FENCE      fence full        after ASK_WAKE, before SLEEP_WRITE_POS: the producer
+ *                                        stores write_pos and then loads need_wake; the consumer
+ *                                        stores need_wake and then loads write_pos. At least one
+ *                                        of them sees the store of the other (E1)
  *
- *   WAKE_FENCE_LIGHT   fence light       in the place of WAKE_FENCE, where every consumer promises
+ *   WAKE_FENCE_LIGHT   fence light       replaces WAKE_FENCE if every consumer promises
  *     SLEEP_BARRIER    fence light,      SLEEP_BARRIER: after ASK_WAKE, before SLEEP_FENCE, the
  *                      platform barrier  kernel executes a full fence on every processor that runs
  *                                        the producer, so the same pair holds (E1)
  *
- *   COUNTER            store release     who took the counter before its re-check finds another
- *     SLEEP_COUNTER    load acquire      value in its futex_wait if an event came after it (E2)
+ *   COUNTER            store release     a consumer that loaded the counter before its re-check
+ *     SLEEP_COUNTER    load acquire      finds another value in its futex_wait if an event came
+ *                                        after the re-check (E2)
  *
- *   GENERATION         store release     who sees the generation changed sees the last write_pos of
- *     LOOK_GENERATION  load acquire      the buffer (E24)
+ *   GENERATION         store release     a consumer that sees the new generation sees the last
+ *     LOOK_GENERATION  load acquire      write_pos of the buffer (E24)
  *     SLEEP_GENERATION load acquire
  *
- *   RETIRE_COUNTER     store release     after GENERATION: who took this counter sees the changed
- *     SLEEP_COUNTER    load acquire      generation in its re-check; who took an older one finds
- *                                        another value in its futex_wait, or is woken (E3)
+ *   RETIRE_COUNTER     store release     after GENERATION: a consumer that loaded this counter
+ *     SLEEP_COUNTER    load acquire      sees the new generation in its re-check; with an older
+ *                                        counter its futex_wait finds another value, or it is
+ *                                        woken (E3)
  *
  * On x86-64 only the two full fences cost an instruction.
  */
@@ -58,7 +62,8 @@
 
 #include "kmes/types.h"
 
-/* X(label, access, field): what the index above is checked against, by tests and by tools. */
+/* X(label, access, field): the index above as a table. Tests and tools check the code against
+ * it. */
 #define KMES_ORDER_LABELS(X)                            \
     /* the producer (kmes/producer.c) */                \
     X(TAIL, store_release, tail_pos)                    \
@@ -101,12 +106,13 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
 #undef KMES_ORDER_ENUMERATOR
 
 /*
- * The implementation gives these, each for a naturally aligned word (T is u64, u32, u16 or u8):
+ * The implementation provides these functions, each for a naturally aligned word (T is u64, u32,
+ * u16 or u8):
  *
  *   __T  kmes_load_relaxed_T(const __T *word, label)     one load, not torn, no order
- *   __T  kmes_load_acquire_T(const __T *word, label)     what follows is done after it
+ *   __T  kmes_load_acquire_T(const __T *word, label)     later accesses are done after it
  *   void kmes_store_relaxed_T(__T *word, __T value, label)
- *   void kmes_store_release_T(__T *word, __T value, label)   what precedes is visible before it
+ *   void kmes_store_release_T(__T *word, __T value, label)   earlier accesses are visible before it
  *   void kmes_fence_release(label)    stores before it are visible before stores after it
  *   void kmes_fence_acquire(label)    loads before it are done before loads after it
  *   void kmes_fence_full(label)       stores and loads before it are done before those after it
@@ -115,25 +121,25 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *   void kmes_copy_in(data, capacity_bytes, pos, from, bytes, label)
  *   void kmes_copy_out(to, data, capacity_bytes, pos, bytes, label)
  *        copy into and out of a data region at position `pos` (5.1.4: one contiguous range of the
- *        double mapping; `bytes` at most the capacity). Relaxed: the other side may be at the same
- *        bytes, a torn result is found by RECHECK_TAIL.
+ *        double mapping; `bytes` is at most the capacity). Relaxed: the other side may access the
+ *        same bytes. RECHECK_TAIL detects a torn result.
  *   void kmes_copy_in_words(data, capacity_bytes, pos, words, bytes, label)
- *        kmes_copy_in of `bytes`, a constant below 8 * KMES_HEADER_WORDS_MAX, that the caller has
- *        just built in __u64 words: each word goes from its register to the ring. (A copy by wider
- * loads than the stores that built the bytes would wait until these have left the store buffer.)
+ *        kmes_copy_in of `bytes`, a constant below 8 * KMES_HEADER_WORDS_MAX. The caller has just
+ *        built the bytes in __u64 words, and each word goes from its register to the ring. A copy
+ *        by wider loads than the stores that built the bytes would wait for the store buffer.
  *   void kmes_copy_out_words(words, data, capacity_bytes, pos, bytes, label)
- *        kmes_copy_out of `bytes`, as kmes_load_words takes them, to words that the caller looks at
- *        next: each goes from the ring to its register.
+ *        kmes_copy_out of `bytes`, as kmes_load_words takes them, to words that the caller uses
+ *        next. Each word goes from the ring to its register.
  *   void kmes_data_is_valid(data, pos, bytes, label)
- *        nothing, but for tools: the caller has proved that what it copied from there is whole.
+ *        no operation, for tools: the caller has proved that its copy of these bytes is not torn.
  *
  *   void kmes_data_is_fresh(data, label)
- *        likewise: a new buffer begins at this data region.
+ *        no operation, for tools: a new buffer begins at this data region.
  *
  *   unsigned kmes_local_load(const unsigned *word)
  *   void     kmes_local_store(unsigned *word, unsigned value)
- *   unsigned kmes_local_add(unsigned *word, unsigned n)      the old value
- *        against interruption on the same processor only (E16): not torn, in program order.
+ *   unsigned kmes_local_add(unsigned *word, unsigned n)      returns the old value
+ *        safe against interruption on the same processor only (E16): not torn, in program order.
  */
 #ifdef __KERNEL__
 #include "order_kernel.h"
@@ -151,7 +157,8 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
 #include "kmes/user/order_plain.h"
 #endif
 
-/* In the kernel the compiler does so by itself, and a build for tests sees every copy alike. */
+/* The kernel's compiler keeps the words in registers anyway; a build for tests treats every copy
+ * alike. */
 #ifndef KMES_ORDER_HAS_COPY_IN_WORDS
 static inline void kmes_copy_in_words(__u8* data, __u64 capacity_bytes, __u64 pos,
                                       const __u64* words, __u64 bytes,

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The writer: 5.1.7, one CPU, one event or a batch of them. Knows no consumer, and reads nothing
- * that a consumer can write but need_wake. Barriers carry the labels of kmes/order.h; the index of
- * pairs stands there.
+ * The writer: 5.1.7, one CPU, one event or a batch. It knows no consumer. The only field that it
+ * loads and a consumer can write is need_wake. Barriers carry the labels of kmes/order.h, which has
+ * the index of pairs.
  *
- * The path of one event (in the order in which a consumer on another processor may see it):
+ * The steps of one event, in the order in which a consumer on another processor may see them:
  *
- *   TAIL            tail_pos moves past what will be overwritten      (only when there is no room)
+ *   TAIL            tail_pos moves past the bytes that will be overwritten   (only without room)
  *   TAIL_FENCE      ... before
- *   DATA            the bytes of the event stand in the ring
- *   PUBLISH         write_pos moves past it
+ *   DATA            the bytes of the event are in the ring
+ *   PUBLISH         write_pos moves past them
  *   WAKE_FENCE      ... before                                        (or WAKE_FENCE_LIGHT)
- *   NEED_WAKE       somebody wants to be woken?
- *   COUNTER         then the counter moves, and the wake is queued
+ *   NEED_WAKE       does a consumer ask for a wake?
+ *   COUNTER         if so, the counter is incremented, and the wake is queued
  */
 #include "kmes/guard.h"
 #include "kmes/index.h"
 #include "kmes/order.h"
 #include "kmes/ring.h"
 
-/* How an event over 50 % of the capacity is refused. */
+/* The result for an event over 50 % of the capacity. */
 enum too_large {
     TOO_LARGE_USES_NUMBER, /* 5.1.7 step 5: the in-kernel emitter */
     TOO_LARGE_IS_ERROR,    /* event-model.md: the emit calls */
@@ -34,18 +34,19 @@ void kmes_cpu_init(struct kmes_cpu* cpu, __u16 cpu_id, struct kmes_buffer* buffe
     cpu->sequence = last_sequence;
 }
 
-/* 5.1.7 step 8. PUBLISH pairs with LOOK_WRITE_POS, SLEEP_WRITE_POS and FROZEN_WRITE_POS: who reads
- * this write_pos sees all that was copied in before, and the tail that made room for it. */
+/* 5.1.7 step 8. PUBLISH pairs with LOOK_WRITE_POS, SLEEP_WRITE_POS and FROZEN_WRITE_POS. A reader
+ * that loads this write_pos sees all bytes copied in before, and the tail that made room for
+ * them. */
 void kmes_publish(struct kmes_buffer* buffer) {
     buffer->published = buffer->frontier;
     kmes_store_release_u64(buffer->shared.write_pos, buffer->published, KMES_ORDER_PUBLISH);
 }
 
 /*
- * 5.1.7 step 9. WAKE_FENCE pairs with SLEEP_FENCE (E1): write_pos is stored before need_wake is
- * loaded here, need_wake stored before write_pos is loaded there; without either fence both sides
- * can read the old value, and the consumer sleeps on a published event, on x86-64 too.
- * WAKE_FENCE_LIGHT pairs with SLEEP_BARRIER instead.
+ * 5.1.7 step 9. WAKE_FENCE pairs with SLEEP_FENCE (E1). The producer stores write_pos before it
+ * loads need_wake; the consumer stores need_wake before it loads write_pos. If either fence is
+ * missing, both sides can load the old value, on x86-64 too. The consumer then sleeps on a
+ * published event. WAKE_FENCE_LIGHT pairs with SLEEP_BARRIER instead.
  */
 static void wake_if_asked(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
@@ -57,16 +58,17 @@ static void wake_if_asked(struct kmes_cpu* cpu) {
         kmes_fence_full(KMES_ORDER_WAKE_FENCE);
     if (KMES_LIKELY(!kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE))) return;
     buffer->futex_counter++;
-    /* COUNTER pairs with SLEEP_COUNTER: who read the counter before this store finds another value
-     * in its futex_wait (E2). From the copy, so that a consumer cannot turn it back (E13). */
+    /* COUNTER pairs with SLEEP_COUNTER: a reader that loaded the counter before this store finds
+     * another value in its futex_wait (E2). The value comes from the private copy, so that a
+     * consumer cannot set it back (E13). */
     kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter, KMES_ORDER_COUNTER);
     cpu->statistics.wakes++;
     kmes_platform_queue_wake(cpu->platform, buffer);
 }
 
-/* Publishes what of a batch is not yet: at its end, and before the tail reaches it (E8: tail_pos
- * never reaches write_pos while part of a batch is unpublished). need_wake is checked at the end of
- * the batch. */
+/* Publishes the unpublished part of a batch. This happens at the end of the batch, and before the
+ * tail reaches that part. E8: tail_pos never reaches write_pos while part of a batch is
+ * unpublished. The end of the batch checks need_wake. */
 static void publish_pending(struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
@@ -76,9 +78,9 @@ static void publish_pending(struct kmes_cpu* cpu) {
 }
 
 /*
- * What every event changes of its buffer and CPU. It is in registers between cursor_load and
- * cursor_store, which the writer calls once for an event, or once for several of a batch: nobody
- * else reads these fields while the CPU is inside its critical section.
+ * The state of a buffer and its CPU that every event changes. It is in registers between
+ * cursor_load and cursor_store. The writer calls these once for an event, or once for several
+ * events of a batch. No other code reads the fields while the CPU is inside its critical section.
  */
 struct cursor {
     struct kmes_boundary tail;
@@ -96,7 +98,7 @@ static inline void cursor_load(struct cursor* cursor, const struct kmes_cpu* cpu
     cursor->sequence = cpu->sequence;
 }
 
-/* The statistics follow from how far the tail and the frontier have moved. */
+/* Derives the statistics from the distance that the tail and the frontier have moved. */
 static inline void cursor_store(const struct cursor* cursor, struct kmes_cpu* cpu) {
     struct kmes_buffer* buffer = cpu->buffer;
 
@@ -111,7 +113,7 @@ static inline void cursor_store(const struct cursor* cursor, struct kmes_cpu* cp
 }
 
 /* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
- * a byte of the event that is written next finds the new tail when it looks again. */
+ * a byte of the next event finds the new tail in its re-check. */
 static inline void move_tail(struct kmes_buffer* buffer, __u64 tail) {
     kmes_store_release_u64(buffer->shared.tail_pos, tail, KMES_ORDER_TAIL);
     kmes_fence_release(KMES_ORDER_TAIL_FENCE);
@@ -128,7 +130,7 @@ void kmes_empty_corrupt(struct kmes_cpu* cpu) {
     move_tail(buffer, buffer->tail);
 }
 
-/* make_room where the tail may pass unpublished events, or where a size in the ring is impossible
+/* make_room if the tail may pass unpublished events, or if a size in the ring is impossible
  * (E13). */
 static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct cursor cursor,
                                                     bool is_corrupt) {
@@ -141,11 +143,11 @@ static KMES_NOINLINE struct cursor make_room_slowly(struct kmes_cpu* cpu, struct
     return cursor;
 }
 
-/* The path of one event is in line down to its copies: a cursor whose address is handed out goes
- * through memory, at each step. */
+/* The path of one event is inline down to its copies: a cursor that is passed by its address goes
+ * through memory at each step. */
 
-/* 5.1.7 step 6: passes the events that `event_bytes` at the frontier would overwrite, no more and
- * no fewer. */
+/* 5.1.7 step 6: moves the tail past exactly the events that `event_bytes` bytes at the frontier
+ * would overwrite. */
 static KMES_ALWAYS_INLINE void make_room(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
                                          struct cursor* cursor, __u64 event_bytes) {
     struct kmes_boundary tail = cursor->tail;
@@ -163,7 +165,7 @@ static KMES_ALWAYS_INLINE void make_room(struct kmes_cpu* cpu, struct kmes_buffe
     move_tail(buffer, tail.pos);
 }
 
-/* Zeros after the type: the header of a later version, staged (event.h). */
+/* Writes zeros after the type, to imitate the header of a later version (event.h). */
 static void copy_in_zeros(struct kmes_buffer* buffer, __u64 pos, __u64 bytes) {
     static const __u8 zeros[64] = {0};
 
@@ -176,7 +178,8 @@ static void copy_in_zeros(struct kmes_buffer* buffer, __u64 pos, __u64 bytes) {
     }
 }
 
-/* 5.1.7 steps 3 and 7 but for the payload: the header at the frontier. Where the payload begins. */
+/* 5.1.7 steps 3 and 7 without the payload: writes the header at `pos`, the frontier. Returns the
+ * position of the payload. */
 static KMES_ALWAYS_INLINE __u64 write_header(const struct kmes_cpu* cpu, struct kmes_buffer* buffer,
                                              __u64 pos, const struct kmes_event_input* input,
                                              __u64 timestamp_ns, __u64 sequence) {
@@ -193,7 +196,7 @@ static KMES_ALWAYS_INLINE __u64 write_header(const struct kmes_cpu* cpu, struct 
     return pos + input->header_extra_len;
 }
 
-/* The event that was written at the frontier belongs to the buffer now (not yet to consumers). */
+/* Adds the event at the frontier to the buffer. Consumers do not see it yet. */
 static inline void append(struct kmes_buffer* buffer, struct cursor* cursor, __u64 event_bytes) {
     __u64 from = cursor->frontier.pos;
 
@@ -202,7 +205,7 @@ static inline void append(struct kmes_buffer* buffer, struct cursor* cursor, __u
     kmes_index_mark(buffer, from, cursor->frontier);
 }
 
-/* 5.1.7 step 2: inside, the numbers of nested emissions are used first. */
+/* 5.1.7 step 2, inside: uses the numbers of nested emissions first. */
 static inline void settle_nested(struct kmes_cpu* cpu, struct cursor* cursor) {
     if (KMES_LIKELY(!kmes_local_load(&cpu->nested_missed))) return;
     cpu->sequence = cursor->sequence;
@@ -210,7 +213,7 @@ static inline void settle_nested(struct kmes_cpu* cpu, struct cursor* cursor) {
     cursor->sequence = cpu->sequence;
 }
 
-/* 5.1.7 steps 2, 4 and 5: inside, whether the event can be written. */
+/* 5.1.7 steps 2, 4 and 5, inside: returns 0 if the event can be written. */
 static inline int admit(struct kmes_cpu* cpu, struct kmes_buffer* buffer, struct cursor* cursor,
                         __u64 event_bytes, enum too_large too_large) {
     settle_nested(cpu, cursor);
@@ -222,7 +225,7 @@ static inline int admit(struct kmes_cpu* cpu, struct kmes_buffer* buffer, struct
     return -ENOSPC;
 }
 
-/* Outside: the critical section, or one more that was turned away (E16). */
+/* Outside: enters the critical section, or counts a rejected emission (E16). */
 static inline int enter(struct kmes_cpu* cpu, const struct kmes_event_input* input,
                         enum too_large too_large) {
     if (input->type_len == 0) return -EINVAL;
@@ -231,7 +234,7 @@ static inline int enter(struct kmes_cpu* cpu, const struct kmes_event_input* inp
     return -EBUSY;
 }
 
-/* Inside: 5.1.7 steps 2 to 7. Nothing is published. */
+/* Inside: 5.1.7 steps 2 to 7. Publishes nothing. */
 static KMES_ALWAYS_INLINE int write_event(struct kmes_cpu* cpu, struct kmes_buffer* buffer,
                                           struct cursor* cursor,
                                           const struct kmes_event_input* input, __u64 timestamp_ns,
@@ -251,7 +254,7 @@ static KMES_ALWAYS_INLINE int write_event(struct kmes_cpu* cpu, struct kmes_buff
     return 0;
 }
 
-/* Inside: write_event, with the state of the CPU's memory. */
+/* Inside: write_event, with the cursor loaded from and stored to the CPU. */
 static KMES_ALWAYS_INLINE int write_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
                                         __u64 timestamp_ns, enum too_large too_large) {
     struct cursor cursor;
@@ -263,7 +266,7 @@ static KMES_ALWAYS_INLINE int write_one(struct kmes_cpu* cpu, const struct kmes_
     return error;
 }
 
-/* 5.1.7, one event, all of it inside one critical section: E16, from the timestamp to the queueing
+/* 5.1.7, one event. E16: one critical section covers all steps, from the timestamp to the queueing
  * of the wake. */
 static KMES_ALWAYS_INLINE int emit_one(struct kmes_cpu* cpu, const struct kmes_event_input* input,
                                        enum too_large too_large) {
@@ -364,7 +367,7 @@ int kmes_batch_emit_call(struct kmes_cpu* cpu, const struct kmes_batch* batch,
     return batch_one(cpu, batch, input, TOO_LARGE_IS_ERROR);
 }
 
-/* What is wrong with an entry whatever the ring is like: the checks of the emit call. */
+/* The checks of the emit call that do not depend on the ring. */
 static inline int check_entry(const struct kmes_batch_entry* entry,
                               const struct kmes_batch_rules* rules) {
     if (entry->type_len == 0 || entry->type_len > KMES_EVENT_TYPE_MAX_BYTES) return -EINVAL;
@@ -375,8 +378,8 @@ static inline int check_entry(const struct kmes_batch_entry* entry,
     return 0;
 }
 
-/* Inside: writes entries, the first of which has been checked, until one has an error or the piece
- * is full. *written: how many. */
+/* Inside: writes entries until one has an error or the piece is full. The first entry is already
+ * checked. *written is the number of written entries. */
 static int write_piece(struct kmes_cpu* cpu, const struct kmes_batch* batch,
                        const struct kmes_batch_rules* rules, const struct kmes_batch_entry* entries,
                        __u32 count, __u32* written) {
@@ -427,7 +430,7 @@ int kmes_batch_emit_entries(struct kmes_cpu* cpu, const struct kmes_batch* batch
 void kmes_batch_end(struct kmes_cpu* cpu, const struct kmes_batch* batch) {
     (void)batch;
     if (!kmes_guard_enter(cpu))
-        return; /* nested (E16): every event of this batch was turned away */
+        return; /* nested (E16): every event of this batch has been rejected */
     publish_pending(cpu);
     if (cpu->wake_owed) wake_if_asked(cpu);
     kmes_guard_exit(cpu);

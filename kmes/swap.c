@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Boot hand-over and resize: moving one CPU's producer to another buffer (5.1.2, 5.1.8.4, with E3,
- * E10, E11, E15, E18, E19, E24), nudging the buffers left behind, and the end of a producer (E25).
- * Knows no consumer. That nobody attaches in the middle (E14) is the caller's part.
+ * Boot hand-over and resize move one CPU's producer to another buffer (5.1.2, 5.1.8.4, with E3,
+ * E10, E11, E15, E18, E19, E24). This file also nudges the retired buffers and ends a producer
+ * (E25). It knows no consumer. The caller prevents an attach during the swap (E14).
  *
- *      old   |....tail=======S===========copied=======frontier          S: what survives begins
- *      new            |S===========copied|                             here (E10)
+ *      old   |....tail=======S===========copied=======frontier          S: the first survivor
+ *      new            |S===========copied|                             (E10)
  *
- * What survives is copied piece by piece while emission goes on; every piece is a critical section
- * of its own, so a piece is never torn, and what the emitters write meanwhile just moves
+ * The surviving events are copied piece by piece while emission continues. Every piece is its own
+ * critical section, so no piece is torn. Events that are emitted between pieces only move
  * `frontier`, and perhaps S. kmes_swap_finish copies the last piece and switches, in one critical
  * section.
  */
@@ -17,8 +17,8 @@
 #include "kmes/order.h"
 #include "kmes/ring.h"
 
-/* E10: where the longest suffix of whole events that fits into the new buffer begins, in positions
- * of the old one. */
+/* E10: finds the longest suffix of whole events that fits into the new buffer. *first is its start,
+ * in positions of the old buffer. */
 static void find_survivors(struct kmes_swap* swap, struct kmes_boundary* first) {
     struct kmes_buffer* old_buffer = swap->old_buffer;
     __u64 target = old_buffer->tail;
@@ -33,7 +33,7 @@ static void find_survivors(struct kmes_swap* swap, struct kmes_boundary* first) 
     first->ordinal = old_buffer->frontier_ordinal;
 }
 
-/* What does not survive any more need be neither copied nor indexed. */
+/* Events that no longer survive need no copy and no entry in the index. */
 static void skip_to_survivors(struct kmes_swap* swap, const struct kmes_boundary* first) {
     if (swap->copied < first->pos) swap->copied = first->pos;
     if (swap->walked < first->pos) {
@@ -42,7 +42,7 @@ static void skip_to_survivors(struct kmes_swap* swap, const struct kmes_boundary
     }
 }
 
-/* Copies the next bytes, whole events or not. True if there was a full piece of them. */
+/* Copies the next bytes, which need not be whole events. True if they were a full piece. */
 static bool copy_piece(struct kmes_swap* swap) {
     struct kmes_buffer* old_buffer = swap->old_buffer;
     __u64 bytes = old_buffer->frontier - swap->copied;
@@ -56,8 +56,8 @@ static bool copy_piece(struct kmes_swap* swap) {
     return bytes == KMES_SWAP_PIECE_BYTES;
 }
 
-/* Brings the index of the new buffer on by a bounded number of events. True if all of them were
- * needed. */
+/* Extends the index of the new buffer by a bounded number of events. True if it reached the
+ * bound. */
 static bool index_piece(struct kmes_swap* swap) {
     unsigned events = 0;
 
@@ -69,7 +69,7 @@ static bool index_piece(struct kmes_swap* swap) {
         next.ordinal = swap->walked_ordinal;
         if (!kmes_index_step(swap->old_buffer, swap->old_buffer->frontier, &next)) {
             kmes_empty_corrupt(swap->cpu);
-            return true; /* nothing survives now: find_survivors moves on */
+            return true; /* no event survives now: find_survivors advances */
         }
         swap->walked_ordinal = next.ordinal;
         next.pos += swap->delta;
@@ -100,7 +100,7 @@ int kmes_swap_begin(struct kmes_swap* swap, struct kmes_cpu* cpu, struct kmes_bu
     return 0;
 }
 
-/* Inside: one piece. True if there may be another. */
+/* Inside: one piece. True if there may be another one. */
 static bool swap_piece(struct kmes_swap* swap, struct kmes_boundary* first) {
     bool more;
 
@@ -124,8 +124,8 @@ __u64 kmes_swap_rounds(const struct kmes_swap* swap) {
     return 4 * (swap->new_buffer->capacity / KMES_SWAP_PIECE_BYTES) + 16;
 }
 
-/* The new buffer continues where the old one stands. Nobody can see it yet; SWAP_PUBLISH is a
- * release store all the same, so that its order is that of every other write_pos. */
+/* The new buffer continues at the end of the old one. No consumer can see it yet. SWAP_PUBLISH is a
+ * release store all the same, so that every store of write_pos has the same order. */
 static void open_new(const struct kmes_swap* swap, const struct kmes_boundary* first) {
     struct kmes_buffer* old_buffer = swap->old_buffer;
     struct kmes_buffer* new_buffer = swap->new_buffer;
@@ -143,9 +143,9 @@ static void open_new(const struct kmes_swap* swap, const struct kmes_boundary* f
 }
 
 /*
- * Tells whoever reads `buffer`, which gets no more events, to look elsewhere. GENERATION pairs with
- * LOOK_GENERATION and SLEEP_GENERATION: who sees it sees the last write_pos (E24). RETIRE_COUNTER
- * and the wake come after it and whatever need_wake says (E3: a sharer may have cleared it).
+ * Sends the readers of `buffer`, which gets no more events, to another buffer. GENERATION pairs
+ * with LOOK_GENERATION and SLEEP_GENERATION: a reader that sees it sees the last write_pos (E24).
+ * RETIRE_COUNTER and the wake follow it, whatever need_wake is (E3: a sharer may have cleared it).
  */
 static void retire(struct kmes_cpu* cpu, struct kmes_buffer* buffer) {
     buffer->generation++;
@@ -158,7 +158,7 @@ static void retire(struct kmes_cpu* cpu, struct kmes_buffer* buffer) {
 
 static void publish_pending(struct kmes_cpu* cpu) {
     if (cpu->buffer->frontier != cpu->buffer->published) kmes_publish(cpu->buffer);
-    cpu->wake_owed = false; /* retire wakes in any case */
+    cpu->wake_owed = false; /* retire always wakes */
 }
 
 int kmes_swap_finish(struct kmes_swap* swap) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The fixed-width types, error numbers and freestanding helpers of the core, in the kernel and in
- * userspace. Part of the platform seam: knows no ring and no event.
+ * userspace. This is part of the platform seam and uses no ring and no event.
  */
 #ifndef KMES_TYPES_H
 #define KMES_TYPES_H
@@ -37,14 +37,14 @@
 #define KMES_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define KMES_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Copies and fills of private memory: what the compiler offers, so that no libc is needed. */
+/* Copies and fills of private memory, by compiler builtins: the core needs no libc. */
 #define kmes_copy_private(to, from, bytes) __builtin_memcpy((to), (from), (bytes))
 #define kmes_zero_private(to, bytes) __builtin_memset((to), 0, (bytes))
 
 /*
- * Words that a header has at most. KMES_LAYOUT: the form of the layout, where it is not form A (see
- * kmes/abi.h); form C and later have the longer header. Not a loop for form A, whose code would
- * change.
+ * The largest number of words of a header. KMES_LAYOUT is the form of the layout, if it is not form
+ * A (see kmes/abi.h). Form C and later forms have the longer header. Form A has no loop, which
+ * would change its code.
  */
 #if defined(KMES_LAYOUT) && KMES_LAYOUT >= 3
 #define KMES_HEADER_WORDS_MAX 10
@@ -53,17 +53,17 @@
 #endif
 
 /*
- * Loads `bytes` bytes, a constant from 8 to 8 * KMES_HEADER_WORDS_MAX that is no multiple of 8, as
- * little-endian words; the last word is filled up with zeros. Reads no byte beyond, and goes from
- * memory to registers: a copy that is loaded again would wait until it has left the store buffer.
+ * Loads `bytes` bytes as little-endian words. `bytes` is a constant from 8 to 8 *
+ * KMES_HEADER_WORDS_MAX and no multiple of 8; zeros fill the last word. Reads no byte past the end.
+ * The words go from memory to registers: a load of a fresh copy would wait for the store buffer.
  */
 static inline void kmes_load_words(__u64* words, const void* from, __u64 bytes) {
     const __u8* last = (const __u8*)from + bytes - sizeof(*words);
 
     __u64 word;
 
-    /* Word by word: a compiler would copy more than one by a wider register, and load them again.
-     */
+    /* Word by word: for a longer copy a compiler uses a wider register, stores it and loads it
+     * again. */
     kmes_copy_private(&words[0], from, sizeof(word));
     if (bytes >= 16) kmes_copy_private(&words[1], (const __u8*)from + 8, sizeof(word));
     if (bytes >= 24) kmes_copy_private(&words[2], (const __u8*)from + 16, sizeof(word));
@@ -75,8 +75,8 @@ static inline void kmes_load_words(__u64* words, const void* from, __u64 bytes) 
     words[bytes / 8] = word >> (64 - 8 * (bytes & 7));
 }
 
-/* Event headers are little-endian and metadata is in the machine's order (event-model.md): this
- * core serves machines on which the two are the same. */
+/* Event headers are little-endian, and metadata has the byte order of the machine (event-model.md).
+ * This core supports only machines on which both are the same. */
 KMES_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "KMES needs a little-endian machine");
 
 #endif
