@@ -23,6 +23,7 @@ using record::testing::Folder;
 using record::testing::Read;
 using record::testing::read_all;
 using testing::address;
+using testing::file_limit;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Kmesctl;
@@ -100,7 +101,7 @@ TEST_F(RecordCommand, RecordsALossWhereItHappened) {
 
 TEST_F(RecordCommand, EndsWithOneLineAndAReadableFileAtALimit) {
     emit(100);
-    Kmesctl recorder(words(), log(), 4096);
+    Kmesctl recorder(words(), log(), file_limit(4096));
     EXPECT_EQ(recorder.finish(0), 1);
     EXPECT_THAT(recorder.log(), HasSubstr("File too large; it has everything up to"));
     EXPECT_EQ(read().wrong, "");

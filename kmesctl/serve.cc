@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "kmes/abi.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
+#include "kmesctl/passed_sockets.h"
 #include "kmesctl/service.h"
 #include "kmesctl/service_manager.h"
 #include "kmod/kmesctl/command.h"
@@ -20,11 +23,13 @@
 namespace kmes::kmesctl {
 namespace {
 
+constexpr unsigned kDefaultMode = 0600;
+
 struct ServeOptions {
     std::string socket;
     std::string cpus;
     std::string capacity = "4M";
-    std::string mode = "600";
+    std::string mode;
 };
 
 std::uint64_t capacity_of(const std::string& text) {
@@ -38,8 +43,9 @@ std::uint64_t capacity_of(const std::string& text) {
 }
 
 unsigned mode_of(const std::string& text) {
-    const bool is_octal = !text.empty() && text.size() <= 4 &&
-                          text.find_first_not_of("01234567") == std::string::npos;
+    if (text.empty()) return kDefaultMode;
+    const bool is_octal =
+        text.size() <= 4 && text.find_first_not_of("01234567") == std::string::npos;
     const unsigned long mode = is_octal ? std::stoul(text, nullptr, 8) : 01000;
     if (mode > 0777)
         throw Failure(
@@ -60,18 +66,34 @@ std::string address_of(const ServeOptions& options) {
     return named != nullptr && *named != '\0' ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
+// Serves, and returns where.
+std::string serve_at(Producer* producer, const ServeOptions& options,
+                     const std::vector<PassedSocket>& passed) {
+    if (passed.empty()) {
+        const std::string address = address_of(options);
+        producer->serve(address, mode_of(options.mode));
+        return address;
+    }
+    for (const PassedSocket& socket : passed) producer->serve_passed(socket.fd, socket.serves);
+    return passed.size() == 1 ? "the socket of the service manager"
+                              : "the sockets of the service manager";
+}
+
 int serve(const ServeOptions& options) {
+    const std::vector<PassedSocket> passed = passed_sockets();
+    if (!passed.empty() && !(options.socket.empty() && options.mode.empty()))
+        throw Failure(kExitUsage,
+                      "--socket and --mode are for serving without a socket of the service "
+                      "manager; its unit has the address and the permissions");
     ProducerOptions wanted;
     wanted.cpus = cpus_of(options.cpus);
     wanted.capacity_bytes = capacity_of(options.capacity);
-    const unsigned mode = mode_of(options.mode);
+    mode_of(options.mode);
     const sigset_t ends = block_end_signals();
-    const std::string address = address_of(options);
     Producer producer(wanted);
     start_rings(&producer);
-    producer.serve(address, mode);
-    say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes,
-                    address));
+    const std::string where = serve_at(&producer, options, passed);
+    say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes, where));
     notify_service_manager("READY=1");
     wait_for_end(ends);
     notify_service_manager("STOPPING=1");

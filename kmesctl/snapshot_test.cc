@@ -26,6 +26,7 @@ using record::testing::Folder;
 using record::testing::Read;
 using record::testing::read_all;
 using testing::address;
+using testing::file_limit;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Kmesctl;
@@ -176,7 +177,7 @@ TEST_F(Snapshot, IsNotWrittenWhenASignalEndsTheWait) {
 
 TEST_F(Snapshot, IsWholeWhereTheFileMayNotGrow) {
     emit(400);
-    Kmesctl recorder(words(), log(), 4096);
+    Kmesctl recorder(words(), log(), file_limit(4096));
     ASSERT_TRUE(recorder.says("waits for")) << recorder.log();
     EXPECT_EQ(recorder.finish(SIGUSR2), 1);
     EXPECT_THAT(recorder.log(), HasSubstr("File too large; it has everything up to"));

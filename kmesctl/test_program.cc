@@ -71,7 +71,15 @@ std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count) {
     return all;
 }
 
-Kmesctl::Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t file_bytes)
+std::function<void()> file_limit(rlim_t bytes) {
+    return [bytes] {
+        const rlimit limit = {bytes, bytes};
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(98);
+    };
+}
+
+Kmesctl::Kmesctl(std::vector<std::string> arguments, std::string log,
+                 const std::function<void()>& prepare)
     : log_(std::move(log)) {
     arguments.insert(arguments.begin(), program);
     std::vector<char*> words;
@@ -80,8 +88,7 @@ Kmesctl::Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t fil
     pid_ = fork();
     if (pid_ != 0) return;
     if (freopen(log_.c_str(), "w", stderr) == nullptr) _exit(99);
-    const rlimit limit = {file_bytes, file_bytes};
-    if (file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(98);
+    if (prepare) prepare();
     execv(program, words.data());
     _exit(97);
 }

@@ -33,10 +33,15 @@ bool wait_until(const std::function<bool()>& condition);
 
 std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count);
 
+// A limit of the size of files, for a Kmesctl.
+std::function<void()> file_limit(rlim_t bytes);
+
 // kmesctl with these arguments; its standard error is in a file.
 class Kmesctl {
   public:
-    Kmesctl(std::vector<std::string> arguments, std::string log, rlim_t file_bytes = RLIM_INFINITY);
+    // `prepare` is called in the child before the program begins.
+    Kmesctl(std::vector<std::string> arguments, std::string log,
+            const std::function<void()>& prepare = {});
     ~Kmesctl();
     Kmesctl(const Kmesctl&) = delete;
     Kmesctl& operator=(const Kmesctl&) = delete;

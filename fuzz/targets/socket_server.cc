@@ -54,8 +54,9 @@ class Play {
                                 : Serves::kAttachAndEmit;
         producer_ = std::make_unique<Producer>(options(choice == 2));
         expect_equal(producer_->start_without_registry(), 0, "the result of the start");
-        loop_ = std::make_unique<SocketLoop>(producer_.get(), address(), 0600, serves_,
-                                             WorkersOptions{false, clock()});
+        loop_ = std::make_unique<SocketLoop>(producer_.get(),
+                                             std::make_unique<ListeningAddress>(address(), 0600),
+                                             serves_, WorkersOptions{false, clock()});
         facts_ = {producer_.get(), &log_, serves_, kMaxEventBytes, false};
         for (unsigned cpu = 0; cpu < kCpus; ++cpu) {
             rings_.push_back(

@@ -21,6 +21,7 @@
 #include "kmes/user/membarrier.h"
 #include "kmes/user/producer_cpu.h"
 #include "kmes/user/signals_blocked.h"
+#include "kmes/user/socket_address.h"
 #include "kmes/user/socket_server.h"
 
 namespace kmes {
@@ -428,6 +429,15 @@ int Producer::attach(unsigned cpu, Attachment* attachment, Promise promise) cons
 }
 
 void Producer::serve(const std::string& address, unsigned mode, Serves serves) {
+    start_server(serves, [&] { return std::make_unique<ListeningAddress>(address, mode); });
+}
+
+void Producer::serve_passed(int listening_fd, Serves serves) {
+    start_server(serves, [&] { return std::make_unique<ListeningAddress>(listening_fd); });
+}
+
+void Producer::start_server(Serves serves,
+                            const std::function<std::unique_ptr<ListeningAddress>()>& listen) {
     if (holds_cpu_here()) fail(EBUSY, "serve() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
@@ -439,7 +449,7 @@ void Producer::serve(const std::string& address, unsigned mode, Serves serves) {
                  "serves already; a second address is possible where one serves attach "
                  "alone, and the other emit");
     }
-    servers_.push_back(std::make_unique<SocketServer>(this, address, mode, serves));
+    servers_.push_back(std::make_unique<SocketServer>(this, listen(), serves));
 }
 
 void Producer::stop_serving() {

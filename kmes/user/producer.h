@@ -39,6 +39,7 @@
 
 namespace kmes {
 
+class ListeningAddress;
 class SocketServer;
 
 // 5.1.2: compiled in.
@@ -278,6 +279,12 @@ class Producer {
     // system call. Nothing has changed then.
     void serve(const std::string& address, unsigned mode = 0600,
                Serves serves = Serves::kAttachAndEmit);
+    // Serves at a Unix socket of type SOCK_SEQPACKET that a service manager listens at and has
+    // passed. Its permissions are the manager's. The address stays after this producer, and
+    // connections that were not accepted are for the next one. The descriptor is the producer's
+    // afterwards, also after an error of a system call. std::system_error: EINVAL where it is no
+    // such socket; or as serve().
+    void serve_passed(int listening_fd, Serves serves = Serves::kAttachAndEmit);
     // Stops at every address. Returns after the requests that are served now, and after 2 s more
     // where a client stalls what the server closes (socket_server.h). std::system_error: EBUSY
     // inside an emission of this thread; it still serves.
@@ -321,6 +328,8 @@ class Producer {
     uint64_t now_ms() const;
     void nudge_in_background();
     enum class User { kUnknown, kLease, kNone };
+    void start_server(Serves serves,
+                      const std::function<std::unique_ptr<ListeningAddress>()>& listen);
     int attach_some(size_t first, size_t count, User user, Promise promise,
                     Attachment* attachment) const;
 

@@ -114,6 +114,43 @@ int make_socket() {
     return entry.fd;
 }
 
+int socket_option(int fd, int option) {
+    int value = -1;
+    socklen_t length = sizeof(value);
+
+    return getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 ? value : -1;
+}
+
+// nullptr: it is what a producer can serve at.
+const char* why_not_served(int fd) {
+    struct stat status = {};
+
+    if (fstat(fd, &status) != 0) return "is not open";
+    if (!S_ISSOCK(status.st_mode)) return "is no socket";
+    if (socket_option(fd, SO_DOMAIN) != AF_UNIX) return "is no Unix socket";
+    if (socket_option(fd, SO_TYPE) != SOCK_SEQPACKET) return "is not of type SOCK_SEQPACKET";
+    return socket_option(fd, SO_ACCEPTCONN) == 1 ? nullptr : "does not listen";
+}
+
+void take_socket(int fd) {
+    ListeningGuard guard;
+    Listening entry = {fd, {}};
+
+    listening().reserve(listening().size() + 1);
+    if (fstat(fd, &entry.status) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+        fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+        fail(errno, "cannot use the passed descriptor " + std::to_string(fd));
+    listening().push_back(entry);
+}
+
+bool has_abstract_name(int fd) {
+    struct sockaddr_un name = {};
+    socklen_t length = sizeof(name);
+
+    if (getsockname(fd, reinterpret_cast<struct sockaddr*>(&name), &length) != 0) return true;
+    return name.sun_path[0] == '\0';
+}
+
 // Until it is closed a child would inherit it; after that another file may have its number.
 void close_listening(int fd) {
     struct stat status = {};
@@ -276,6 +313,14 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
         close_socket();
         throw;
     }
+}
+
+ListeningAddress::ListeningAddress(int listening_fd) : is_passed_(true) {
+    if (const char* why = why_not_served(listening_fd))
+        fail(EINVAL, "the passed descriptor " + std::to_string(listening_fd) + " " + why);
+    take_socket(listening_fd);
+    fd_ = listening_fd;
+    is_abstract_ = has_abstract_name(fd_);
 }
 
 ListeningAddress::~ListeningAddress() {

@@ -12,6 +12,10 @@
 //
 // An abstract name is guarded by the kernel: a name is bound to one socket.
 //
+// A service manager can listen in place of the producer, and pass the socket. Then the manager has
+// the address: the producer removes nothing, the connections that it has not accepted are for the
+// next producer, and the manager starts one producer at a time.
+//
 // A forked child closes its copy of the listening socket at once (pthread_atfork), so that a child
 // that outlives its producer holds no address.
 #ifndef KMES_USER_SOCKET_ADDRESS_H
@@ -33,6 +37,10 @@ class ListeningAddress {
     // but a socket that a dead process left; EINVAL or ENAMETOOLONG for an address or a mode that
     // is none; or the error of the system call. Nothing is left then.
     ListeningAddress(const std::string& address, unsigned mode);
+    // Serves at a socket that another process listens at, too. Takes `listening_fd`.
+    // std::system_error EINVAL where it is no listening Unix socket of type SOCK_SEQPACKET; then it
+    // stays the caller's.
+    explicit ListeningAddress(int listening_fd);
     // release() and close_socket().
     ~ListeningAddress();
     ListeningAddress(const ListeningAddress&) = delete;
@@ -41,6 +49,8 @@ class ListeningAddress {
     // The listening socket, which does not block.
     int fd() const { return fd_; }
     bool is_abstract() const { return is_abstract_; }
+    // The address stays after the producer, with the connections that were not accepted.
+    bool is_passed() const { return is_passed_; }
 
     // Gives up a path: removes the socket file, if it is still this one's, and the lock. The next
     // producer can have it. An abstract name is given up by close_socket().
@@ -55,6 +65,7 @@ class ListeningAddress {
 
     int fd_ = -1;
     bool is_abstract_ = false;
+    bool is_passed_ = false;
     std::string path_;  // bound; empty where nothing is to be removed
     uint64_t path_device_ = 0;
     uint64_t path_inode_ = 0;

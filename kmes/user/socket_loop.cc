@@ -43,22 +43,23 @@ bool is_same_user(int fd) {
 
 }  // namespace
 
-SocketLoop::SocketLoop(Producer* producer, const std::string& address, unsigned mode, Serves serves,
+SocketLoop::SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves,
                        const WorkersOptions& workers)
     : workers_(std::make_shared<SocketWorkers>(producer, workers)),
       scratch_(SocketConnection::kScratchBytes),
-      address_(address, mode),
+      address_(std::move(address)),
       serves_(serves),
       max_leases_(lease_limit()) {
     connections_.reserve(SocketServer::kMaxConnections + 1);
-    allow_descriptors(true);
+    // A passed socket has what the last producer has set.
+    set_passes_descriptors(serves_ != Serves::kAttach);
 }
 
 void SocketLoop::stop() {
     stops_.store(true);
     workers_->wake();
     workers_->gate()->close(SocketServer::kStopGraceMs);
-    address_.release();
+    address_->release();
     workers_->end(SocketServer::kStopGraceMs);
 }
 
@@ -82,7 +83,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
     try {
         polled_.resize(kFixedPolls);
         polled_[0] = {workers_->wake_fd(), POLLIN, 0};
-        polled_[1] = {accepts ? address_.fd() : -1, POLLIN, 0};
+        polled_[1] = {accepts ? address_->fd() : -1, POLLIN, 0};
         for (const ConnectionHandle& connection : connections_)
             polled_.push_back({connection->fd(), connection->wanted_events(), 0});
         int ready = poll(polled_.data(), polled_.size(), wait_ms);
@@ -134,7 +135,7 @@ void SocketLoop::remove(size_t i) {
 }
 
 void SocketLoop::accept_one(uint64_t now) {
-    int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(address_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0) {
         rests_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
@@ -142,7 +143,7 @@ void SocketLoop::accept_one(uint64_t now) {
     }
     auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
 
-    if (address_.is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
+    if (address_->is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
     add(std::move(connection));
 }
 
@@ -200,23 +201,29 @@ void SocketLoop::close_all() {
     for (ConnectionHandle& connection : workers_->take_served(true))
         workers_->close(std::move(connection));
     while (!connections_.empty()) remove(connections_.size() - 1);
-    shutdown(address_.fd(), SHUT_RDWR);
+    if (address_->is_passed()) return address_->close_socket();
+    shutdown(address_->fd(), SHUT_RDWR);
     for (;;) {
-        int fd = accept4(address_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(address_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd < 0) break;
         workers_->close(std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, 0));
     }
-    address_.close_socket();
+    address_->close_socket();
 }
 
 // For the connections that are made from now on. Nobody needs descriptors to attach.
 void SocketLoop::allow_descriptors(bool is_allowed) {
-    const int value = is_allowed && serves_ != Serves::kAttach;
+    const bool value = is_allowed && serves_ != Serves::kAttach;
 
-    if (allows_descriptors_ == static_cast<bool>(value)) return;
-    allows_descriptors_ = value;
-    setsockopt(address_.fd(), SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
+    if (allows_descriptors_ != value) set_passes_descriptors(value);
+}
+
+void SocketLoop::set_passes_descriptors(bool is_allowed) {
+    const int value = is_allowed;
+
+    allows_descriptors_ = is_allowed;
+    setsockopt(address_->fd(), SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
 }
 
 }  // namespace kmes

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "kmes/user/producer.h"
@@ -25,8 +24,8 @@ namespace kmes {
 
 class SocketLoop {
   public:
-    // Listens at once; std::system_error as SocketServer.
-    SocketLoop(Producer* producer, const std::string& address, unsigned mode, Serves serves,
+    // std::system_error: no event descriptor.
+    SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves,
                const WorkersOptions& workers = {});
     SocketLoop(const SocketLoop&) = delete;
     SocketLoop& operator=(const SocketLoop&) = delete;
@@ -52,10 +51,11 @@ class SocketLoop {
     void close_idle(uint64_t now_ms);
     bool may_lease(const SocketConnection& connection) const;
     void allow_descriptors(bool is_allowed);
+    void set_passes_descriptors(bool is_allowed);
 
     const std::shared_ptr<SocketWorkers> workers_;
     std::vector<std::byte> scratch_;
-    ListeningAddress address_;
+    const std::unique_ptr<ListeningAddress> address_;
     const Serves serves_;
     std::vector<ConnectionHandle> connections_;
     std::vector<struct pollfd> polled_;
@@ -63,7 +63,7 @@ class SocketLoop {
     const size_t max_leases_;
     bool clears_are_due_ = false;  // Producer::clear_due_flags()
     bool rests_ = false;           // no descriptor was to be had for a new connection
-    bool allows_descriptors_ = true;
+    bool allows_descriptors_ = false;
 };
 
 }  // namespace kmes

@@ -3,14 +3,16 @@
 // The thread behind a producer's socket. See socket_server.h.
 #include "kmes/user/socket_server.h"
 
+#include <utility>
+
 #include "kmes/user/signals_blocked.h"
 #include "kmes/user/socket_loop.h"
 
 namespace kmes {
 
-SocketServer::SocketServer(Producer* producer, const std::string& address, unsigned mode,
+SocketServer::SocketServer(Producer* producer, std::unique_ptr<ListeningAddress> address,
                            Serves serves)
-    : serves_(serves), loop_(std::make_shared<SocketLoop>(producer, address, mode, serves)) {
+    : serves_(serves), loop_(std::make_shared<SocketLoop>(producer, std::move(address), serves)) {
     SignalsBlocked blocked;
 
     loop_->workers()->start([loop = loop_] { loop->run(); });

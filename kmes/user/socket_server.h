@@ -10,21 +10,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "kmes/user/producer.h"
 
 namespace kmes {
 
+class ListeningAddress;
 class SocketLoop;
 
 class SocketServer {
   public:
-    // Listens at once, with the thread. `mode`: permissions of a path; an abstract name has none,
-    // and is for processes of the same user (or root) alone. A socket that a dead producer left at
-    // the path is replaced. std::system_error as ListeningAddress has it (socket_address.h), or the
-    // error of a system call.
-    SocketServer(Producer* producer, const std::string& address, unsigned mode, Serves serves);
+    // Serves at the address at once. An abstract name has no permissions, and is for processes of
+    // the same user (or root) alone. std::system_error: the error of a system call.
+    SocketServer(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves);
     // Ends the requests that are served now (a batch is cut off after kStopGraceMs), gives up the
     // address, and closes the connections. What a client stalls for longer than kStopGraceMs is
     // left to a thread that does not use the producer.
