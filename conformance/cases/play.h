@@ -44,7 +44,7 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases, kBacklogCases, kDrainCases,
     kBurstCases, kLapCases, kOvertakenCases, kPendingCases, kSleepCases, kLeftFlagCases,
     kSpuriousWakeCases, kUnusualRoundCases, kFirstResizeCases, kResizeCases, kSeveralChangeCases,
-    kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases;
+    kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases, kStreamCases;
 
 // Each file without a table adds its cases.
 void add_one_by_one_cases(std::vector<Case>& cases);

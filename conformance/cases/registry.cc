@@ -31,7 +31,7 @@ const std::vector<Case>& all_cases() {
         add(kLoadCases, kExploredCases, kNumberCases, kMuchCases, kInterruptedAttachCases,
             kLeakCases);
         add_idle_cases(made);
-        add(kSharedCases, kOneImageCases, kEventImageCases, kPageImageCases);
+        add(kStreamCases, kSharedCases, kOneImageCases, kEventImageCases, kPageImageCases);
         return made;
     }();
     return cases;

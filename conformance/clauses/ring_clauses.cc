@@ -102,7 +102,8 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.8",
          "Each buffer has its own read position, and is drained while others are idle.",
-         {"5.1.8/one-busy-cpu", "5.1.8/explored-mixed", "5.1.8/explored-turns", "5.1.8/soak"}});
+         {"5.1.8/one-busy-cpu", "5.1.8/explored-mixed", "5.1.8/explored-turns", "5.1.8/soak",
+          "stream/every-event"}});
     clauses.push_back(
         {"5.1.8.1 step 1",
          "The consumer reads nothing beyond write_pos. A full ring is not an empty one.",
@@ -167,10 +168,10 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.2 step 3",
                        "The consumer reads the value for the wait anew before each wait.",
                        {"5.1.8.2-5/sleeps-and-wakes", "E2/event-at-the-futex-wait"}});
-    clauses.push_back(
-        {"5.1.8.2 step 4",
-         "The spin is brief and loads write_pos.",
-         {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2/explored-sleep", "5.1.8.2/idle-burns-no-cpu"}});
+    clauses.push_back({"5.1.8.2 step 4",
+                       "The spin is brief and loads write_pos.",
+                       {"5.1.8.2-5/sleeps-and-wakes", "5.1.8.2/explored-sleep",
+                        "5.1.8.2/idle-burns-no-cpu", "stream/between-sleeps"}});
     clauses.push_back({"5.1.8.2 step 5",
                        "The consumer sleeps in futex_wait on futex_counter and checks for events "
                        "again, whatever ends the wait.",
@@ -220,11 +221,12 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back(
         {"5.1.8.4",
          "The consumer neither loses an event in a change of buffers nor delivers one twice.",
-         {"5.1.8.4/resizes-under-load"}});
+         {"5.1.8.4/resizes-under-load", "stream/with-a-resize"}});
     clauses.push_back(
         {"5.1.9 laps",
          "The producer overwrites the oldest events during a read. The consumer delivers the rest.",
-         {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times", "5.1.9/paused-for-ten-laps"}});
+         {"5.1.9/under-load", "5.1.8.1-2/lapped-many-times", "5.1.9/paused-for-ten-laps",
+          "stream/as-fast-as-possible"}});
     clauses.push_back(
         {"5.1.9 gaps",
          "A gap in the sequence numbers of a CPU is the number of lost events.",

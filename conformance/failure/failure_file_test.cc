@@ -76,6 +76,7 @@ FailureFile some_failure(Fault fault, std::uint32_t seed) {
     file.settings.explore = {false, 7.25, true};
     file.settings.shared = true;
     file.settings.soak_seconds = 3;
+    file.settings.stream = "some events";
     file.settings.device = "/dev/kmes";
     file.settings.stepper = Stepper::watchpoints;
     file.settings.schedule = some_schedule();

@@ -106,7 +106,7 @@ std::vector<AccessPoint> read_points(const JsonReader& json) {
 
 void read_run(const JsonReader& json, FailureFile& file) {
     json.expect_names({"testee", "cpus", "capacity_bytes", "seed", "timeout_scale", "explore",
-                       "shared", "soak_seconds", "device", "stepping", "stepper"});
+                       "shared", "soak_seconds", "stream", "device", "stepping", "stepper"});
     StageSettings& settings = file.settings;
     const JsonReader testee = json.at("testee");
     const std::size_t words = testee.count(kMaximumWords);
@@ -125,6 +125,7 @@ void read_run(const JsonReader& json, FailureFile& file) {
     settings.explore.deep = explore.at("deep").truth();
     settings.shared = json.at("shared").truth();
     settings.soak_seconds = json.at("soak_seconds").real(0, 1e9);
+    if (json.has("stream")) settings.stream = json.at("stream").bytes(kMaximumTextFieldBytes);
     if (json.has("device")) settings.device = json.at("device").bytes(kMaximumTextFieldBytes);
     if (json.has("stepping"))
         settings.stepper = static_cast<Stepper>(json.at("stepping").word(kStepperNames));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/cases/recorded_stream.h"
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
 #include "conformance/main/clauses_command.h"
@@ -111,6 +112,7 @@ int main(int argument_count, char** arguments) {
             [](const StageSettings& settings) {
                 return run_preflight(play_smoke_stream, settings);
             },
+        .check_stream = check_stream,
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},
                        surroundings);

@@ -164,6 +164,10 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
                  "run also the cases with several consumers on one buffer");
     app.add_option("--soak", raw.soak, "run also the case of random plays, for SECONDS")
         ->type_name("SECONDS");
+    app.add_option("--stream", options.stream,
+                   "run also the cases that emit the events of FILE, which kmesctl record has "
+                   "written")
+        ->type_name("FILE");
 }
 
 // Where it runs, and what is known of that and of the consumer.
@@ -251,6 +255,7 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
           std::tuple("--debug", &raw.debug, "the id of a case"),
           std::tuple("--save", &raw.save, "a folder"),
           std::tuple("--device", &options.device, "the path of a device"),
+          std::tuple("--stream", &options.stream, "a file of kmesctl record"),
           std::tuple("--consumer", &options.consumer.name, "a name"),
           std::tuple("--known-failures", &options.known_failures, "a file"),
           std::tuple("--expect-unsupported", &options.expect_unsupported, "a file")}) {

@@ -44,6 +44,7 @@ struct Options {
     std::string debug;                       // --debug CASE; empty: not asked
     bool shared = false;                     // --shared
     double soak_seconds = 0;                 // --soak
+    std::string stream;                      // --stream FILE; empty: not asked
     std::string device;                      // --device; empty: the runner's own buffers
     std::string expect_unsupported;          // --expect-unsupported FILE; empty: not asked
     std::vector<std::string> testee;         // PROGRAM ARGS...

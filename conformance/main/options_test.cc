@@ -103,8 +103,10 @@ TEST(Options, TakeWhatGoesDeeper) {
     EXPECT_EQ(none.debug, "");
     EXPECT_FALSE(none.shared);
     EXPECT_EQ(none.soak_seconds, 0);
-    const Options all = right({"--explore", "deep", "--stepper", "watchpoints", "--save", "kept",
-                               "--debug", "a/b", "--shared", "--soak", "1.5", "--", "p"});
+    EXPECT_EQ(none.stream, "");
+    const Options all =
+        right({"--explore", "deep", "--stepper", "watchpoints", "--save", "kept", "--debug", "a/b",
+               "--shared", "--soak", "1.5", "--stream", "f", "--", "p"});
     EXPECT_TRUE(all.explore.on);
     EXPECT_EQ(all.explore.seconds, 0);
     EXPECT_TRUE(all.explore.deep);
@@ -113,6 +115,7 @@ TEST(Options, TakeWhatGoesDeeper) {
     EXPECT_EQ(all.debug, "a/b");
     EXPECT_TRUE(all.shared);
     EXPECT_EQ(all.soak_seconds, 1.5);
+    EXPECT_EQ(all.stream, "f");
     EXPECT_FALSE(right({"--explore", "off", "--", "p"}).explore.on);
     EXPECT_EQ(right({"--explore", "quick", "--", "p"}).explore.seconds, 25);
     const ExploreSettings seconds = right({"--explore", "600", "--", "p"}).explore;

@@ -93,6 +93,7 @@ StageSettings settings_of(const Options& options, const Surroundings& around) {
     settings.stepper = options.stepper;
     settings.shared = options.shared;
     settings.soak_seconds = options.soak_seconds;
+    settings.stream = options.stream;
     settings.device = options.device;
     settings.debug = !options.debug.empty();
     if (settings.debug) {
@@ -126,6 +127,7 @@ RunOptions run_options(const Options& options) {
     run.without = options.without;
     run.shared = options.shared;
     run.soak_seconds = options.soak_seconds;
+    run.stream = options.stream;
     run.device = options.device;
     return run;
 }
@@ -450,6 +452,8 @@ class Run {
             words.push_back("--shared");
         } else if (demand == Demand::soak) {
             words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
+        } else if (demand == Demand::stream) {
+            words.insert(words.end(), {"--stream", options_.stream});
         }
         if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
         if (options_.stepper != Stepper::automatic) {
@@ -544,6 +548,10 @@ int debug_case(Options options, const Surroundings& around) {
         return say(around, kExitUsage,
                    fmt::format("--debug {} also needs --soak SECONDS", found->id));
     }
+    if (found->demand == Demand::stream && options.stream.empty()) {
+        return say(around, kExitUsage,
+                   fmt::format("--debug {} also needs --stream FILE", found->id));
+    }
     if (found->demand == Demand::shared) options.shared = true;
     if (!options.explore.on) options.explore = ExploreSettings{};
     return Run(options, around, {found}).execute();
@@ -596,6 +604,10 @@ int run_words(const std::vector<std::string>& arguments, const Surroundings& aro
     const Options& options = parsed.options;
     if (options.list) return list_cases(options, around);
     if (!options.explain.empty()) return explain_case(options, around);
+    if (!options.stream.empty() && around.check_stream) {
+        const std::string wrong = around.check_stream(options.stream);
+        if (!wrong.empty()) return say(around, kExitUsage, printable(wrong));
+    }
     if (!options.debug.empty()) return debug_case(options, around);
     const StageSettings settings = settings_of(options, around);
     Selection selection = select_cases(around.cases, {options.filters, options.without},

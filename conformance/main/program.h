@@ -71,6 +71,8 @@ struct Surroundings {
     Debugger* debugger = nullptr;
     // Before the first case; empty: there is no preflight.
     std::function<Preflight(const StageSettings&)> preflight = nullptr;
+    // What is wrong with the file of --stream, in one line; empty: nothing.
+    std::function<std::string(const std::string& path)> check_stream = nullptr;
 };
 
 // `arguments` without the name of the program. Returns the exit status.

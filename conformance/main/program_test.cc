@@ -160,11 +160,14 @@ TEST(Program, HandsTheOptionsToTheStage) {
 
 TEST(Program, HandsWhatGoesDeeperToTheStage) {
     Shell shell;
-    EXPECT_EQ(shell.test({"--explore", "90", "--stepper", "guards", "--shared", "--soak", "2"}), 0);
+    EXPECT_EQ(shell.test({"--explore", "90", "--stepper", "guards", "--shared", "--soak", "2",
+                          "--stream", "events"}),
+              0);
     EXPECT_EQ(shell.last_settings.explore.seconds, 90);
     EXPECT_EQ(shell.last_settings.stepper, Stepper::guards);
     EXPECT_TRUE(shell.last_settings.shared);
     EXPECT_EQ(shell.last_settings.soak_seconds, 2);
+    EXPECT_EQ(shell.last_settings.stream, "events");
     EXPECT_FALSE(shell.last_settings.debug);
     EXPECT_EQ(shell.test({"--explore", "off"}), 0);
     EXPECT_FALSE(shell.last_settings.explore.on);
@@ -234,6 +237,11 @@ TEST(Program, LeavesOutWhatIsNotAskedFor) {
     EXPECT_THAT(shell.error.str(), HasSubstr("add --soak SECONDS"));
     EXPECT_EQ(shell.test({"--filter", "5.1.5/*", "--explore", "off"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("add --explore quick"));
+    shell.cases[2].demand = Demand::stream;
+    EXPECT_EQ(shell.test({"--filter", "E21/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("add --stream FILE"));
+    EXPECT_EQ(shell.test({"--filter", "E21/*", "--stream", "events"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("E21/twice"));
 }
 
 TEST(Program, RefusesToAskForWhatIsLeftOut) {
@@ -249,6 +257,10 @@ TEST(Program, RefusesToAskForWhatIsLeftOut) {
     EXPECT_THAT(shell.error.str(), HasSubstr("--soak SECONDS adds cases of the level robust"));
     EXPECT_EQ(shell.test({"--soak", "5", "--level", "robust", "--filter", "5.1.5/*"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("no --filter includes; --filter \"E21/twice\" does"));
+    EXPECT_THAT(shell.ran, IsEmpty());
+    shell.cases[2].demand = Demand::stream;
+    EXPECT_EQ(shell.test({"--stream", "x", "--level", "robust", "--filter", "5.1.5/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("--stream FILE adds cases that no --filter includes"));
     EXPECT_THAT(shell.ran, IsEmpty());
     // Several consumers may be asked for whatever the filters are: no time is asked to be spent.
     EXPECT_EQ(shell.test({"--shared", "--level", "robust", "--filter", "5.1.5/*"}), 0);
@@ -269,6 +281,9 @@ TEST(Program, RunsASharedCaseAgainTheSameWay) {
     shell.cases[0].demand = Demand::soak;
     EXPECT_EQ(shell.test({"--soak", "7"}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --soak 7 -- ./consumer"));
+    shell.cases[0].demand = Demand::stream;
+    EXPECT_EQ(shell.test({"--stream", "my events"}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("--seed 1 --stream 'my events' -- ./consumer"));
 }
 
 TEST(Program, DebugsOneCaseOfAnyLevel) {
@@ -284,6 +299,9 @@ TEST(Program, DebugsOneCaseOfAnyLevel) {
     shell.cases[3].demand = Demand::soak;
     EXPECT_EQ(shell.test({"--debug", "E7/torn-size"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("also needs --soak SECONDS"));
+    shell.cases[3].demand = Demand::stream;
+    EXPECT_EQ(shell.test({"--debug", "E7/torn-size"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("also needs --stream FILE"));
 }
 
 TEST(Program, SaysWhereThereWasNothingToExplore) {

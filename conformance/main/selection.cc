@@ -30,6 +30,8 @@ std::string_view asks_for(Demand demand) {
             return "--shared";
         case Demand::soak:
             return "--soak SECONDS";
+        case Demand::stream:
+            return "--stream FILE";
         case Demand::always:
             break;
     }
@@ -92,6 +94,7 @@ class Matcher {
 
 bool asks(const StageSettings& settings, Demand demand) {
     return (demand == Demand::soak && settings.soak_seconds > 0) ||
+           (demand == Demand::stream && !settings.stream.empty()) ||
            (demand == Demand::shared && settings.shared);
 }
 
@@ -99,7 +102,7 @@ bool asks(const StageSettings& settings, Demand demand) {
 // be spent, by the filters.
 std::string contradiction(const std::vector<Case>& cases, const Selection& selection,
                           const StageSettings& settings, Level level) {
-    for (const Demand demand : {Demand::shared, Demand::soak}) {
+    for (const Demand demand : {Demand::shared, Demand::soak, Demand::stream}) {
         const auto is_meant = [=](const Case& each) { return each.demand == demand; };
         if (!asks(settings, demand) ||
             std::ranges::any_of(selection.cases, [&](const Case* each) { return is_meant(*each); }))
@@ -112,7 +115,7 @@ std::string contradiction(const std::vector<Case>& cases, const Selection& selec
         if (lowest->level > level)
             return fmt::format("{} adds cases of the level {}, which --level {} excludes",
                                asks_for(demand), level_name(lowest->level), level_name(level));
-        if (demand != Demand::soak) continue;
+        if (demand == Demand::shared) continue;
         return fmt::format("{} adds cases that no --filter includes; --filter \"{}\" does",
                            asks_for(demand), lowest->id);
     }

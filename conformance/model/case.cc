@@ -52,6 +52,8 @@ bool is_demanded(const Case& the_case, const StageSettings& settings) {
             return settings.shared;
         case Demand::soak:
             return settings.soak_seconds > 0;
+        case Demand::stream:
+            return !settings.stream.empty();
     }
     return true;
 }

@@ -23,6 +23,7 @@ enum class Demand {
     explored,  // interleavings are explored: all but --explore off
     shared,    // several consumers on one buffer: --shared
     soak,      // --soak SECONDS
+    stream,    // --stream FILE
 };
 
 using CaseFunction = std::function<CaseOutcome(Stage&)>;

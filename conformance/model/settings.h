@@ -53,6 +53,8 @@ struct StageSettings {
     bool shared = false;
     // Seconds of the case `soak` (--soak); 0: it is not run.
     double soak_seconds = 0;
+    // The record file whose events the cases `stream` emit (--stream); empty: they are not run.
+    std::string stream;
     // The device of a test build of the kernel module, whose buffers are used (--device); empty:
     // the runner's own buffers.
     std::string device;

@@ -156,6 +156,7 @@ Json run_to_json(const RunReport& report) {
     value["soak_seconds"] = options.soak_seconds;
     value["filters"] = words_to_json(options.filters);
     value["without"] = words_to_json(options.without);
+    add_text(value, "stream", options.stream);
     add_text(value, "device", options.device);
     add_text(value, "stepper", report.stepper);
     return value;

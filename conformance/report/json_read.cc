@@ -213,8 +213,8 @@ void read_suite(const JsonReader& json, RunReport& report) {
 
 void read_run(const JsonReader& json, RunReport& report) {
     json.expect_names({"began", "seconds", "seed", "cpus", "capacity_bytes", "timeout_scale",
-                       "level", "explore", "shared", "soak_seconds", "filters", "without", "device",
-                       "stepper"});
+                       "level", "explore", "shared", "soak_seconds", "filters", "without", "stream",
+                       "device", "stepper"});
     report.began = time_of(json.at("began"));
     report.seconds = seconds_in(json, "seconds");
     report.seed = number_in(json, "seed", kAny64);
@@ -229,6 +229,7 @@ void read_run(const JsonReader& json, RunReport& report) {
     options.soak_seconds = seconds_in(json, "soak_seconds");
     options.filters = words_of(json.at("filters"));
     options.without = words_of(json.at("without"));
+    options.stream = text_in(json, "stream");
     options.device = text_in(json, "device");
 }
 

@@ -72,6 +72,7 @@ RunReport whole_report() {
     report.began = 1'795'718'400;
     report.options.filters = {"E*"};
     report.options.without = {"E3/*"};
+    report.options.stream = "some events";
     report.options.device = "/dev/kmes";
     report.stepper = "guard pages";
     report.suite_cases = {1, 1, 1, 1};

@@ -62,12 +62,14 @@ struct RunOptions {
     std::vector<std::string> without;  // --without
     bool shared = false;
     double soak_seconds = 0;
+    std::string stream;  // the file of --stream; empty: none
     std::string device;  // empty: the runner's own buffers
 
     bool operator==(const RunOptions&) const = default;
 };
 
-// How many cases the suite has of each level, without those that --shared and --soak add. The
+// How many cases the suite has of each level, without those that --shared, --soak and
+// --stream add. The
 // position is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 

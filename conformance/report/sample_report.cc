@@ -113,6 +113,7 @@ RunReport sample(bool hostile) {
     report.began = 1'795'718'400;
     report.options.filters = {texts("E2/*")};
     report.options.without = {texts("E3/*")};
+    report.options.stream = texts("some events");
     report.options.device = texts("/dev/kmes");
     report.suite_cases = {2, 1, 1, 1};
     report.testee = {texts("./consumer"), texts("--fast")};

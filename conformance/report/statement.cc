@@ -37,6 +37,7 @@ std::string options_text(const RunReport& report) {
         text += fmt::format(" --timeout-scale {}", options.timeout_scale);
     if (options.shared) text += " --shared";
     if (options.soak_seconds > 0) text += fmt::format(" --soak {}", options.soak_seconds);
+    if (!options.stream.empty()) text += " --stream " + bounded(options.stream);
     if (!options.device.empty()) text += " --device " + bounded(options.device);
     if (!options.filters.empty())
         text += fmt::format(" --filter (given {}x)", options.filters.size());

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// The events of a record file (docs/record-format.md) as the stage emits them: --stream. The file
+// is taken as hostile.
+#ifndef KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
+#define KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "conformance/model/event_spec.h"
+#include "record/reader.h"
+
+namespace kmes::conformance {
+
+// What is wrong with the file, in one line with its name.
+class StreamError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+// Reads the events of a file in their order. Functions throw StreamError.
+class RecordedStream {
+  public:
+    // A case plays no more: each event stays in memory until the verdict.
+    static constexpr std::uint64_t kMostEvents = 100'000;
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+    // A CPU from this one on takes the place of CPU modulo this number.
+    static constexpr std::uint32_t kMostCpus = 64;
+
+    explicit RecordedStream(const std::string& path);
+
+    struct Recorded {
+        std::uint32_t cpu = 0;  // below kMostCpus
+        bool has_other_cpu = false;
+        EventSpec spec;
+    };
+    // False at the end of the file.
+    bool next(Recorded* recorded);
+
+  private:
+    Recorded check(const record::Item& item) const;
+
+    const std::string path_;
+    record::Reader reader_;
+    record::Block block_;
+    record::ItemCursor items_{{}};
+    std::uint64_t events_ = 0;
+};
+
+// Of the part of a file that a case plays.
+struct StreamFacts {
+    std::uint64_t events = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t largest_bytes = 0;
+    std::uint32_t cpus = 0;       // the highest CPU, and one
+    bool has_other_cpus = false;  // some events were recorded on CPUs from kMostCpus on
+    bool has_more = false;        // the file has more events
+};
+StreamFacts read_stream_facts(const std::string& path);
+
+// Reads all of the file. Empty: every event can be played, and there is one.
+std::string check_stream(const std::string& path);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// Recorded events (--stream): CPUs, types, sizes, payloads and order come from a file of kmesctl
+// record, and so does the number of events. The oracle judges as in every other case.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/cases/recorded_stream.h"
+#include "conformance/oracle/event.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+using enum Demand;
+
+enum class Pace {
+    every_event,  // nothing is overwritten that is not delivered
+    unpaced,
+    sleeps,  // as every_event, and the consumer falls asleep after each few events
+};
+
+constexpr std::uint64_t kLargestCapacity = 256ull << 20;
+constexpr std::uint64_t kMostBetweenSleeps = 64;
+constexpr std::uint64_t kEventsARound = 32;
+
+// Every event fits: the producer writes events of up to half the capacity (5.1.7 step 5).
+std::uint64_t capacity_for(const StreamFacts& facts, const Stage& stage) {
+    return std::min(kLargestCapacity, std::max(stage.settings().capacity_bytes,
+                                               std::bit_ceil(2 * facts.largest_bytes)));
+}
+
+// One play of the stream.
+class StreamPlay {
+  public:
+    StreamPlay(Stage& stage, Pace pace, bool has_resize)
+        : stage_(stage), pace_(pace), has_resize_(has_resize) {}
+
+    CaseOutcome run() {
+        try {
+            facts_ = read_stream_facts(stage_.settings().stream);
+            start();
+            emit_all();
+        } catch (const StreamError& error) {
+            stop_inconclusive(error.what());  // it has changed since the run began
+        }
+        stage_.wait_asleep();
+        CaseOutcome outcome = stage_.finish();
+        if (outcome.verdict == Verdict::pass) outcome.message = summary();
+        return outcome;
+    }
+
+  private:
+    void start() {
+        set_up_cpus(stage_, facts_.cpus, capacity_for(facts_, stage_));
+        stage_.rings().take_timestamps_as_given();
+        stage_.start();
+        stage_.wait_mapped();
+        unread_bytes_.assign(facts_.cpus, 0);
+        until_sleep_ = next_until_sleep();
+    }
+
+    void emit_all() {
+        RecordedStream stream(stage_.settings().stream);
+        RecordedStream::Recorded recorded;
+        for (std::uint64_t i = 0; i < facts_.events && stream.next(&recorded); ++i) {
+            if (has_resize_ && i == facts_.events / 2)
+                stage_.resize(std::min(kLargestCapacity, 2 * stage_.capacity_bytes()));
+            make_room(recorded.cpu, encoded_bytes(recorded.spec));
+            stage_.rings().emit(recorded.cpu, std::move(recorded.spec));
+            if (pace_ == Pace::unpaced && i % kEventsARound == 0) stage_.let_run(0);
+            if (pace_ == Pace::sleeps && --until_sleep_ == 0) sleep();
+        }
+    }
+
+    // Before an event: the ring would overwrite others that are not delivered yet.
+    void make_room(std::uint32_t cpu, std::uint64_t bytes) {
+        std::uint64_t& unread = unread_bytes_.at(cpu);
+        if (pace_ != Pace::unpaced && unread + bytes > capacity(stage_, cpu)) {
+            stage_.wait_delivered(cpu);
+            unread = 0;
+        }
+        unread += bytes;
+    }
+
+    void sleep() {
+        stage_.wait_asleep();
+        std::fill(unread_bytes_.begin(), unread_bytes_.end(), 0);
+        until_sleep_ = next_until_sleep();
+    }
+
+    std::uint64_t next_until_sleep() { return 1 + stage_.rings().random() % kMostBetweenSleeps; }
+
+    std::string summary() const {
+        return fmt::format("{}{} events of {} CPU{}, {} bytes{}",
+                           facts_.has_more ? "in part: the first " : "", facts_.events, facts_.cpus,
+                           facts_.cpus == 1 ? "" : "s", facts_.bytes,
+                           facts_.has_other_cpus
+                               ? fmt::format("; those of CPU {} and above on CPU modulo {}",
+                                             RecordedStream::kMostCpus, RecordedStream::kMostCpus)
+                               : "");
+    }
+
+    Stage& stage_;
+    const Pace pace_;
+    const bool has_resize_;
+    StreamFacts facts_;
+    std::vector<std::uint64_t> unread_bytes_;  // of each CPU, at most
+    std::uint64_t until_sleep_ = 0;
+};
+
+CaseFunction play(Pace pace, bool has_resize = false) {
+    return [pace, has_resize](Stage& stage) { return StreamPlay(stage, pace, has_resize).run(); };
+}
+
+}  // namespace
+
+const std::vector<Case> kStreamCases = {
+    {"stream/every-event", must, "5.1.8", "recorded events, none of them overwritten",
+     "Emit the events of the file of --stream. Wait for the consumer before an unread one would be "
+     "overwritten.",
+     kOwnBytes, play(Pace::every_event), stream},
+    {"stream/as-fast-as-possible", must, "5.1.9", "recorded events without a pause",
+     "Emit the events of the file of --stream without waiting for the consumer.",
+     "The consumer delivers what is not overwritten once, in order, with exact counts of the lost "
+     "events.",
+     play(Pace::unpaced), stream},
+    {"stream/with-a-resize", must, "5.1.8.4", "recorded events with a resize in the middle",
+     "Emit the events of the file of --stream. Double the capacity of every buffer in the middle.",
+     "The consumer neither loses an event in the change of buffers nor delivers one twice.",
+     play(Pace::every_event, true), stream},
+    {"stream/between-sleeps", must, "5.1.8.2", "recorded events for a sleeping consumer",
+     "Emit the events of the file of --stream, a few at a time. Wait until the consumer sleeps "
+     "before the next ones.",
+     kDelivers, play(Pace::sleeps), stream},
+};
+
+}  // namespace kmes::conformance
