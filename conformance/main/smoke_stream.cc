@@ -12,6 +12,10 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
@@ -46,6 +50,20 @@ constexpr unsigned kProcessesAtMost = 200;
 constexpr std::uint64_t kAttachesOfProgress = 100;
 
 struct Interrupted {};
+
+using EventName = std::pair<std::uint64_t, std::uint64_t>;  // CPU, sequence number
+
+// The events whose records are in this part of a report.
+std::vector<EventName> delivered_in(std::string_view report) {
+    RecordParser parser;
+    parser.feed(report);
+    parser.finish();
+    std::vector<EventName> names;
+    for (const Record& record : parser.records()) {
+        if (record.kind == RecordKind::event) names.emplace_back(record.cpu, record.sequence);
+    }
+    return names;
+}
 
 class Session {
   public:
@@ -310,6 +328,7 @@ class Session {
                                         cpus_, mapped_cpus_.size(), why));
         }
         stuck_at_ = run_.report.size();
+        owed_ = owed_events();
         stuck_ = fmt::format("waited for the record of {}: {}{}", what, why, sleep_text());
     }
 
@@ -339,6 +358,18 @@ class Session {
             }
         }
         return {};
+    }
+
+    // The events without a record.
+    std::set<EventName> owed_events() {
+        std::set<EventName> owed;
+        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
+            for (const Event& event : history().events_of(cpu)) {
+                if (!event.dropped) owed.emplace(cpu, event.sequence);
+            }
+        }
+        for (const EventName& name : delivered_in(run_.report)) owed.erase(name);
+        return owed;
     }
 
     // The sequence number of the first event of this CPU that no line of the report can be of; 0:
@@ -523,21 +554,36 @@ class Session {
     // Nothing in the report where something should be: the likely reasons.
     void conclude_silence() {
         if (has_refused_a_sound_one()) return;  // that is why, and a mistake of its own
-        const bool came_late = !stuck_.empty() && run_.report.size() > stuck_at_;
-        if (came_late) {
-            run_.in_time = stuck_at_;
-            return complain(
-                fmt::format("{}; the record came when the testee ended, but has to be written "
-                            "before a sleep (is the output buffered?)",
-                            stuck_));
+        if (!stuck_.empty()) {
+            if (run_.report.size() > stuck_at_) run_.in_time = stuck_at_;
+            complain(stuck_ + late_text());
         }
-        if (!stuck_.empty()) complain(stuck_);
         if (event_lines_ > 0) return;
         if (run_.standard_output.find("E ") != std::string::npos) {
             complain(
                 "the records are on standard output; expected them on the descriptor that "
                 "KMES_REPORT_FD names");
         }
+    }
+
+    // What the report says after the suite has given up. Empty: nothing of the CPUs of `owed_`.
+    std::string late_text() const {
+        // The line that was not at its end then came late.
+        const std::size_t lines_in_time = run_.report.substr(0, stuck_at_).rfind('\n') + 1;
+        std::string passed_over;
+        for (const auto& [cpu, sequence] : delivered_in(run_.report.substr(lines_in_time))) {
+            if (owed_.contains({cpu, sequence})) {
+                return "; the record came when the testee ended, but has to be written before a "
+                       "sleep (is the output buffered?)";
+            }
+            const auto first = owed_.lower_bound({cpu, 0});
+            if (!passed_over.empty() || first == owed_.end() || first->first != cpu) continue;
+            passed_over = fmt::format(
+                "; later the program delivered event {} of CPU {}, but not "
+                "event {}",
+                sequence, cpu, first->second);
+        }
+        return passed_over;
     }
 
     const SmokeSettings& settings_;
@@ -567,6 +613,7 @@ class Session {
     std::string foreign_;  // what another process has tried
     std::string stuck_;
     std::size_t stuck_at_ = 0;
+    std::set<EventName> owed_;  // then
     Patience patience_{patience_ms()};
     TimePoint last_look_;
     std::optional<Ended> ended_;

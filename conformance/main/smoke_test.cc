@@ -101,6 +101,9 @@ TEST(Smoke, NamesWhatNoLineShows) {
          "the records are on standard output; expected them on the descriptor that KMES_REPORT_FD "
          "names"},
         {"buffered", "has to be written before a sleep (is the output buffered?)"},
+        {"begins-at-write-pos",
+         "waited for the record of the event that was there before the attach: all threads are "
+         "blocked for good; later the program delivered event 2 of CPU 0, but not event 1"},
         {"silent",
          "waited for the record of the event that was there before the attach: all threads are "
          "blocked for good"},
@@ -126,6 +129,13 @@ TEST(Smoke, NamesWhatNoLineShows) {
         EXPECT_THAT(text, HasSubstr(said)) << mistake;
         EXPECT_EQ(shell.error.str(), "") << mistake;
     }
+}
+
+// It delivers what comes later: nothing that it delivers was late.
+TEST(Smoke, BlamesNoBufferOfTheOutputForAnEventThatIsPassedOver) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("begins-at-write-pos"), 1);
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("is the output buffered?")));
 }
 
 // A FIFO that each process of the testee has open: its reader sees when the last one has ended.

@@ -150,7 +150,7 @@ static void take(struct consumer* c) {
     char line[64];
     c->page = attach_and_map(c->cpu, &c->capacity);
     c->generation = load(c->page, 32);
-    c->read_pos = load(c->page, 72);
+    c->read_pos = load(c->page, is("begins-at-write-pos") ? 64 : 72);
     snprintf(line, sizeof line, "G %d %lu\n", c->cpu, c->generation);
     put(line);
 }
