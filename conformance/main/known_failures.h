@@ -15,7 +15,8 @@
 namespace kmes::conformance {
 
 // A line of the file: a case id, a space, the clause in brackets, a space, the message. Lines that
-// begin with '#' and empty ones are comments.
+// begin with '#' and empty ones are comments. The clause is that of the finding: it does not depend
+// on the other failures of the run.
 class KnownFailures {
   public:
     // Empty, or one line that says what is wrong. A file that is missing is an error, unless

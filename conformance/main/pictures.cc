@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "conformance/main/evidence.h"
+#include "conformance/main/report_order.h"
 #include "conformance/main/symptom.h"
 #include "conformance/model/run_record.h"
 #include "conformance/report/result.h"
@@ -48,9 +49,8 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
                    CaseResult& result, std::size_t index) {
     if (outcome.verdict != Verdict::fail) return;
     note_symptom(outcome, the_case, result);
-    const auto place = static_cast<std::uint64_t>(&the_case - around_.cases.data());
-    failures_.push_back({std::string(the_case.clause), result.clause, place, result.cause,
-                         result.is_clause_assumed});
+    const auto place = static_cast<std::size_t>(&the_case - around_.cases.data());
+    failures_.push_back(failed_of(the_case, place, result));
     results_.push_back(index);
     if (which_ == Drawn::none || !outcome.record || outcome.record->timeline.empty()) return;
     Kept kept{failures_.size() - 1, &the_case, settings, outcome};
@@ -84,35 +84,16 @@ void Pictures::keep(Kept kept) {
     kept_.erase(least);
 }
 
-// The clauses of the cases that passed.
-std::set<std::string> Pictures::kept_clauses(const RunReport& report) const {
-    std::set<std::string> passed;
-    for (const CaseResult& result : report.results) {
-        if (result.verdict == Verdict::pass) passed.insert(result.id);
-    }
-    std::set<std::string> clauses;
-    for (const Case& each : around_.cases) {
-        if (passed.contains(std::string(each.id))) clauses.emplace(each.clause);
-    }
-    return clauses;
-}
-
 void Pictures::finish(RunReport& report) {
-    const std::set<std::string> kept = kept_clauses(report);
+    const std::set<std::string> kept = kept_clauses(around_.cases, report);
     std::vector<FailureGroup> groups = group_failures(failures_, kept);
     // A second run may know a clause better, and then there are other groups.
     for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
         groups = group_failures(failures_, kept);
     kept_.clear();
-    report.telling.clear();
-    for (const std::size_t failure : rank_failures(groups))
-        report.telling.push_back(results_[failure]);
     // Whatever its case tests, a failure is of the clause that the clearest one with this reason is
     // of.
-    for (const FailureGroup& group : groups) {
-        for (const std::size_t failure : group.members)
-            report.results[results_[failure]].clause = group.clause;
-    }
+    order_failures(groups, results_, report);
 }
 
 // Draws the best evidence of the first groups. True: a clause is another than before.
@@ -128,8 +109,8 @@ bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& rep
         draw_into(*kept, result);
         kept_.erase(kept);
         Failed& failed = failures_[failure];
-        has_changed = has_changed || failed.finding_clause != result.clause;
-        failed.finding_clause = result.clause;
+        has_changed = has_changed || failed.finding_clause != result.found_clause;
+        failed.finding_clause = result.found_clause;
         failed.cause = result.cause;
         failed.is_assumed = result.is_clause_assumed;
     }

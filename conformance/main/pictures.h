@@ -6,8 +6,6 @@
 #define KMES_CONFORMANCE_MAIN_PICTURES_H_
 
 #include <cstddef>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "conformance/failure/picture.h"
@@ -41,7 +39,6 @@ class Pictures {
         CaseOutcome outcome;
     };
 
-    std::set<std::string> kept_clauses(const RunReport& report) const;
     void keep(Kept kept);
     bool draw_best(const std::vector<FailureGroup>& groups, RunReport& report);
     // Runs the case once more. The text is to speak of the run that is drawn, which has seen more,

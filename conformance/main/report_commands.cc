@@ -14,6 +14,7 @@
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
 #include "conformance/main/report_files.h"
+#include "conformance/main/report_order.h"
 #include "conformance/report/input_file.h"
 #include "conformance/report/json_read.h"
 #include "conformance/report/result.h"
@@ -157,8 +158,10 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
             return say(around, kExitUsage, printable(name) + ": " + read.error);
         shards.push_back(std::move(read.report));
     }
-    const Merged merged = merge_shards(shards, files);
+    Merged merged = merge_shards(shards, files);
     if (!merged.error.empty()) return say(around, kExitUsage, merged.error);
+    // A shard knows its own failures only.
+    order_failures(around.cases, merged.report);
     ReportFiles outputs;
     if (const int status = outputs.open(choice.more, &around.stop); status != 0)
         return say(around, status, outputs.error());

@@ -202,6 +202,22 @@ TEST(Statement, IsVerified) {
     EXPECT_THAT(shell.error.str(), HasSubstr("json report:   sha256:"));
 }
 
+// The case that tests E9 passes, so what E3/d finds is of E3.
+TEST(Statement, HasTheClauseOfAFailureThatAllReportsHave) {
+    const Folder folder;
+    const std::string json = folder.file("j");
+    const std::string statement = folder.file("s");
+    Shell shell;
+    shell.failures = {{"E3/d", "lost"}};
+    EXPECT_EQ(shell.test({"--report", "console", "--report", "statement:" + statement, "--report",
+                          "json:" + json}),
+              1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/d (clause E3)\n"));
+    EXPECT_EQ(nlohmann::json::parse(read_file(json))["cases"][3]["clause"], "E3");
+    EXPECT_THAT(read_file(statement), HasSubstr("  E3/d [E3] lost\n"));
+    EXPECT_EQ(shell.run({"verify", statement, json}), 0) << shell.error.str();
+}
+
 TEST(Statement, NeedsTheJsonReport) {
     Shell shell;
     EXPECT_EQ(shell.test({"--report", "statement"}), 2);

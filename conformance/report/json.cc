@@ -99,8 +99,7 @@ Json case_to_json(const CaseResult& result) {
     value["id"] = valid_utf8(result.id);
     value["level"] = level_name(result.level);
     value["verdict"] = verdict_name(result.verdict);
-    // What a shard says of a case is what a whole run says.
-    value["clause"] = valid_utf8(result.found_clause.empty() ? result.clause : result.found_clause);
+    value["clause"] = valid_utf8(result.clause);
     value["message"] = valid_utf8(result.message);
     value["seconds"] = milliseconds_kept(result.seconds);
     value["replay"] = valid_utf8(result.replay);

@@ -192,6 +192,8 @@ CaseResult case_of(const JsonReader& json) {
     result.saved = text_in(json, "saved");
     result.is_known = truth_in(json, "known");
     read_evidence(json, result);
+    if (result.verdict == Verdict::fail)
+        result.found_clause = result.findings.empty() ? result.clause : result.findings[0].clause;
     return result;
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// See report_order.h.
+#include "conformance/main/report_order.h"
+
+#include <map>
+#include <string_view>
+
+namespace kmes::conformance {
+
+Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
+    return {std::string(the_case.clause), result.found_clause, place, result.cause,
+            result.is_clause_assumed};
+}
+
+std::set<std::string> kept_clauses(const std::vector<Case>& cases, const RunReport& report) {
+    std::set<std::string_view> passed;
+    for (const CaseResult& result : report.results) {
+        if (result.verdict == Verdict::pass) passed.insert(result.id);
+    }
+    std::set<std::string> clauses;
+    for (const Case& each : cases) {
+        if (passed.contains(each.id)) clauses.emplace(each.clause);
+    }
+    return clauses;
+}
+
+void order_failures(const std::vector<FailureGroup>& groups,
+                    const std::vector<std::size_t>& results, RunReport& report) {
+    report.telling.clear();
+    for (const std::size_t failure : rank_failures(groups))
+        report.telling.push_back(results[failure]);
+    for (const FailureGroup& group : groups) {
+        for (const std::size_t failure : group.members)
+            report.results[results[failure]].clause = group.clause;
+    }
+}
+
+void order_failures(const std::vector<Case>& cases, RunReport& report) {
+    std::map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < cases.size(); ++i) places.emplace(cases[i].id, i);
+    std::vector<Failed> failures;
+    std::vector<std::size_t> results;
+    for (std::size_t i = 0; i < report.results.size(); ++i) {
+        const CaseResult& result = report.results[i];
+        const auto place = places.find(result.id);
+        if (result.verdict != Verdict::fail || place == places.end()) continue;
+        failures.push_back(failed_of(cases[place->second], place->second, result));
+        results.push_back(i);
+    }
+    order_failures(group_failures(failures, kept_clauses(cases, report)), results, report);
+}
+
+}  // namespace kmes::conformance
