@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
 // CLOCK_REALTIME from the processor's time-stamp counter. The system's clock takes about as long as
-// the rest of an emission; a reading of the counter takes less than half of that. Knows no ring.
+// the rest of an emission. A reading of the counter takes less than half of that.
 #ifndef KMES_USER_COUNTER_CLOCK_H
 #define KMES_USER_COUNTER_CLOCK_H
 
@@ -10,27 +9,27 @@
 
 namespace kmes {
 
-// Whether this machine's counter runs at one rate on all processors and in every power state, and
-// the kernel keeps its own time with it. The answer is that of the first call.
+// True if this machine's counter runs at one rate on all processors and in every power state, and
+// the kernel itself keeps time with it. The first call determines the result.
 bool counter_is_usable();
 
-// How far the clock may be from the system's.
+// The largest difference of the clock from the system's clock.
 //
-// - Between two readings of the system's clock, which are kCounterAnchorNs apart at most, it is
-//   extrapolated at the rate that the last two such intervals agreed on. So it is off by what the
-//   rate can be off in that time, and follows a step of the system's clock after that time.
-// - It never goes back by itself: where the extrapolation was ahead, the clock stands still until
-//   the system's clock has caught up. It goes back where the system's clock is behind it by
-//   kCounterStepNs or more: somebody has set it.
-// - While the rate is not known (the first intervals), every reading is the system's.
+// - Readings of the system's clock are at most kCounterAnchorNs apart. Between two readings, the
+//   time is extrapolated at the rate that the last two such intervals agreed on. Its error is the
+//   error of the rate over that time. It follows a step of the system's clock after that time.
+// - It never goes back by itself. If the extrapolation was ahead, the clock stays constant until
+//   the system's clock has caught up. It goes back if the system's clock is behind it by
+//   kCounterStepNs or more: then the system's clock has been set.
+// - While the rate is unknown (the first intervals), every reading is the system's.
 inline constexpr uint64_t kCounterAnchorNs = 1'000'000;
-inline constexpr uint64_t kCounterLearnNs = 200'000;  // shortest interval that gives a rate
+inline constexpr uint64_t kCounterLearnNs = 200'000;  // the shortest interval that gives a rate
 inline constexpr uint64_t kCounterStepNs = 10'000;
 
-// One clock, for the readers of one CPU's emissions: readings that come one after the other do not
-// go back. Readings at the same time, from threads or a signal handler, are right, too, but may
-// differ in order by what a reading takes. `Source` has static functions: uint64_t counter() and
-// uint64_t realtime_ns().
+// One clock, for the emissions of one CPU. Consecutive readings do not go back. Concurrent
+// readings, from threads or a signal handler, are correct, too. Their order may differ by the time
+// that a reading takes. `Source` has static functions: uint64_t counter() and uint64_t
+// realtime_ns().
 template <typename Source>
 class CounterClockOf {
   public:
@@ -38,7 +37,7 @@ class CounterClockOf {
     CounterClockOf(const CounterClockOf&) = delete;
     CounterClockOf& operator=(const CounterClockOf&) = delete;
 
-    // ns since the Unix epoch. May be called in a signal handler.
+    // Returns ns since the Unix epoch. A signal handler may call it.
     uint64_t now_ns() {
         const uint32_t version = version_.load(std::memory_order_acquire);
         const uint64_t elapsed = Source::counter() - counter_.load(std::memory_order_relaxed);
@@ -46,8 +45,8 @@ class CounterClockOf {
                             (elapsed * rate_.load(std::memory_order_relaxed) >> kRateShift);
         const uint64_t window = window_.load(std::memory_order_relaxed);
 
-        // The counter and the anchor were read before the version is compared. Under an odd version
-        // they may be of two anchors, however often the comparison finds it equal.
+        // The counter and the anchor are loaded before the version is compared. While the version
+        // is odd, they may belong to two anchors, even if the comparison finds equal versions.
         std::atomic_thread_fence(std::memory_order_acquire);
         const bool is_whole = !(version & 1) && version_.load(std::memory_order_relaxed) == version;
 
@@ -57,9 +56,9 @@ class CounterClockOf {
     }
 
   private:
-    static constexpr unsigned kRateShift = 32;  // the rate: ns a tick, in units of 2^-32
+    static constexpr unsigned kRateShift = 32;  // the rate: ns for each tick, in units of 2^-32
 
-    // `ns`, or the last reading where that is later.
+    // Returns `ns`, or the last reading if that is later.
     uint64_t not_back(uint64_t ns) {
         const uint64_t last = last_ns_.load(std::memory_order_relaxed);
 
@@ -69,14 +68,16 @@ class CounterClockOf {
         return ns;
     }
 
-    // A reading of the system's clock, which is the next anchor where nobody else is at one.
+    // Reads the system's clock. The reading becomes the next anchor unless another caller makes
+    // one.
     [[gnu::noinline]] uint64_t read_system() {
         uint32_t version = version_.load(std::memory_order_relaxed);
 
         if ((version & 1) ||
             !version_.compare_exchange_strong(version, version + 1, std::memory_order_acquire))
             return not_back(Source::realtime_ns());
-        // Readers whose anchor is from before see the odd version, or none of what follows.
+        // A reader that loads an earlier anchor sees the odd version, or none of the stores that
+        // follow.
         std::atomic_thread_fence(std::memory_order_release);
         const uint64_t ns = anchor();
 
@@ -84,11 +85,11 @@ class CounterClockOf {
         return ns;
     }
 
-    // The caller has made the version odd, and so has the anchor for itself.
+    // The caller has made the version odd, so no other caller changes the anchor.
     uint64_t anchor() {
         uint64_t counter = 0, ns = 0;
         const bool is_close = read_both(&counter, &ns);
-        const uint64_t earlier = ns_.load(std::memory_order_relaxed);  // 0: there is no anchor
+        const uint64_t earlier = ns_.load(std::memory_order_relaxed);  // 0: no anchor
 
         if (last_ns_.load(std::memory_order_relaxed) >= ns + kCounterStepNs)
             last_ns_.store(ns, std::memory_order_relaxed);
@@ -99,8 +100,9 @@ class CounterClockOf {
         return not_back(ns);
     }
 
-    // Both clocks at one moment: the counter in the middle of two readings around the system's. The
-    // closest of a few tries, of equal ones the last; false where each was interrupted.
+    // Reads both clocks at one moment: the counter is the middle of two readings around the
+    // system's clock. Takes the closest of a few tries; of equal ones the last. False if each was
+    // interrupted.
     bool read_both(uint64_t* counter, uint64_t* ns) {
         uint64_t best = UINT64_MAX;
 
@@ -118,8 +120,8 @@ class CounterClockOf {
         return best / kInterrupted <= closest_;
     }
 
-    // From one anchor to the next. A rate is used when two intervals in a row agree on it: an
-    // interval in which the system's clock was set, or the counter was, agrees with none.
+    // Called from one anchor to the next. A rate is used when two consecutive intervals agree on
+    // it. An interval in which the system's clock or the counter was set agrees with none.
     void learn(uint64_t ticks, uint64_t ns) {
         const auto rate = static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << kRateShift) /
                                                 (ticks ? ticks : 1));
@@ -135,23 +137,23 @@ class CounterClockOf {
     }
 
     static constexpr int kTries = 3;
-    static constexpr uint64_t kInterrupted = 16;  // times the closest reading
+    static constexpr uint64_t kInterrupted = 16;  // times the closest reading: interrupted
     static constexpr uint64_t kTolerance = 1000;  // rates agree to a thousandth
-    // A tick of 1 us or more is no clock for events. It also bounds elapsed * rate: both are below
-    // 2^52 and below 2^42 for a whole window, and their product is 10^6 * 2^32.
+    // A tick of 1 us or more is too slow for events. The limit also bounds elapsed * rate. Over a
+    // whole window the factors are below 2^52 and below 2^42, and their product is 10^6 * 2^32.
     static constexpr uint64_t kSlowestNs = 1000;
 
-    // Even: the anchor is whole. Odd: one caller changes it.
+    // Even: the anchor is complete. Odd: one caller changes it.
     std::atomic<uint32_t> version_{0};
     std::atomic<uint64_t> counter_{0};  // the anchor, in ticks
-    std::atomic<uint64_t> ns_{0};       // and by the system's clock; 0: there is none yet
+    std::atomic<uint64_t> ns_{0};       // and by the system's clock; 0: no anchor yet
     std::atomic<uint64_t> rate_{0};
-    std::atomic<uint64_t> window_{0};  // ticks for which the anchor serves; 0: the rate is unknown
+    std::atomic<uint64_t> window_{0};  // ticks of validity of the anchor; 0: the rate is unknown
     std::atomic<uint64_t> last_ns_{0};
 
-    // Of whoever has made the version odd.
+    // Owned by the caller that has made the version odd.
     uint64_t learnt_ = 0;
-    uint64_t closest_ = 0;  // ticks of the closest reading of both clocks; 0: there was none
+    uint64_t closest_ = 0;  // ticks of the closest reading of both clocks; 0: none
 };
 
 // The machine's counter and CLOCK_REALTIME.

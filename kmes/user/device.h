@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where libkmes meets the kernel module: /dev/kmes, asked by the ioctls of <linux/kmes.h>. The
- * device is opened for each call and closed behind it, so that nothing of it is left in a program
- * that closes all its descriptors, or forks.
+ * libkmes's access to the kernel module: /dev/kmes and the ioctls of <linux/kmes.h>. Each call
+ * opens the device and closes it at its end. A program that closes all its descriptors, or forks,
+ * therefore keeps no descriptor of it.
  *
- * -ENODEV from any of these: there is no such device, or it is not this one; a permission that is
- * missing to open it is -EPERM. Everything else is the device's own word. On an error nothing is
- * written through the pointers, unless a function says so.
+ * Each function returns -ENODEV if there is no such device, or if it is another device. It returns
+ * -EPERM if the program may not open it. All other errors come from the device. After an error
+ * nothing is written through the pointers, unless a function says so.
  */
 #ifndef KMES_USER_DEVICE_H
 #define KMES_USER_DEVICE_H
@@ -20,23 +20,23 @@ int kmes_device_attach(int* fds, int* count, __u64* capacity_bytes);
 
 /*
  * Attaches to CPU `cpu` alone: a close-on-exec descriptor in *fd, the bytes of its ring in
- * *capacity_bytes. -EINVAL: there is no such CPU; otherwise the errors of kmes_attach. -ENOTTY: the
- * device does not know this request, so it is an older module or not KMES's at all. The caller then
- * falls back to kmes_device_attach, which tells the two apart.
+ * *capacity_bytes. -EINVAL: no such CPU. -ENOTTY: the device does not know this request, so it is
+ * an older module or another device. The caller then calls kmes_device_attach, which distinguishes
+ * the two. Other errors as kmes_attach.
  */
 int kmes_device_attach_cpu(__u32 cpu, int* fd, __u64* capacity_bytes);
 
-/* Which buffer a CPU writes to now. */
+/* Identifies the current buffer of a CPU. */
 struct kmes_device_identity {
     __u64 device; /* st_dev and st_ino of its descriptors */
     __u64 inode;
     __u64 capacity; /* bytes */
-    __u32 cpus;     /* how many CPUs have a buffer */
+    __u32 cpus;     /* the number of CPUs that have a buffer */
 };
 
 /*
  * Identifies the buffer of CPU `cpu` without making a descriptor (E19). Errors as
- * kmes_device_attach_cpu, -ENOTTY too: then only an attach tells.
+ * kmes_device_attach_cpu. After -ENOTTY only an attach identifies the buffer.
  */
 int kmes_device_identify(__u32 cpu, struct kmes_device_identity* identity);
 
@@ -46,13 +46,14 @@ int kmes_device_emit(const char* type, __u16 type_len, const void* payload, __u3
 /* As kmes_emit_batch. */
 int kmes_device_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
-/* The same by an open device. -ENODEV: it is not KMES's. */
+/* As kmes_device_emit, by an open device. -ENODEV: it is not KMES's device. */
 int kmes_device_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
                         __u32 payload_len);
 int kmes_device_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u32 count,
                               __u32* emitted);
 
-/* A close-on-exec descriptor of the device; -ENODEV, -EPERM, -EMFILE, -ENFILE, -ENOMEM. */
+/* Returns a close-on-exec descriptor of the device, or -ENODEV, -EPERM, -EMFILE, -ENFILE,
+ * -ENOMEM. */
 int kmes_device_open(void);
 
 KMES_EXTERN_C_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The events of all CPUs in the order of their time. C, no exceptions.
+ * The events of all CPUs in the order of their timestamps. C, no exceptions.
  *
  *   struct kmes_merge* merge;
  *   struct kmes_merge_options options = {.hold_ns = 10000000};
@@ -11,24 +11,25 @@
  *   }
  *   kmes_merge_close(merge);
  *
- * An event comes at once where every CPU has a later one. Else a CPU that is empty may still
- * publish an earlier one, and the event is held until one of these is true:
+ * An event is due at once if every CPU has a later one. Otherwise an empty CPU may still publish an
+ * earlier event, so the merge holds the event until one of these is true:
  *
  *   - it is older than hold_ns by its timestamp, and every empty CPU was checked since;
- *   - it has been in here for hold_ns, and every empty CPU was checked since;
+ *   - the merge has held it for hold_ns, and every empty CPU was checked since;
  *   - most_bytes are held.
  *
- * So an idle CPU, or one with an error, delays others by at most hold_ns. Where each event is
- * published within hold_ns of its timestamp, and fewer than most_bytes are held, the order is that
- * of the timestamps. Equal ones come in the order of their CPUs. The events of one CPU always come
- * in the order of their sequence numbers.
+ * An idle CPU, or a CPU with an error, thus delays others by at most hold_ns. The order is that of
+ * the timestamps if each event is published within hold_ns of its timestamp and fewer than
+ * most_bytes are held. Equal timestamps come in the order of their CPUs. The events of one CPU
+ * always come in the order of their sequence numbers.
  *
- * An event that comes too late for its place is delivered at once, as out of order. So is the event
- * before which the clock of its CPU went back. Where it went back by more than hold_ns, the order
- * begins anew with that event; else the event keeps its place after the one before it.
+ * An event that comes too late for its place is delivered at once, as out of order. The same holds
+ * for an event whose timestamp is below that of the event before it on the same CPU. If the clock
+ * of the CPU went back by more than hold_ns, the order restarts with that event. Otherwise the
+ * event keeps its place after the one before it.
  *
- * Nothing that a reader delivered is lost or repeated. One thread at a time uses a merge and its
- * set.
+ * The merge neither loses nor repeats an event that a reader delivered. At most one thread uses a
+ * merge and its set at a time.
  */
 #ifndef KMES_USER_MERGE_H
 #define KMES_USER_MERGE_H
@@ -39,54 +40,56 @@ KMES_EXTERN_C_BEGIN
 
 struct kmes_merge;
 
-/* Zero, or NULL in place of the whole, is the default of each field. */
+/* A field that is zero has its default; NULL for the whole means all defaults. */
 struct kmes_merge_options {
     __u64 hold_ns; /* 0: 10 ms */
-    /* Memory of events that are held; 0: 4 MiB. Beyond it each CPU has one bulk more, of up to
-     * 16 KiB of events or one event, with 2.5 times as much for the views of small ones. */
+    /* Memory of held events; 0: 4 MiB. In addition each CPU has one bulk: up to 16 KiB of events,
+     * or one event. The views of small events take 2.5 times as much. */
     __u64 most_bytes;
 };
 
 struct kmes_merge_statistics {
     __u64 delivered;
-    __u64 out_of_order; /* of those: with an earlier timestamp than one before it */
-    __u64 forced;       /* of those: delivered early, because of most_bytes */
+    __u64 out_of_order; /* part of `delivered`: the timestamp is below that of an earlier one */
+    __u64 forced;       /* part of `delivered`: delivered early, because of most_bytes */
     __u64 held_bytes;   /* now */
 };
 
-/* 0, -ENOMEM. The set is the caller's, and is closed after the merge. Nobody else reads it. */
+/* 0, -ENOMEM. The set belongs to the caller, who closes it after the merge. Nothing else may read
+ * from it. */
 int kmes_merge_open(struct kmes_merge** merge, struct kmes_reader_set* set,
                     const struct kmes_merge_options* options);
 
-/* Frees. The events that are held are dropped: see kmes_merge_flush. NULL is nothing. */
+/* Frees. Drops the held events: see kmes_merge_flush. NULL has no effect. */
 void kmes_merge_close(struct kmes_merge* merge);
 
-/* The next event; `view` points to a copy that is good until the next call for this merge.
- * KMES_READ_EVENT; KMES_READ_EMPTY: none is due now; -ENOMEM: nothing is lost, call again.
- * *is_out_of_order (may be NULL): its timestamp is lower than one before it. */
+/* Returns the next event. `view` points to a copy that is valid until the next call for this merge.
+ * The result is KMES_READ_EVENT, KMES_READ_EMPTY if no event is due now, or -ENOMEM. After -ENOMEM
+ * no event is lost; call again. *is_out_of_order (may be NULL) is true if the timestamp is below
+ * that of an earlier event. */
 int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool* is_out_of_order);
 
-/* Until no event is held, each one is due. They come in their order. */
+/* Makes every held event due, in their order, until none is held. */
 void kmes_merge_flush(struct kmes_merge* merge);
 
-/* How long until an event that is held is due, for an event loop that waits for the descriptor of
- * the set; KMES_NO_TIMEOUT: none is held. */
+/* Returns the time until a held event is due, for an event loop that waits for the descriptor of
+ * the set. KMES_NO_TIMEOUT: none is held. */
 __u64 kmes_merge_due_ns(const struct kmes_merge* merge);
 
-/* As kmes_reader_set_wait, and 1 also where an event that is held has become due. */
+/* As kmes_reader_set_wait, and also returns 1 if a held event has become due. */
 int kmes_merge_wait(struct kmes_merge* merge, __u64 timeout_ns);
 
-/* Not 0: stop, as kmes_event_function. */
+/* A result other than 0 ends the call, as for kmes_event_function. */
 typedef int (*kmes_merge_function)(void* context, const struct kmes_event_view* view,
                                    bool is_out_of_order);
 
-/* Waits, and delivers every event that is due. As kmes_reader_set_poll: a result of `function` that
- * is negative is returned, and the next call goes on after that event. */
+/* Waits, and delivers every event that is due. As kmes_reader_set_poll: it returns a negative
+ * result of `function`, and the next call continues after that event. */
 int kmes_merge_poll(struct kmes_merge* merge, __u64 timeout_ns, kmes_merge_function function,
                     void* context);
 
-/* Up to which event of a CPU the merge has delivered: use it in place of kmes_reader_set_get_place,
- * which counts events that are held. */
+/* Returns the last event of a CPU that the merge has delivered. Use it instead of
+ * kmes_reader_set_get_place, which counts held events. */
 struct kmes_reader_place kmes_merge_get_place(const struct kmes_merge* merge, unsigned cpu);
 
 struct kmes_merge_statistics kmes_merge_get_statistics(const struct kmes_merge* merge);

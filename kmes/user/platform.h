@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
 // The platform of one producer CPU in userspace (kmes/platform.h): its clock, its critical section
-// in one of two modes, and its wakes. Knows buffers only to wake who sleeps on them.
+// in one of two modes, and its wakes. It uses buffers only to wake their sleepers.
 #ifndef KMES_USER_PLATFORM_H
 #define KMES_USER_PLATFORM_H
 
@@ -15,37 +14,37 @@
 
 namespace kmes {
 
-// How the emitters of one CPU keep out of each other's way.
+// The mutual exclusion of the emitters of one CPU.
 enum class EmitterMode {
-    // One lock a CPU: any thread may emit on any CPU at any time. A signal handler that emits in
-    // the middle of an emission of its own thread is turned away, counted, and its gap shows (E16).
-    // A handler that interrupts an emission must not emit on another CPU than that one: it would
-    // wait there with a lock in hand, and two such handlers for each other.
+    // One lock for each CPU: any thread may emit on any CPU at any time. A signal handler that
+    // emits during an emission of its own thread is rejected and counted, and its gap is visible
+    // (E16). A handler that interrupts an emission must not emit on another CPU. It would wait
+    // there while it holds a lock, and two such handlers could deadlock.
     kLocked,
-    // No lock: the caller promises that calls on one CPU never overlap, from different threads;
-    // attach excepted. That includes resize, retire and statistics, which touch every CPU. A signal
-    // handler on the emitting thread is turned away as above.
+    // No lock: the caller promises that calls on one CPU from different threads never overlap,
+    // except attach. That includes resize, retire and statistics, which access every CPU. A signal
+    // handler on the emitting thread is rejected as above.
     kSingle,
 };
 
-// A clock that can be injected: ns, and a context that is handed to it.
+// A clock that can be injected: a function that returns ns, and its context.
 struct Clock {
-    // NULL: CLOCK_REALTIME, from the counter where that is usable (counter_clock.h).
+    // NULL: CLOCK_REALTIME, read from the counter if that is usable (counter_clock.h).
     uint64_t (*now_ns)(void* context) = nullptr;
     void* context = nullptr;
 };
 
-// Clears need_wake where nobody can be asleep any more (E12), and moves the counter for whoever has
-// set it all the same. From inside the critical section of the buffer's CPU. True: it was set, and
-// kmes_futex_wake_all() is due.
+// Clears need_wake when no consumer can be asleep any more (E12). It also increments the counter,
+// for a consumer that has set need_wake all the same. Call it inside the critical section of the
+// buffer's CPU. True: the flag was set, and kmes_futex_wake_all() is due.
 //
-// CLEAR_WAKE comes before COUNTER. A consumer that nobody knew of, and that took the new counter,
-// sets its flag after it was cleared; one that took the old counter finds another value in its
-// futex_wait, or is woken. So it asks again. (One that takes the counter after it has set the flag
-// is not covered.)
+// CLEAR_WAKE comes before COUNTER. Consider a consumer that is not known. If it loaded the new
+// counter, it sets its flag after this clear. If it loaded the old counter, it finds another value
+// in its futex_wait, or is woken, and asks again. A consumer that loads the counter after it has
+// set the flag is not covered.
 bool clear_need_wake(struct kmes_buffer* buffer);
 
-// Stays where it is made; the core keeps the address of platform().
+// Not movable: the core keeps the address of platform().
 class CpuPlatform {
   public:
     CpuPlatform(EmitterMode mode, Clock clock);
@@ -54,23 +53,23 @@ class CpuPlatform {
 
     struct kmes_platform* platform() { return &platform_; }
 
-    // Before the first event: whose critical section this is. Without it, need_wake is never
-    // cleared.
+    // Call it before the first event, with the CPU of this critical section. Without it, need_wake
+    // is never cleared.
     void set_cpu(const struct kmes_cpu* cpu) { cpu_ = cpu; }
 
-    // kLocked: this thread is in the critical section now. kSingle: never known, so false.
+    // kLocked: true if this thread is in the critical section. kSingle: unknown, so always false.
     bool is_held_here() const { return lock_.is_held_here(); }
 
-    // Runs `work` with every other emitter of the CPU kept out. In it, calls of the core may enter
-    // the critical section. The caller is not inside it, and has its signals blocked.
+    // Runs `work` with every other emitter of the CPU excluded. In `work`, calls of the core may
+    // enter the critical section. The caller is not inside it, and has its signals blocked.
     template <typename Work>
     void with_others_out(Work work) {
         if (mode_ == EmitterMode::kLocked) lock_.lock();
         run_inside(work);
     }
 
-    // The same, unless an emitter stays inside for longer than an emission takes, as one with an
-    // open reservation does. False: `work` was not run.
+    // As with_others_out, but gives up if an emitter stays inside for longer than an emission
+    // takes, for example with an open reservation. False: `work` was not run.
     template <typename Work>
     bool try_with_others_out(Work work) {
         if (mode_ == EmitterMode::kLocked && !lock_.try_lock()) return false;
@@ -78,21 +77,21 @@ class CpuPlatform {
         return true;
     }
 
-    // Between two sections of one thread: an emitter that waits now is let in first, unless it does
-    // not come in 2 ms.
+    // Call it between two sections of one thread: a waiting emitter goes first, unless it takes
+    // more than 2 ms.
     void let_emitters_in() { lock_.let_others_in(2'000'000); }
 
-    // Such an emitter is inside now.
+    // True if such an emitter is inside now.
     bool is_held_long() const { return mode_ == EmitterMode::kLocked && lock_.is_held_long(); }
 
-    // Whether somebody may be asleep of whose end the producer hears, or of whom it knows nothing.
-    // Where nobody is, a wake that wakes nobody clears need_wake: whoever has set it was killed in
-    // its sleep, without a lease. kLocked alone.
+    // `is_attended`: a consumer may be asleep whose end the producer notices, or of which it knows
+    // nothing. If it is false, a wake that reaches no sleeper clears need_wake: the consumer that
+    // set it was killed in its sleep, without a lease. Only for kLocked.
     void set_attended(bool is_attended) {
         is_attended_.store(is_attended, std::memory_order_relaxed);
     }
 
-    // From inside with_others_out: nobody gets into the critical section from now on.
+    // Call it inside with_others_out: no emitter enters the critical section from now on.
     void close() { __atomic_store_n(&platform_.is_closed, 1, __ATOMIC_RELAXED); }
     bool is_closed() const { return __atomic_load_n(&platform_.is_closed, __ATOMIC_RELAXED); }
 
@@ -115,8 +114,8 @@ class CpuPlatform {
     void forget_sleepers(BufferMemory* memory);
     static void queue_wake(void* context, struct kmes_buffer* buffer);
 
-    // is_closed is set inside the section, so an emitter cannot slip by. owed_wake is a
-    // BufferMemory, pinned.
+    // is_closed is set inside the section, so no emitter can miss it. owed_wake is a pinned
+    // BufferMemory.
     struct kmes_platform platform_ = {};
     const EmitterMode mode_;
     const Clock clock_;
@@ -124,7 +123,7 @@ class CpuPlatform {
     CounterClock counter_clock_;
     OwnerLock lock_;
     std::atomic<bool> is_attended_{false};
-    bool passes_ = false;  // the holder is in with_others_out
+    bool passes_ = false;  // the owner is in with_others_out
 };
 
 }  // namespace kmes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * kmes/platform.h for userspace: a table of functions, filled by whoever owns the producer CPU or
- * the reader (kmes/user/producer.cc, a test, the conformance runner), so that clock and wakes can
- * be injected. Never included but by kmes/platform.h.
+ * kmes/platform.h for userspace: a table of functions, so that clock and wakes can be injected. The
+ * owner of the producer CPU or reader fills it (kmes/user/producer.cc, a test, the conformance
+ * runner). Only kmes/platform.h includes this file.
  */
 #ifndef KMES_USER_PLATFORM_USER_H
 #define KMES_USER_PLATFORM_USER_H
@@ -12,19 +12,22 @@
 struct kmes_buffer;
 
 /*
- * Each function as kmes/platform.h says; `context` is handed to all of them. The two words serve a
- * platform without a lock, whose sections are entered and left without a call.
+ * Each function as kmes/platform.h says; `context` is passed to all of them. The two words serve a
+ * platform without a lock, which enters and leaves its sections without a call.
  */
 struct kmes_platform {
     void* context;
     __u64 (*clock_ns)(void* context);
-    bool (*enter)(void* context); /* NULL: one emitter is promised; it enters unless is_closed */
-    void (*exit)(void* context);  /* NULL: nothing to do, but for issue_wakes */
+    bool (*enter)(void* context); /* NULL: a single emitter is promised; it enters unless
+                                     is_closed */
+    void (*exit)(void* context);  /* NULL: no action, except issue_wakes */
     void (*queue_wake)(void* context, struct kmes_buffer* buffer);
     int (*sleep)(void* context, __u32* word, __u32 expected, __u64 timeout_ns);
-    void (*issue_wakes)(void* context); /* without `exit`, where owed_wake at the end */
-    unsigned is_closed;                 /* atomic: nobody enters any more */
-    void* owed_wake;                    /* atomic; of whoever fills the table; NULL: none is owed */
+    void (*issue_wakes)(void* context); /* called at the end of a section if owed_wake is set and
+                                           `exit` is NULL */
+    unsigned is_closed;                 /* atomic: no emitter enters any more */
+    void* owed_wake;                    /* atomic, defined by the owner of the table; NULL: no wake
+                                           is owed */
     int (*barrier)(void* context);      /* NULL: there is none */
 };
 
