@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of libkmes share. Everything here returns 0 or a negative error number.
+ * The functions that the files of libkmes share. Each returns 0 or a negative error number.
  */
 #ifndef KMES_USER_LIBKMES_PARTS_H
 #define KMES_USER_LIBKMES_PARTS_H
@@ -9,36 +9,36 @@
 
 KMES_EXTERN_C_BEGIN
 
-/* Bytes that an mmap of `fd` can be given without SIGBUS: a regular file ends where it ends; what
- * is none says nothing. -EINVAL where it is too short. For descriptors of the kernel, which keeps
- * their length, and of the caller. (file_check.c) */
+/* Checks that an mmap of `bytes` bytes of `fd` cannot raise SIGBUS: a regular file must be long
+ * enough, other files are accepted. -EINVAL if it is too short. For descriptors of the kernel,
+ * which keeps their length, and of the caller. (file_check.c) */
 int kmes_check_file_length(int fd, __u64 bytes);
 
-/* Whether the descriptor is open as this file. A program may close one that libkmes keeps, with all
- * its others, and open a file with its number. (file_check.c) */
+/* True if the descriptor is open as this file. A program may close a descriptor that libkmes keeps,
+ * with all its others, and open a file with its number. (file_check.c) */
 bool kmes_fd_is(int fd, __u64 device, __u64 inode);
 
 /*
- * Whether the two files of a buffer, which another process passed, can be mapped without SIGBUS at
- * any later access: memory files of plain pages, sealed against shrinking, the data also against
- * holes, all their pages there; the metadata not sealed against writing. -EPROTO where not. (What
- * is left: somebody makes a hole in the metadata, which consumers must be able to write, and the
- * kernel has no page for it.)
+ * Checks the two files of a buffer that another process passed: no later access to a mapping may
+ * raise SIGBUS. They must be memory files of plain pages, with all their pages, and sealed against
+ * shrinking. The data must also be sealed against holes, and the metadata must not be sealed
+ * against writing. Returns -EPROTO otherwise. One case remains: a process makes a hole in the
+ * metadata, and the kernel has no page for it. Consumers must be able to write the metadata.
  */
 int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes);
 
-/* The reply to an attach over the socket: `cpus` pairs of descriptors, the caller's. */
+/* The reply to an attach over the socket: `cpus` pairs of descriptors, owned by the caller. */
 struct kmes_socket_attachment {
     int* metadata_fds;
     int* data_fds;
-    int lease_fd; /* the connection, where it is a lease of all of them; else -1 */
+    int lease_fd; /* the connection, if it is a lease of all of them; otherwise -1 */
     __u32 count;  /* pairs */
     __u64 capacity;
     __u64 session;
-    bool needs_barrier; /* to a promise of membarrier: it is to be kept */
+    bool needs_barrier; /* after a promise of membarrier: the caller must keep it */
 };
 
-/* Which buffer a CPU writes to now. */
+/* Identifies the current buffer of a CPU. */
 struct kmes_socket_identity {
     __u64 device;
     __u64 inode;
@@ -46,25 +46,25 @@ struct kmes_socket_identity {
     __u32 cpus;
 };
 
-/* A producer answers at once, but for the time of a resize (E14). */
+/* A producer replies at once, except during a resize (E14). */
 #define KMES_SOCKET_ANSWER_MS 30000u
 
 /*
- * One request each, over a connection of its own (socket_client.c). -ENOSYS: nobody listens; -EPERM
- * where the permissions of the socket say so, or where another user serves an abstract name;
- * -EPROTO for an answer that is none, or files that kmes_check_buffer_files refuses; -ETIMEDOUT.
- * `cpu` may be KMES_SOCKET_ALL_CPUS for attach. identify waits for limit_ms at most.
+ * One request each, over its own connection (socket_client.c). -ENOSYS: no process listens. -EPERM:
+ * the permissions of the socket forbid it, or another user serves an abstract name. -EPROTO: the
+ * reply is malformed, or kmes_check_buffer_files rejects the files. Others: -ETIMEDOUT. For attach
+ * `cpu` may be KMES_SOCKET_ALL_CPUS. identify waits for at most limit_ms.
  */
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
-/* The same, with the promise of socket_protocol.h; without it, -EOPNOTSUPP says that it is needed.
- */
+/* As kmes_socket_attach, with the promise of socket_protocol.h. Without it, -EOPNOTSUPP means that
+ * the promise is needed. */
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
-/* *emitted is written in any case. */
+/* *emitted is always written. */
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
-/* The same over a connection of the caller, which serves one request at a time. */
+/* As above, over a connection of the caller, which serves one request at a time. */
 int kmes_socket_connect(const char* address);
 int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
                         __u32 payload_len);
@@ -72,56 +72,57 @@ int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u
                               __u32* emitted);
 
 /*
- * A memory file with the `count` (1..256) entries that lie, or do not, at `entries`, and behind
- * them what they point to, for whoever serves the batch: see batch_file.c. Its descriptor, and
- * where the entries begin in it; or a negative error number, never -EFAULT.
+ * Makes a memory file for the server of a batch. It contains the `count` (1..256) entries at
+ * `entries`, as far as they can be read, and the bytes that they point to: see batch_file.c.
+ * Returns its descriptor, and the offset of the entries in it, or a negative error number, never
+ * -EFAULT.
  */
 int kmes_batch_file_make(const struct kmes_emit_entry* entries, __u32 count, __u32* entries_offset);
 
 /*
- * A lease: the connection of an attach, kept for as long as something that was attached to by it is
- * there (lease.c). NULL is a lease that was not to be had: the producer then takes somebody to be
- * asleep for ever. Not for several threads at a time.
+ * A lease: the connection of an attach, kept while anything that was attached by it exists
+ * (lease.c). NULL means that no lease was available: the producer then assumes forever that a
+ * consumer is asleep. At most one thread may use it at a time.
  */
 struct kmes_lease;
-/* Takes `fd` (-1: NULL). NULL also without memory. */
+/* Takes ownership of `fd` (-1: NULL). Also returns NULL without memory. */
 struct kmes_lease* kmes_lease_make(int fd);
-/* One holder more. */
+/* Adds a holder. */
 struct kmes_lease* kmes_lease_hold(struct kmes_lease* lease);
-/* One holder less; without the last one it ends. */
+/* Removes a holder. The lease ends with the last one. */
 void kmes_lease_drop(struct kmes_lease* lease);
-/* The producer's process, or a child of it, lives and has the connection. */
+/* True if the producer's process, or a child of it, is alive and has the connection. */
 bool kmes_lease_is_held(const struct kmes_lease* lease);
-/* How often this was called. */
+/* Returns how often this function was called. */
 unsigned kmes_lease_count_question(struct kmes_lease* lease);
 
 struct kmes_reader_config;
 
-/* After kmes_reader_by_libkmes: mappings are read-only. Such a reader must never ask for a wake
- * (kmes_reader_wait and kmes_reader_wait_begin write). */
+/* Call it after kmes_reader_by_libkmes: mappings are read-only. Such a reader must never ask for a
+ * wake (kmes_reader_wait and kmes_reader_wait_begin write). */
 void kmes_reader_make_read_only(struct kmes_reader_config* config);
 
-/* Closes what is left (>= 0) of the descriptors, and frees. */
+/* Closes the remaining descriptors (>= 0), and frees. */
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);
 
 /*
- * The table of what kmes_attach has given away by the socket (data_table.c): for each metadata
- * descriptor, by device and inode, the data of its buffer; and what was mapped of it. Each of them
- * holds the lease of its attach.
+ * The table of the descriptors that kmes_attach has returned by the socket (data_table.c). For each
+ * metadata descriptor, identified by device and inode, it has the data of its buffer, and the
+ * mappings made of it. Each of them holds the lease of its attach.
  */
-/* `data_fd` stays the caller's. -ENOMEM, -EBADF. */
+/* `data_fd` still belongs to the caller. -ENOMEM, -EBADF. */
 int kmes_data_table_add(int metadata_fd, int data_fd, __u64 capacity_bytes,
                         struct kmes_lease* lease);
-/* Maps the buffer of `fd`, as kmes_map. -ENOENT: `fd` is none of the table's; -EBADF, -EINVAL,
- * -ENOMEM. */
+/* Maps the buffer of `fd`, as kmes_map. -ENOENT: the table does not contain `fd`. Others: -EBADF,
+ * -EINVAL, -ENOMEM. */
 int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base);
-/* Before what it mapped is unmapped. */
+/* Call it before the mapping is unmapped. */
 void kmes_data_table_forget(const void* base);
-/* The caller, who made the lease, does not hold it any more. */
+/* The caller, who made the lease, no longer holds it. */
 void kmes_data_table_drop(struct kmes_lease* lease);
-/* Forgets every buffer whose metadata descriptor is not open any more. */
+/* Forgets every buffer whose metadata descriptor is no longer open. */
 void kmes_data_table_sweep(void);
-/* Entries, for tests. */
+/* The number of entries, for tests. */
 unsigned kmes_data_table_entries(void);
 
 KMES_EXTERN_C_END

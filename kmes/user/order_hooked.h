@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * kmes/order.h for tests that schedule: before each access to shared memory a hook is told which
- * one comes, and can let the other side act first. Data is copied word by word, so that a tear can
- * be put anywhere. The accesses themselves are done in full strength: what such a test shows are
- * interleavings, not reordering. Never included but by kmes/order.h (KMES_ORDER_HOOKED).
+ * kmes/order.h for tests that schedule. Before each access to shared memory a hook gets the access,
+ * and can let the other side act first. Data is copied word by word, so that a test can overwrite
+ * it anywhere during the copy. The accesses have full strength: such a test shows interleavings,
+ * not reordering. Only kmes/order.h includes this file (KMES_ORDER_HOOKED).
  */
 #ifndef KMES_USER_ORDER_HOOKED_H
 #define KMES_USER_ORDER_HOOKED_H
@@ -13,7 +13,8 @@
 
 KMES_EXTERN_C_BEGIN
 
-/* NULL: nobody is told. Set it only while no other thread is in the core. (user/order_hooked.c) */
+/* NULL: no hook is called. Set it only while no other thread is in the core.
+ * (user/order_hooked.c) */
 extern void (*kmes_order_hook)(void* context, const struct kmes_order_access* access);
 extern void* kmes_order_hook_context;
 
@@ -76,7 +77,8 @@ static inline void kmes_fence_light(enum kmes_order_label label) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The first word ends at the next multiple of eight of the address in the ring, as on hardware. */
+/* The first word ends at the next multiple of eight of the address in the ring, like on
+ * hardware. */
 static inline void kmes_order_copy_words(__u8* to, const __u8* from, __u64 bytes,
                                          const __u8* shared, enum kmes_order_label label,
                                          enum kmes_order_kind kind) {
@@ -112,7 +114,7 @@ static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
     kmes_order_tell(label, KMES_ORDER_KIND_validated, data, bytes);
 }
 
-/* A note, and no access to a field: it has the label of the stores that follow it. */
+/* A note, and no access to a field. It has the label of the stores that follow it. */
 static inline void kmes_data_is_fresh(const __u8* data, enum kmes_order_label label) {
     kmes_order_tell(label, KMES_ORDER_KIND_store_relaxed, data, 0);
 }

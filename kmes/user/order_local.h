@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The part of kmes/order.h that every userspace implementation shares: words that only a signal
- * handler on the same thread can come between (E16). Never included but by those.
+ * The part of kmes/order.h that all userspace implementations share: words that only a signal
+ * handler on the same thread can interrupt (E16). Only these implementations include it.
  */
 #ifndef KMES_USER_ORDER_LOCAL_H
 #define KMES_USER_ORDER_LOCAL_H

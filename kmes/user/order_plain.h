@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * kmes/order.h for userspace: compiler atomics, and memcpy for the data. Never included but by
- * kmes/order.h.
+ * kmes/order.h for userspace: compiler atomics, and memcpy for the data. Only kmes/order.h includes
+ * it.
  *
- * The data is copied as by memcpy while the other side may be writing the same bytes. Formally that
- * is a race; what makes it right is that nothing is believed before RECHECK_TAIL has passed, and
- * that the compiler moves no copy, in line or by a call, over the fences around it. The
- * ThreadSanitizer build (order_tsan.h) does the same copy with atomic accesses.
+ * The data is copied as by memcpy while the other side may write the same bytes. Formally this is a
+ * race. It is correct for two reasons: the reader trusts nothing before RECHECK_TAIL has passed,
+ * and the compiler moves no copy over the fences around it. The ThreadSanitizer build
+ * (order_tsan.h) does the same copy with atomic accesses.
  */
 #ifndef KMES_USER_ORDER_PLAIN_H
 #define KMES_USER_ORDER_PLAIN_H
@@ -59,7 +59,7 @@ static inline void kmes_fence_light(enum kmes_order_label label) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* memcpy, in line up to 64 bytes: most types and many payloads are that short, and a call takes
+/* memcpy, inline up to 64 bytes. Most types and many payloads are that short, and a call takes
  * longer than their copy. The first and the last piece may overlap: both have the same bytes. */
 static inline void kmes_order_copy(__u8* to, const __u8* from, __u64 bytes) {
     if (__builtin_constant_p(bytes) || bytes > 64) {

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * kmes/order.h for ThreadSanitizer builds, in which it can see what the protocol promises. Never
- * included but by kmes/order.h. docs/threads.md says what is seen and what cannot be.
+ * kmes/order.h for ThreadSanitizer builds, in which TSan can see the guarantees of the protocol.
+ * Only kmes/order.h includes it. docs/threads.md lists what TSan can see and what it cannot.
  *
- * Three things stand in TSan's way. It keeps its shadow by virtual address, so the two halves of
- * the double mapping are strangers to it. A reader that is lapped reads what the writer writes, by
- * design, and finds out afterwards. And it has no notion of fences. So the bytes themselves are
- * copied with relaxed atomic accesses, which are no race to it, and each promise is told in its own
- * terms, as plain accesses to addresses that stand for it and that nothing else uses:
+ * TSan has three limits. Its shadow memory is indexed by virtual address, so it does not relate the
+ * two halves of the double mapping. A lapped reader reads bytes while the writer writes them, by
+ * design, and detects it afterwards. TSan has no model of fences. The bytes are therefore copied
+ * with relaxed atomic accesses, which are no race for TSan. Each guarantee is reported to TSan as
+ * plain accesses to a stand-in address that nothing else uses:
  *
- *   the promise                          "written" at         "read" at
+ *   the guarantee                        "written" at         "read" at
  *   data at position p is there          DATA, SWAP_DATA      VALID_DATA
  *   tail t was stored before new bytes   TAIL                 RECHECK_TAIL, if READ_DATA met bytes
  *                                                             that were written after t
- *   what comes before counter c          COUNTER,             SLEEP_WRITE_POS, SLEEP_GENERATION,
- *                                        RETIRE_COUNTER       if SLEEP_COUNTER took c
- *   what comes before generation g       GENERATION           FROZEN_WRITE_POS, if
+ *   accesses before counter c            COUNTER,             SLEEP_WRITE_POS, SLEEP_GENERATION,
+ *                                        RETIRE_COUNTER       if SLEEP_COUNTER loaded c
+ *   accesses before generation g         GENERATION           FROZEN_WRITE_POS, if
  *                                                             LOOK_GENERATION saw g
  *
- * The two race unless something orders them: PUBLISH with LOOK_WRITE_POS, and so on. Fences are
- * done, and the pair of the data is told as C11 pairs it: TAIL_FENCE releases what stands before
- * it, DATA_FENCE acquires that of the newest tail which the bytes that were read know of. The two
- * full fences order nothing that a race could show: what they keep right is a matter of values
- * (E1).
+ * The two accesses race unless something orders them: PUBLISH with LOOK_WRITE_POS, and so on.
+ * Fences are executed, and the pair of the data is reported as C11 pairs it. TAIL_FENCE releases
+ * the accesses before it. DATA_FENCE acquires those of the newest tail that the copied bytes refer
+ * to. The two full fences order nothing that a race could show: they protect values (E1).
  *
- * A test plants a fault by naming a label; props/threads says which are found by whom.
+ * A test plants a fault by its label; props/threads lists which method finds which fault.
  */
 #ifndef KMES_USER_ORDER_TSAN_H
 #define KMES_USER_ORDER_TSAN_H
@@ -33,17 +32,18 @@
 
 KMES_EXTERN_C_BEGIN
 
-/* -1: nothing is planted. Set them only while no other thread is in the core. */
-extern int kmes_tsan_plain_label;     /* this access is a plain one */
+/* -1: no fault is planted. Set them only while no other thread is in the core. */
+extern int kmes_tsan_plain_label;     /* this access is plain */
 extern int kmes_tsan_relaxed_label;   /* this load or store has no order */
-extern int kmes_tsan_dropped_label;   /* this fence is neither done nor told */
-extern int kmes_tsan_reordered_label; /* this fence is told, but the accesses around it are done in
-                                         the order that its absence would allow a processor */
-extern int kmes_tsan_skipped_label;   /* RECHECK_TAIL: is not looked at */
-extern unsigned kmes_tsan_noise;      /* a thread pauses at one access of so many; 0: never */
+extern int kmes_tsan_dropped_label;   /* this fence is neither executed nor reported */
+extern int kmes_tsan_reordered_label; /* this fence is reported, but the accesses around it are
+                                         executed in an order that its absence would allow a
+                                         processor */
+extern int kmes_tsan_skipped_label;   /* RECHECK_TAIL: the result is not used */
+extern unsigned kmes_tsan_noise;      /* a thread pauses at one access of this many; 0: never */
 
-/* What follows keeps the books, invisible to TSan; where it gives an address (NULL: none), the
- * caller tells TSan, so that a report says where in the core that is. */
+/* These functions keep records that TSan does not see. If a function returns an address (not NULL),
+ * the caller reports the access to TSan, so that a report names the place in the core. */
 void kmes_tsan_pause(void);
 void kmes_tsan_fresh(const __u8* data); /* a new buffer: new stand-in addresses */
 void* kmes_tsan_position(const __u8* data, __u64 pos);
@@ -63,12 +63,12 @@ void* kmes_tsan_generation_is_stored(const void* word, __u64 generation);
 void kmes_tsan_generation_is_seen(__u64 generation);
 void* kmes_tsan_generation_is_relied_on(const void* word);
 
-void kmes_tsan_fence(void); /* full, invisible to TSan */
-/* A store that waits, as in a store buffer, until the next one of this thread or the release. */
+void kmes_tsan_fence(void); /* full, not visible to TSan */
+/* Delays a store, as in a store buffer, until this thread's next held store or the release. */
 void kmes_tsan_hold(void* word, __u64 value, unsigned bytes);
 void kmes_tsan_release_held(void);
 
-/* TSan's own (compiler-rt, tsan_interface.h). */
+/* Functions of TSan (compiler-rt, tsan_interface.h). */
 void __tsan_read8(void* address);
 void __tsan_write8(void* address);
 void __tsan_read_range(void* address, unsigned long bytes);
@@ -86,7 +86,7 @@ static inline void kmes_tsan_tell_read(void* address) {
     if (address) __tsan_read8(address);
 }
 
-/* Before a store. True: it is held back. */
+/* Called before a store. True: the store is held back. */
 static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned bytes,
                                           enum kmes_order_label label) {
     kmes_tsan_pause();
@@ -105,7 +105,7 @@ static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned byte
     return false;
 }
 
-/* After a load: what it gives. */
+/* Called after a load. Returns the value of the load. */
 static inline __u64 kmes_tsan_after_load(const void* word, __u64 value,
                                          enum kmes_order_label label) {
     if (label == KMES_ORDER_LOOK_TAIL) kmes_tsan_tail_is_looked_at(word, value);

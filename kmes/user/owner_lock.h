@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// A lock that knows who holds it, so that a signal handler which wants it in the middle of its own
-// thread's critical section is turned away instead of waiting for itself (E16). Knows no ring.
+// A lock that records its owner. A signal handler that wants the lock during its own thread's
+// critical section is rejected, and does not wait for itself (E16). It uses no ring.
 #ifndef KMES_USER_OWNER_LOCK_H
 #define KMES_USER_OWNER_LOCK_H
 
@@ -10,28 +9,27 @@
 
 namespace kmes {
 
-// For critical sections of some hundred ns, or of a piece of a batch. Every function may be called
-// in a signal handler: the holder and the fact of holding are one word, so there is no moment at
-// which the one is known without the other.
+// For critical sections of some hundred ns, or of a piece of a batch. A signal handler may call
+// every function. The owner and the state are one word, so they always agree.
 class OwnerLock {
   public:
     OwnerLock() = default;
     OwnerLock(const OwnerLock&) = delete;
     OwnerLock& operator=(const OwnerLock&) = delete;
 
-    // False: this thread holds it already, and nothing has changed. Else waits, and has it.
+    // False: this thread already holds it; no effect. Otherwise waits until the lock is taken.
     bool lock();
-    // As lock(), but waits no longer than a critical section takes. False: not held, and nothing
-    // has changed.
+    // As lock(), but waits no longer than a critical section takes. False: not taken; no effect.
     bool try_lock();
-    // Another thread has held it for longer than a critical section takes, or others did in turn.
+    // True if other threads have held it, one or several in turn, for longer than a critical
+    // section takes.
     bool is_held_long() const;
     void unlock();
-    // From a thread that has let go, and takes the lock again soon: returns once one of those who
-    // wait for it now has had it, or after `timeout_ns`. Without this it would nearly always be
-    // first again: a thread that waits may be asleep, and takes long to come.
+    // For a thread that has released the lock, and takes it again soon. Returns when one of the
+    // current waiters has had the lock, or after `timeout_ns`. Without it this thread would nearly
+    // always be first again, because a waiter may be asleep and needs long to wake.
     void let_others_in(uint64_t timeout_ns);
-    // This thread holds it.
+    // True if this thread holds it.
     bool is_held_here() const;
 
   private:
@@ -40,10 +38,10 @@ class OwnerLock {
     void lock_slowly(uint64_t self);
     uint32_t* futex_word();
 
-    // 0: free. Else the thread that holds it; the lowest bit says that others sleep.
+    // 0: free. Otherwise the owner thread; the lowest bit means that others sleep.
     std::atomic<uint64_t> word_{0};
     std::atomic<unsigned> waiters_{0};
-    std::atomic<unsigned> waited_{0};  // how many have waited and had it, modulo 2^32
+    std::atomic<unsigned> waited_{0};  // number of waiters that have had it, modulo 2^32
 };
 
 }  // namespace kmes

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What the files of Producer share, and nobody else sees: one CPU.
+// One CPU of a Producer. The files of Producer share it, and it is private to them.
 #ifndef KMES_USER_PRODUCER_CPU_H
 #define KMES_USER_PRODUCER_CPU_H
 
@@ -13,16 +12,16 @@ struct Producer::Cpu {
 
     CpuPlatform platform;
     struct kmes_cpu core = {};
-    BufferHandle current;        // what core.buffer belongs to; under control_
-    struct kmes_swap swap = {};  // on its way to another one; under resizing_
+    BufferHandle current;        // the owner of core.buffer; under control_
+    struct kmes_swap swap = {};  // a swap in progress; under resizing_
 
-    // Who may be asleep on `current` (E12); under control_.
+    // Leases of consumers that may be asleep on `current` (E12); under control_.
     unsigned leases = 0;
     bool has_unknown_users = false;  // attached without a lease: need_wake is never cleared
-    bool clear_is_due = false;       // the last one has gone: need_wake is to be cleared
+    bool clear_is_due = false;       // the last consumer has gone: need_wake is to be cleared
 
     bool has_users() const { return leases > 0 || has_unknown_users; }
-    // After each change of the two.
+    // Call it after each change of these two.
     void note_users() { platform.set_attended(has_users()); }
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// A client of a producer's socket that sends what it likes. For tests alone.
+// A client of a producer's socket that can send anything. For tests only.
 #ifndef KMES_USER_RAW_CLIENT_H
 #define KMES_USER_RAW_CLIENT_H
 
@@ -26,7 +25,7 @@ class RawClient {
     explicit RawClient(const std::string& address) {
         struct sockaddr_un name;
         socklen_t length;
-        // A limit for what hangs, not a measure.
+        // A limit for a client that hangs, not a measurement.
         struct timeval limit = {static_cast<time_t>(patience_ns() / 1000000000), 0};
 
         EXPECT_EQ(0, kmes_socket_address(address.c_str(), &name, &length));
@@ -64,15 +63,15 @@ class RawClient {
         return send_bytes(&request, sizeof(request));
     }
 
-    // The server has received all that was sent.
+    // True if the server has received all bytes that were sent.
     bool is_received() const {
         int bytes = -1;
 
         return ioctl(fd_, SIOCOUTQ, &bytes) == 0 && bytes == 0;
     }
 
-    // The error of the reply, and how many descriptors came (they are closed); 1: none came, the
-    // connection is over.
+    // Returns the error of the reply, and the number of descriptors that came, which are closed. 1:
+    // no reply came, the connection is over.
     int reply(size_t* descriptors = nullptr, struct kmes_socket_reply* whole = nullptr) {
         struct kmes_socket_reply reply;
         alignas(struct cmsghdr) char room[CMSG_SPACE(253 * sizeof(int))];

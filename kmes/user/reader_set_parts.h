@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the reader of all CPUs share: reader_set.c opens and reads, reader_set_sleep.c
- * waits, reader_set_handle.c feeds the handle. Nobody else sees this.
+ * The parts that the files of the reader of all CPUs share. reader_set.c opens and reads,
+ * reader_set_sleep.c waits, and reader_set_handle.c makes the descriptor readable. They are
+ * private.
  */
 #ifndef KMES_USER_READER_SET_PARTS_H
 #define KMES_USER_READER_SET_PARTS_H
@@ -21,7 +22,7 @@ struct kmes_set_cpu {
     int error;
     enum kmes_resumed resumed;
     bool is_open;
-    bool is_asked; /* kmes_reader_wait_begin without its end */
+    bool is_asked; /* kmes_reader_wait_begin was called, and its end was not */
 };
 
 struct kmes_set_handle;
@@ -32,7 +33,7 @@ struct kmes_reader_set {
     struct kmes_futex_wait* words;
     __u8* buffer;
     __u64 buffer_bytes;
-    struct kmes_bulk bulk; /* of the CPU whose turn it is, perhaps with events left */
+    struct kmes_bulk bulk; /* of the CPU that has its turn; events may be left */
     unsigned taken;        /* in this turn */
     unsigned turn;
     unsigned cpus;
@@ -42,68 +43,68 @@ struct kmes_reader_set {
 
 /* -- reader_set.c ------------------------------------------------------------------------------ */
 
-/* Notes what a call for the CPU's reader returned. An error delays the next attempt. */
+/* Records the result of a call for the CPU's reader. An error delays the next attempt. */
 void kmes_set_note_result(struct kmes_set_cpu* cpu, int result);
 
-/* Opens the CPU where it is not open. False: it cannot be read before its time. */
+/* Opens the CPU if it is not open. False: it must not be tried again yet. */
 bool kmes_set_is_readable(struct kmes_set_cpu* cpu);
 
 /* False: every CPU has an error. */
 bool kmes_set_is_any_readable(const struct kmes_reader_set* set);
 
-/* As kmes_reader_bulk into the buffer of the set, which grows with the events. -EMSGSIZE: there is
- * no memory for the next one. */
+/* As kmes_reader_bulk, into the buffer of the set, which grows with the events. -EMSGSIZE: no
+ * memory for the next event. */
 int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
                        struct kmes_bulk* bulk);
 
 /* -- reader_set_sleep.c ------------------------------------------------------------------------ */
 
-/* What one sleep waits for. */
+/* The words and the limit of one sleep. */
 struct kmes_set_sleep {
     struct kmes_futex_wait* words;
     unsigned count;
     __u64 limit_ns;
 };
 
-/* Asks every CPU for a wake, and adds its word. True: look again, there is something.
+/* Asks every CPU for a wake, and adds its word. True: there is an event, read again.
  * kmes_set_end_waits follows in both cases. */
 bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sleep);
 
 /* Sleeps as kmes_futex_wait, on all words. */
 int kmes_set_sleep_on(struct kmes_set_sleep* sleep);
 
-/* After the sleep, whose result is `result`. True: look again. */
+/* Call it after the sleep. True: read again. */
 bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns);
 
-/* How long a sleep with this result found nothing (kmes_reader_wait_end). */
+/* Returns the length of a fruitless sleep with this result (for kmes_reader_wait_end). */
 __u64 kmes_set_slept_ns(const struct kmes_set_sleep* sleep, int result);
 
-/* As much is unread as the watermark says, or nothing at all. */
+/* True if the unread bytes have reached the watermark, or if nothing is unread. */
 bool kmes_set_is_enough(const struct kmes_reader_set* set);
 
-/* When a timeout that begins now is over; KMES_NO_TIMEOUT: never. */
+/* Returns the end of a timeout that begins now; KMES_NO_TIMEOUT: never. */
 __u64 kmes_set_deadline_ns(__u64 timeout_ns);
 
-/* What is left of it. */
+/* Returns the remaining time until it. */
 __u64 kmes_set_left_ns(__u64 deadline_ns);
 
-/* How long to wait before the next look at the watermark; 0: its time is over. */
+/* Returns the time until the next check of the watermark; 0: its time is over. */
 __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns);
 
 /* -- reader_set_handle.c ----------------------------------------------------------------------- */
 
 /*
- * Around each look for an event. `enter` returns whether the thread of the handle owns the readers:
- * it is locked out until `leave`. `found` is what the look returned.
+ * Called around each check for an event. `enter` returns true if the thread of the handle owns the
+ * readers: it is locked out until `leave`. `found` is the result of the check.
  */
 bool kmes_set_enter_look(struct kmes_reader_set* set);
 void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found);
 
-/* Around a wait of the caller. `is_over`: it found nothing. */
+/* Called around a wait of the caller. `is_over`: the wait found nothing. */
 void kmes_set_enter_wait(struct kmes_reader_set* set);
 void kmes_set_leave_wait(struct kmes_reader_set* set, bool is_over);
 
-/* Around a question to the readers that changes nothing. */
+/* Called around a read-only access to the readers. */
 void kmes_set_lock(const struct kmes_reader_set* set);
 void kmes_set_unlock(const struct kmes_reader_set* set);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What a producer that ends leaves for the one that comes after it, so that sequence numbers and
-// generations go on (E25); and the small file in which it may lie meanwhile.
+// The state that a producer leaves at its end for the next producer, so that sequence numbers and
+// generations continue (E25). Also the small file that can keep it meanwhile.
 //
 //   kmes-resume 1
 //   session 81985529216486895
@@ -18,28 +17,31 @@ namespace kmes {
 
 struct ResumeState {
     struct Cpu {
-        uint64_t last_sequence = 0;  // the number given last; 0: none yet
-        uint64_t generation = 0;     // that of the next ring is the same; 0: no ring yet
+        uint64_t last_sequence = 0;  // the last assigned number; 0: none yet
+        uint64_t generation = 0;     // the next ring has the same generation; 0: no ring yet
     };
 
-    // Producers of one session have one row of sequence numbers on each CPU. 0: a new session.
+    // The producers of one session share one series of sequence numbers on each CPU. 0: a new
+    // session.
     uint64_t session = 0;
     std::vector<Cpu> cpus;
 
-    // Writes the file whole or not at all: a new one is put in the place of the old. A symbolic
-    // link is followed. A device or a FIFO is written to and stays; ENXIO: nobody reads the FIFO.
-    // std::system_error: which step failed, on which path. EFBIG: the file is larger than
+    // Writes the file atomically: a new file replaces the old one. A symbolic link is followed. A
+    // device or a FIFO is written to and not replaced; ENXIO: the FIFO has no reader. Throws
+    // std::system_error with the failed step and the path. EFBIG: the file is larger than
     // RLIMIT_FSIZE allows; no SIGXFSZ is delivered.
     void save(const std::string& path) const;
 
-    // Takes the file: reads it and removes it, so that a state is resumed from at most once. (A
-    // producer that crashes leaves none: the next one begins a new session, and no consumer takes
-    // its numbers for old ones.) No file: the empty state. std::system_error: EINVAL for what is no
-    // state, or no regular file, which is then left where it was; or the error of the system call.
+    // Takes the file: reads it and removes it, so that a state is used at most once. A producer
+    // that crashes leaves no file. The next one then begins a new session, and no consumer mistakes
+    // its numbers for old ones. Without a file it returns the empty state. Throws
+    // std::system_error: EINVAL for an invalid state or a file that is not regular, which is not
+    // removed; or the error of the system call.
     static ResumeState take(const std::string& path);
 
     std::string to_text() const;
-    // std::system_error EINVAL, naming the line and what was wanted. `name` is for that text.
+    // Throws std::system_error EINVAL, which names the line and the expected words. `name` is for
+    // that text.
     static ResumeState from_text(const std::string& text, const std::string& name);
 };
 

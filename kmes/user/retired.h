@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The buffers that swaps have left behind, for as long as their producer nudges them (E19): a
-// consumer that attached just before a swap and read `generation` just after it has taken the new
-// value for that of the dead buffer, and finds out by the next change only.
+// The buffers that swaps have retired, while their producer nudges them (E19). A consumer may
+// attach just before a swap and load `generation` just after it. It then takes the new value for
+// that of the dead buffer, and only the next change reveals this.
 #ifndef KMES_USER_RETIRED_H
 #define KMES_USER_RETIRED_H
 
@@ -17,36 +16,37 @@
 
 namespace kmes {
 
-// When retired buffers are nudged, and how long they are kept for it. A retired buffer costs its
-// producer one page of memory and no descriptor, as soon as no attach is on its way with it
-// (BufferMemory::remove_user). The pages of its data live as long as consumers map them.
+// The times at which retired buffers are nudged, and how long they are kept. A retired buffer costs
+// its producer one page of memory. It has no descriptor once no attach in progress uses it
+// (BufferMemory::remove_user). Its data pages exist while consumers map them.
 struct NudgeSchedule {
     uint64_t first_interval_ms = 10;  // from the swap to the first nudge by the clock; at least 1
-    uint64_t growth = 2;              // each interval is so many times the one before; at least 1
-    uint64_t keep_ms = 60000;         // from the swap on
-    size_t keep_count = 4;            // a CPU; where more swaps come, the oldest goes first
-    // A thread of the producer does what is due. Without it the owner calls nudge_due.
+    uint64_t growth = 2;              // the factor from one interval to the next; at least 1
+    uint64_t keep_ms = 60000;         // since the swap
+    size_t keep_count = 4;            // for each CPU; after more swaps the oldest is dropped first
+    // A thread of the producer does the due work. Without it the owner calls nudge_due.
     bool in_background = true;
 };
 
-// Not for several threads at a time, but for size().
+// At most one thread may use it at a time, except size().
 class RetiredBuffers {
   public:
     explicit RetiredBuffers(const NudgeSchedule& schedule);
 
-    // Room for `count` more: add() does not throw then.
+    // Reserves room for `count` more, so that add() does not throw.
     void reserve(size_t count) { retired_.reserve(retired_.size() + count); }
-    // A buffer that a swap left behind at `now_ms`.
+    // Adds a buffer that a swap has retired at `now_ms`.
     void add(uint16_t cpu, BufferHandle memory, uint64_t now_ms);
 
-    // One step, whatever the clock says: nudges every buffer once. How many.
+    // One step, independent of the clock: nudges every buffer once. Returns their number.
     size_t nudge_all();
-    // Nudges what is due, and drops what was kept long enough, after a last nudge. How many nudges.
+    // Nudges the due buffers, and drops those that were kept long enough, after a last nudge.
+    // Returns the number of nudges.
     size_t nudge_due(uint64_t now_ms);
-    // When nudge_due has something to do next; UINT64_MAX: never.
+    // Returns when nudge_due has work next; UINT64_MAX: never.
     uint64_t next_due_ms() const;
 
-    // From any thread.
+    // Any thread may call it.
     size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   private:

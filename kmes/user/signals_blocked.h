@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Blocks every signal of the calling thread. Its handlers stay out of what must not be emitted
-// into, and a thread that starts meanwhile runs no handler of the program.
+// Blocks every signal of the calling thread. No handler can then emit into its critical section,
+// and a thread that starts meanwhile runs no handler of the program.
 #ifndef KMES_USER_SIGNALS_BLOCKED_H
 #define KMES_USER_SIGNALS_BLOCKED_H
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+// The address of a producer's socket. One producer at a time listens there, and a crashed producer
+// leaves it to the next one. Its path has exactly the requested permissions.
 //
-// The address of a producer's socket: one producer at a time listens there, a crashed one leaves it
-// to the next, and its path has exactly the permissions that were asked for.
+// A record lock (fcntl) on the file PATH.lock guards a path. The producer holds it until it stops.
+// Only the holder removes the socket of a dead producer, and binds. A record lock belongs to the
+// process: the kernel drops it when the process ends, and a forked child does not inherit it. A
+// program that opens and closes PATH.lock of its own producer drops it, too; then only the socket
+// guards the path. The lock file is removed with the socket. After a crash both remain, and the
+// next producer takes both.
 //
-// A path is guarded by a record lock (fcntl) on the file PATH.lock, which the producer holds until
-// it stops. Only the holder removes a socket that a dead producer left, and binds. A record lock
-// belongs to the process: the kernel drops it when the process ends, and a forked child does not
-// inherit it. (A program that opens and closes PATH.lock of its own producer drops it, too. Then
-// the socket alone guards the path.) The lock file goes with the socket. After a crash both stay,
-// and the next producer takes both.
+// The kernel guards an abstract name: it is bound to one socket.
 //
-// An abstract name is guarded by the kernel: a name is bound to one socket.
-//
-// A service manager can listen in place of the producer, and pass the socket. Then the manager has
-// the address: the producer removes nothing, the connections that it has not accepted are for the
+// A service manager can listen instead of the producer, and pass the socket. Then the manager owns
+// the address. The producer removes nothing, the connections that it has not accepted are for the
 // next producer, and the manager starts one producer at a time.
 //
 // A forked child closes its copy of the listening socket at once (pthread_atfork), so that a child
@@ -31,31 +30,32 @@ class AddressLock;
 
 class ListeningAddress {
   public:
-    // Listens at `address`: a path, or an abstract name where it begins with '@'. `mode` has the
-    // permissions of a path, 0 to 0777, whatever the umask is; the path never has more.
-    // std::system_error: EADDRINUSE where a process has the address, or where the path is anything
-    // but a socket that a dead process left; EINVAL or ENAMETOOLONG for an address or a mode that
-    // is none; or the error of the system call. Nothing is left then.
+    // Listens at `address`: a path, or an abstract name if it begins with '@'. `mode` is the
+    // permissions of a path, 0 to 0777, whatever the umask is; the path never has more. Throws
+    // std::system_error, and leaves nothing:
+    //   EADDRINUSE  a process has the address, or the path is not a socket of a dead process
+    //   EINVAL, ENAMETOOLONG  the address or the mode is invalid
+    //   or the error of the system call.
     ListeningAddress(const std::string& address, unsigned mode);
-    // Serves at a socket that another process listens at, too. Takes `listening_fd`.
-    // std::system_error EINVAL where it is no listening Unix socket of type SOCK_SEQPACKET; then it
-    // stays the caller's.
+    // Serves at a socket on which another process listens, too. Takes ownership of `listening_fd`.
+    // Throws std::system_error EINVAL if it is no listening Unix socket of type SOCK_SEQPACKET;
+    // then the caller still owns it.
     explicit ListeningAddress(int listening_fd);
-    // release() and close_socket().
+    // Calls release() and close_socket().
     ~ListeningAddress();
     ListeningAddress(const ListeningAddress&) = delete;
     ListeningAddress& operator=(const ListeningAddress&) = delete;
 
-    // The listening socket, which does not block.
+    // The listening socket, which is non-blocking.
     int fd() const { return fd_; }
     bool is_abstract() const { return is_abstract_; }
-    // The address stays after the producer, with the connections that were not accepted.
+    // True if the address remains after the producer, with the connections that were not accepted.
     bool is_passed() const { return is_passed_; }
 
-    // Gives up a path: removes the socket file, if it is still this one's, and the lock. The next
-    // producer can have it. An abstract name is given up by close_socket().
+    // Gives up a path: removes the socket file, if it is still the file of this object, and the
+    // lock. The next producer can then take it. close_socket() gives up an abstract name.
     void release();
-    // May block for as long as a client likes, whose connection was not accepted (see
+    // A client whose connection was not accepted can make it block without a limit (see
     // socket_workers.h).
     void close_socket();
 
@@ -66,7 +66,7 @@ class ListeningAddress {
     int fd_ = -1;
     bool is_abstract_ = false;
     bool is_passed_ = false;
-    std::string path_;  // bound; empty where nothing is to be removed
+    std::string path_;  // bound; empty if there is nothing to remove
     uint64_t path_device_ = 0;
     uint64_t path_inode_ = 0;
     std::unique_ptr<AddressLock> lock_;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+// The producer's end of one connection (socket_protocol.h): it receives a request, executes it, and
+// sends the reply. The client is hostile. The resources that it can take are bounded, and only
+// receive_by_worker() and the destructor wait for it.
 //
-// The producer's end of one connection (socket_protocol.h): takes a request, does it, sends the
-// reply. The client is hostile: what it can make the producer hold is bounded, and nothing here
-// waits for it but receive_by_worker() and the destructor.
-//
-// Those two can wait without a limit, because a client chooses what its descriptors are. To close
-// the last descriptor of a TCP socket with SO_LINGER waits for its peer, to close one of a FUSE
-// file waits for the daemon, and the kernel does both in the thread that receives the descriptor or
-// closes the connection, whether it asks for descriptors or not. So the server's thread looks
-// first (MSG_PEEK), and leaves a connection with descriptors to a worker (socket_workers.h). So it
-// does with an emit to a CPU whose emitter has a reservation open.
+// These two can wait without a limit, because a client selects its descriptors. The close of the
+// last descriptor of a TCP socket with SO_LINGER waits for its peer; that of a FUSE file waits for
+// the daemon. The kernel does both in the thread that receives the descriptor or closes the
+// connection, even if the thread asks for no descriptors. The server's thread therefore peeks first
+// (MSG_PEEK), and leaves a connection with descriptors to a worker (socket_workers.h). It does the
+// same with an emit to a CPU whose emitter has an open reservation.
 #ifndef KMES_USER_SOCKET_CONNECTION_H
 #define KMES_USER_SOCKET_CONNECTION_H
 
@@ -34,7 +33,7 @@ class SocketConnection {
         kMayWait,  // the next request: receive_by_worker()
     };
 
-    // Takes `fd`, which does not block.
+    // Takes ownership of `fd`, which is non-blocking.
     SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms);
     // Closes. See close_if_empty().
     ~SocketConnection();
@@ -45,28 +44,28 @@ class SocketConnection {
     // The process that connected, and its user.
     pid_t peer() const { return peer_; }
     uid_t user() const { return user_; }
-    // A lease of buffers (E12): not closed because it is idle.
+    // True for a lease of buffers (E12), which is not closed when it is idle.
     bool is_lease() const { return !leases_.empty(); }
-    // Whether the next request for a lease gets one.
+    // Allows or forbids a lease for the next request.
     void allow_lease(bool is_allowed) { may_lease_ = is_allowed; }
-    // Inside the gate: the client has gone. Without this call the leases never end.
+    // Call it inside the gate, after the client has gone. Without this call the leases never end.
     void end_leases();
-    // What to poll for: one request at a time, and no request while a reply is not sent.
+    // The events to poll for: one request at a time, and no request before the reply is sent.
     short wanted_events() const;
-    // The socket is ready; the caller is inside the gate. `scratch` is for one call.
+    // Called when the socket is ready; the caller is inside the gate. `scratch` is for one call.
     Step on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms);
     uint64_t last_active_ms() const { return last_active_ms_; }
 
-    // Outside of the gate, by a worker: takes the request that may wait, does it, and replies.
-    // False: over.
+    // Called by a worker outside of the gate: receives the request that may wait, executes it, and
+    // replies. False: the connection is over.
     bool receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms);
-    // Replies to a request that is not received, as far as that does not wait.
+    // Replies to a request that is not received, if that does not block.
     void refuse_unread(int error);
-    // Ends the connection for the client. True: it is closed, too. False: what was not received has
-    // descriptors, and the destructor can wait; it is a worker's.
+    // Ends the connection for the client. True: it is also closed. False: unreceived packets have
+    // descriptors, so the destructor can wait, and a worker must call it.
     bool close_if_empty();
 
-    // Bytes that `scratch` must have: the longest packet.
+    // The required size of `scratch`: the longest packet.
     static constexpr size_t kScratchBytes =
         sizeof(struct kmes_socket_request) + KMES_SOCKET_INLINE_MAX_BYTES;
 
@@ -95,7 +94,7 @@ class SocketConnection {
     bool send_reply();
     int send_packet();
 
-    ProducerGate* const gate_;  // of the workers, which outlive the connections
+    ProducerGate* const gate_;  // for the workers, which outlive the connections
     int fd_ = -1;
     const Serves serves_;
     pid_t peer_ = 0;
@@ -103,12 +102,12 @@ class SocketConnection {
     bool may_lease_ = false;
     std::vector<uint64_t> leases_;  // inodes of the buffers from first_cpu_ on
     uint64_t last_active_ms_ = 0;
-    bool closes_ = false;     // when the reply is sent
-    bool has_reply_ = false;  // that is not sent, or not all of it
+    bool closes_ = false;     // after the reply is sent
+    bool has_reply_ = false;  // not sent yet, or only in part
     uint32_t first_cpu_ = 0;  // of attachment_.buffers[0]
     size_t sent_ = 0;         // of those buffers
     struct kmes_socket_reply reply_ = {};
-    Attachment attachment_;  // holds its buffers until they are sent
+    Attachment attachment_;  // keeps its buffers until they are sent
 };
 
 }  // namespace kmes

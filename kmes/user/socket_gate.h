@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The way from the threads of a socket to their producer. A thread that a client stalls may outlive
-// the producer: it holds this gate, and asks it before each use.
+// The access of a socket's threads to their producer. A thread that a client stalls may outlive the
+// producer. It holds this gate, and enters it before each use.
 #ifndef KMES_USER_SOCKET_GATE_H
 #define KMES_USER_SOCKET_GATE_H
 
@@ -21,7 +20,8 @@ class ProducerGate {
     ProducerGate(const ProducerGate&) = delete;
     ProducerGate& operator=(const ProducerGate&) = delete;
 
-    // False: closed, and the producer may be gone. After true the producer stays until leave().
+    // False: the gate is closed, and the producer may be gone. After true the producer exists until
+    // leave().
     bool enter() {
         std::lock_guard lock(mutex_);
 
@@ -36,8 +36,8 @@ class ProducerGate {
         if (--inside_ == 0) all_left_.notify_all();
     }
 
-    // Lets no thread in any more, and waits until all have left. What fetches the events of a
-    // client for longer than `grace_ms` is told to end by is_cancelled().
+    // Admits no thread any more, and waits until all have left. After `grace_ms`, is_cancelled()
+    // makes a thread end that still fetches the events of a client.
     void close(uint64_t grace_ms) {
         std::unique_lock lock(mutex_);
         auto have_all_left = [this] { return inside_ == 0; };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What the thread of a producer's socket does (socket_server.h): listens, polls its connections,
-// hands what a client can stall to the workers, and ends those that are idle. Has no thread of its
-// own, so that a test can do one step at a time, in a thread of its choice and by its own clock
+// The steps of the thread of a producer's socket (socket_server.h). It listens, polls its
+// connections, passes work that a client can stall to the workers, and ends idle connections. This
+// class has no thread, so a test can execute single steps in its own thread and by its own clock
 // (fuzz/targets/socket_server.cc).
 #ifndef KMES_USER_SOCKET_LOOP_H
 #define KMES_USER_SOCKET_LOOP_H
@@ -24,7 +23,7 @@ namespace kmes {
 
 class SocketLoop {
   public:
-    // std::system_error: no event descriptor.
+    // Throws std::system_error if there is no event descriptor.
     SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves,
                const WorkersOptions& workers = {});
     SocketLoop(const SocketLoop&) = delete;
@@ -32,13 +31,13 @@ class SocketLoop {
 
     // The body of the thread: steps inside the gate until stop(), then close_all().
     void run();
-    // From another thread. Returns when the threads have ended, as SocketServer says.
+    // Another thread calls it. Returns when the threads have ended, as SocketServer says.
     void stop();
 
-    // One step, inside the gate: waits until something is ready, or for `most_wait_ms`, then serves
-    // each connection that is ready once, and accepts one.
+    // One step, inside the gate: waits until a descriptor is ready, at most `most_wait_ms`. Then it
+    // serves each ready connection once, and accepts one.
     void poll_once(int most_wait_ms);
-    // The last step, outside of the gate. The workers close what can wait.
+    // The last step, outside of the gate. The workers execute closes that can wait.
     void close_all();
     SocketWorkers* workers() { return workers_.get(); }
 
@@ -62,7 +61,7 @@ class SocketLoop {
     std::atomic<bool> stops_{false};
     const size_t max_leases_;
     bool clears_are_due_ = false;  // Producer::clear_due_flags()
-    bool rests_ = false;           // no descriptor was to be had for a new connection
+    bool rests_ = false;           // no descriptor was available for a new connection
     bool allows_descriptors_ = false;
 };
 

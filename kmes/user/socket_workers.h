@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+// The threads of a producer's socket: the loop (socket_server.h), and workers. A worker executes an
+// action in which a client can make it wait without a limit. These actions are the receipt of
+// descriptors, and the close of a connection with unreceived descriptors (socket_connection.h says
+// why). A worker also serves an emit that waits for an open reservation. A stalled worker harms
+// only its client. It may outlive the server, because it holds nothing of the producer
+// (socket_gate.h).
 //
-// The threads of a producer's socket: the loop (socket_server.h), and workers for what a client can
-// make wait without a limit: to receive descriptors, and to close a connection with descriptors
-// that were not received (socket_connection.h says why). An emit that waits for an open reservation
-// is served by a worker, too. A stalled worker hurts its client alone,
-// and outlives the server if it must: it holds nothing of the producer (socket_gate.h).
-//
-//   of one client process   kWorkersPerClient workers at a time; its other requests with
-//   descriptors
-//                           wait
-//   of all clients          kMaxWorkers workers; a request gets -EBUSY that has waited for one for
-//                           kMaxWaitMs, in which its client's workers have ended no request (all
-//                           workers, where the client has none)
+//   one client process      kWorkersPerClient workers at a time; its other requests with
+//                           descriptors wait
+//   all clients             kMaxWorkers workers; a request gets -EBUSY if it has waited for
+//                           kMaxWaitMs in which its client's workers have ended no request
+//                           (all workers, if the client has none)
 //   kManyHeld connections   wait: clients cannot send descriptors to new connections (EPERM;
 //                           SO_PASSRIGHTS, Linux 6.16)
 //   kMaxHeld connections    wait: no connection is accepted until a worker has ended one. Only
-//                           kernels before 6.16 come to this.
+//                           kernels before 6.16 reach this.
 //
 // Other requests (attach, identify, most emits with an inline body) need no worker.
 #ifndef KMES_USER_SOCKET_WORKERS_H
@@ -41,10 +40,10 @@ namespace kmes {
 using ConnectionHandle = std::unique_ptr<SocketConnection>;
 
 struct WorkersOptions {
-    // False: there are no threads for requests, and the owner does them by work_once(). For tests
-    // that leave nothing to the scheduler.
+    // False: there are no threads for requests, and the owner executes them by work_once(). For
+    // tests that must not depend on the scheduler.
     bool has_threads = true;
-    Clock clock;  // of all limits in time: CLOCK_MONOTONIC
+    Clock clock;  // for all time limits; default: CLOCK_MONOTONIC
 };
 
 class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
@@ -55,7 +54,7 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     static constexpr size_t kMaxHeld = 256;
     static constexpr uint64_t kMaxWaitMs = 5000;
 
-    // std::system_error: no event descriptor.
+    // Throws std::system_error if there is no event descriptor.
     explicit SocketWorkers(Producer* producer, const WorkersOptions& options = {});
     ~SocketWorkers();
     SocketWorkers(const SocketWorkers&) = delete;
@@ -64,23 +63,25 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     ProducerGate* gate() { return &gate_; }
     uint64_t now_ms() const;
 
-    // Starts a thread, with the caller's signal mask. `body` may hold a handle of this.
-    // std::system_error where there is none.
+    // Starts a thread, with the caller's signal mask. `body` may hold a handle of this object.
+    // Throws std::system_error if there is no thread.
     void start(std::function<void()> body);
 
-    // Serves the next request of a connection, which has descriptors. It comes back by
-    // take_served(), or is closed.
+    // Serves the next request of a connection, which has descriptors. take_served() returns the
+    // connection, or it is closed.
     void serve(ConnectionHandle connection, uint64_t now_ms);
-    // Closes it; by a worker, where that can wait.
+    // Closes it, by a worker if that can wait.
     void close(ConnectionHandle connection);
 
-    // Connections whose request was served. After the last call none comes back: they are closed.
+    // Returns the connections whose request was served. After the last call none is returned: they
+    // are closed.
     std::vector<ConnectionHandle> take_served(bool is_last = false);
-    // Connections that have waited for a worker for too long; their request is not received.
+    // Returns the connections that have waited too long for a worker. Their request is not
+    // received.
     std::vector<ConnectionHandle> take_waiting(uint64_t now_ms);
-    // Connections that wait for a worker.
+    // The number of connections that wait for a worker.
     size_t held() const;
-    // Does one request, or close, that waits for a worker, in this thread. False: none waits.
+    // Executes one waiting request or close in this thread. False: none waits.
     bool work_once();
 
     // Readable after wake(), until clear_wake().
@@ -88,8 +89,8 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     void wake();
     void clear_wake();
 
-    // Ends the threads once they have nothing to do. Waits for `grace_ms`; then leaves those that
-    // are stalled to themselves.
+    // Ends the threads when they have no work. Waits for at most `grace_ms`, and then abandons the
+    // stalled ones.
     void end(uint64_t grace_ms);
 
   private:
@@ -101,7 +102,7 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     };
     struct Client {
         size_t workers = 0;
-        uint64_t ended_ms = 0;  // when one of them ended a request last
+        uint64_t ended_ms = 0;  // the last time that one of them ended a request
     };
     struct Thread {
         std::thread thread;
@@ -124,8 +125,8 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     Jobs jobs_;                        // oldest first
-    std::map<pid_t, Client> clients_;  // that have workers
-    uint64_t ended_ms_ = 0;            // when a worker ended a request last
+    std::map<pid_t, Client> clients_;  // clients that have workers
+    uint64_t ended_ms_ = 0;            // the last time that a worker ended a request
     std::vector<ConnectionHandle> served_;
     std::list<Thread> threads_;
     size_t workers_ = 0;

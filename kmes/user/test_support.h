@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What the tests of this folder share: limits that scale, folders that go away, readers inside the
-// producer's process, and the child that plays a consumer. For tests alone.
+// Shared parts of the tests of this folder: limits that scale, temporary folders, readers in the
+// producer's process, and the child that acts as consumer. For tests only.
 #ifndef KMES_USER_TEST_SUPPORT_H
 #define KMES_USER_TEST_SUPPORT_H
 
@@ -20,23 +19,23 @@
 
 namespace kmes {
 
-// A generous limit for what must come, times KMES_TIMEOUT_SCALE.
+// A generous limit for an expected event, times KMES_TIMEOUT_SCALE.
 uint64_t patience_ns();
-// Looks again and again; false when the patience is at its end.
+// Checks repeatedly until the condition is true; false after the patience has run out.
 bool comes_true(const std::function<bool()>& condition);
 
-// Every other thread of this process is asleep.
+// True if every other thread of this process is asleep.
 bool other_threads_sleep();
 
 std::span<const std::byte> bytes_of(std::string_view text);
 
-// A producer for tests: rings of 64 KiB at once, no thread of its own.
+// A producer for tests: rings of 64 KiB from the start, no background thread.
 ProducerOptions test_options(unsigned cpus = 1);
 
 // The number of CPUs whose consumers ask for a wake: their need_wake is set.
 unsigned asking_cpus(const Producer& producer);
 
-// A folder under the test's, removed at the end with what is in it.
+// A folder below the test's, removed at the end with its content.
 class TemporaryFolder {
   public:
     TemporaryFolder();
@@ -49,7 +48,7 @@ class TemporaryFolder {
     std::string folder_;
 };
 
-// What a reader delivered, copied.
+// A copy of an event that a reader delivered.
 struct Delivered {
     uint64_t sequence = 0;
     uint64_t timestamp = 0;
@@ -59,7 +58,7 @@ struct Delivered {
     std::string payload;
 };
 
-// A reader in the producer's process, on the producer's own mapping: with ThreadSanitizer another
+// A reader in the producer's process, on the producer's own mapping. For ThreadSanitizer another
 // mapping of the same pages would be other memory.
 class InProcessReader {
   public:
@@ -68,7 +67,7 @@ class InProcessReader {
     InProcessReader(const InProcessReader&) = delete;
     InProcessReader& operator=(const InProcessReader&) = delete;
 
-    // Every event that is there now.
+    // Returns every event that is available now.
     std::vector<Delivered> drain();
     struct kmes_reader& core() { return reader_; }
     int open_error() const { return open_error_; }
@@ -83,8 +82,8 @@ class InProcessReader {
     int open_error_ = 0;
 };
 
-// This program again, as `kmes_child ROLE arguments...` (process_test.cc), with KMES_SOCKET set to
-// `socket`. Its standard output is read to its end by finish().
+// Runs this program as `kmes_child ROLE arguments...` (process_test.cc), with KMES_SOCKET set to
+// `socket`. finish() reads its standard output to the end.
 class Child {
   public:
     Child(const std::vector<std::string>& arguments, const std::string& socket,
@@ -93,14 +92,14 @@ class Child {
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
-    // The next line that it writes, without its end; empty when there is none any more.
+    // Returns the next line of its output without the newline; empty at the end.
     std::string line();
-    // Waits for its end. Its exit status, or -1 - the signal that ended it.
+    // Waits for its end. Returns its exit status, or -1 - the number of the signal that ended it.
     int finish();
-    // The rest of what it wrote.
+    // Returns the rest of its output.
     std::string rest();
     pid_t pid() const { return pid_; }
-    // It is asleep in a futex, and nothing else.
+    // True if it is asleep in a futex.
     bool is_asleep() const;
 
   private:
@@ -109,7 +108,7 @@ class Child {
     std::string pending_;
 };
 
-// Entries of a folder of /proc/self, or lines of a file of it.
+// Return the entries of a folder of /proc/self, or the lines of a file in it.
 size_t open_descriptors();
 size_t mappings_named(std::string_view name);
 
