@@ -21,9 +21,25 @@ Setup life_on(std::uint32_t count) {
     return {.cpus = count, .before_start = {EmitEverywhere{3, 100}}};
 }
 
+// Where a call attaches one CPU, there are no slots.
+struct ManyCpusText {
+    std::string_view title;
+    std::string_view description;
+    std::string_view expectation;
+};
+const ManyCpusText kManyCpus =
+    layout().attaches_all_cpus()
+        ? ManyCpusText{"ERANGE with sixty-four CPUs",
+                       "Serve sixty-four buffers. Answer a kmes_attach with fewer slots with "
+                       "ERANGE and the required number in *count.",
+                       "The consumer calls again with enough slots and drains every CPU."}
+        : ManyCpusText{"sixty-four CPUs", "Serve sixty-four buffers, one for each kmes_attach.",
+                       "The consumer attaches to every CPU and drains it."};
+
 CaseOutcome eagain(Stage& stage) {
     emit_everywhere(stage, 2, 64);
-    stage.answer_attach_with({EAGAIN, EAGAIN, EAGAIN});
+    const int error = layout().error_before_rings;
+    stage.answer_attach_with({error, error, error});
     stage.start();
     if (!stage.wait_mapped_or_exit()) return stage.finish_any_exit();
     stage.wait_delivered();
@@ -33,7 +49,7 @@ CaseOutcome eagain(Stage& stage) {
 // The contract gives the minimum length of the file of an fd. The capacity is the one in
 // kmes_attach and in the page.
 void make_files_longer(RingsSetup& setup) {
-    setup.least_file_bytes = 2 * kPageBytes + 2 * setup.capacity_bytes;
+    setup.least_file_bytes = kMetadataBytes + kPageBytes + 2 * setup.capacity_bytes;
 }
 
 const Row kAttachRows[] = {
@@ -42,8 +58,10 @@ const Row kAttachRows[] = {
      "5.1.5",
      "attach, mapping and end",
      "Serve kmes_attach and one mmap a CPU. Emit the end event on each CPU.",
-     "The consumer maps each fd with one shared mmap of 4096 + 2 x capacity bytes from offset 0. "
-     "It exits with status 0.",
+     in_layout(
+         "The consumer maps each fd with one shared mmap of {} + 2 x capacity bytes from offset "
+         "0. It exits with status 0.",
+         kMetadataBytes),
      {AllMapped{}}},
     {"5.1.1/one-cpu", must, "5.1.1", "one CPU",
      "Serve one buffer, with events before and after the attach.",
@@ -58,8 +76,10 @@ const Row kAttachRows[] = {
      must,
      "5.1.5",
      "files longer than the mapping",
-     "Serve files that are one page longer than 4096 + 2 x capacity bytes. Resize to a quarter of "
-     "the capacity, with files of about four times the length of the mapping.",
+     in_layout(
+         "Serve files that are one page longer than {} + 2 x capacity bytes. Resize to a quarter "
+         "of the capacity, with files of about four times the length of the mapping.",
+         kMetadataBytes),
      "The consumer takes the capacity from kmes_attach, not from the length of a file.",
      {Asleep{}, Resize{current(1, 4)}, EmitEverywhere{2}, Asleep{}},
      {.rings = make_files_longer, .before_start = {EmitEverywhere{2}}}},
@@ -71,13 +91,13 @@ const Row kAttachRows[] = {
      "The consumer maps these fds as any others.",
      {Asleep{}, Resize{current(2)}, EmitEverywhere{2}, Asleep{}},
      {.before_start = {[](Stage& stage) { stage.set_least_fd(300); }, EmitEverywhere{2}}}},
-    {"contract-1/more-cpus-than-slots", must, "contract-1", "ERANGE with sixty-four CPUs",
-     "Serve sixty-four buffers. Answer a kmes_attach with fewer slots with ERANGE and the required "
-     "number in *count.",
-     "The consumer calls again with enough slots and drains every CPU.", kLife, life_on(64)},
-    {"contract-1/eagain", must, "contract-1", "EAGAIN at the first attach",
-     "Answer the first three calls of kmes_attach with EAGAIN (the rings do not exist yet), and "
-     "the fourth with the buffers.",
+    {"contract-1/more-cpus-than-slots", must, "contract-1", kManyCpus.title, kManyCpus.description,
+     kManyCpus.expectation, kLife, life_on(64)},
+    {"contract-1/eagain", must, "contract-1",
+     in_layout("{} at the first attach", name_of_error_before_rings()),
+     in_layout("Answer the first three calls of kmes_attach with {} (the rings do not exist yet), "
+               "and the fourth with the buffers.",
+               name_of_error_before_rings()),
      "The consumer calls again until the attach succeeds, or exits with a non-zero status.",
      eagain},
     {"5.1.2/events-of-the-boot-phase",

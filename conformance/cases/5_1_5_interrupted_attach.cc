@@ -168,7 +168,7 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
     stage.set_up(setup);
     emit_everywhere(stage, 5, 300);
     stage.start();
-    // It may end at the first EAGAIN, which is right.
+    // It may end at the first failure, which is right.
     for (int i = 0; i < kTriesAtMost && stage.attaches().size() < 3; ++i) stage.let_run(5);
     emit_everywhere(stage, 5, 300);
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
@@ -185,8 +185,10 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
 
 const Row kInterruptedAttachRows[] = {
     {"5.1.2/attach-in-the-boot-phase", must, "5.1.2", "an attach before the hand-over",
-     "Start the consumer in the boot phase. Answer kmes_attach with EAGAIN until the last CPU is "
-     "handed over. Emit events before, between and after.",
+     in_layout(
+         "Start the consumer in the boot phase. Answer kmes_attach with {} until the last CPU "
+         "is handed over. Emit events before, between and after.",
+         name_of_error_before_rings()),
      "The consumer tries again until it succeeds and delivers what survives, or exits with a "
      "non-zero status.",
      attach_in_the_boot_phase},

@@ -101,12 +101,15 @@ struct Malformed {
 
 // -- Several malformed buffers ---------------------------------------------------------------
 
+// The data_offset of another form of the layout.
+const std::uint64_t kOtherDataOffset = of_layout({8192, 4096, 4096, 4096});
+
 // One whose low half is right, on the last CPU.
 CaseOutcome other_data_offsets(Stage& stage) {
-    constexpr std::uint64_t kBeyond32Bits = (std::uint64_t{1} << 32) + kMetadataBytes;
+    const std::uint64_t kBeyond32Bits = (std::uint64_t{1} << 32) + kMetadataBytes;
     const std::uint32_t last = stage.cpus() - 1;
     emit_everywhere(stage, 3, 100);
-    for (const auto& [cpu, offset] : {std::pair{0u, std::uint64_t{8192}}, {last, kBeyond32Bits}})
+    for (const auto& [cpu, offset] : {std::pair{0u, kOtherDataOffset}, {last, kBeyond32Bits}})
         break_field(stage, cpu,
                     {BufferFault::data_offset, 24, bytes_of(offset),
                      fmt::format("data_offset {}", offset)});
@@ -200,7 +203,7 @@ CaseOutcome reserved_bytes_set(Stage& stage) {
     stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
     stage.rings().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
     stage.rings().write_metadata(buffer, 136, std::vector<std::uint8_t>(56, 0xff));
-    stage.rings().write_metadata(buffer, 4000, {{0xff, 0xff}});
+    stage.rings().write_metadata(buffer, kMetadataBytes - 96, {{0xff, 0xff}});
     return play_first(stage, {BufferFault::reserved_not_zero, 40,
                               std::vector<std::uint8_t>(24, 0xff), "reserved bytes"});
 }
@@ -242,8 +245,10 @@ const std::vector<Case> kFirstBufferCases = {
      "Set all reserved bytes of CPU 0's metadata and the end of its page, except those that a "
      "32-bit store to need_wake clears.",
      "The consumer ignores reserved bytes and drains the buffer.", reserved_bytes_set},
-    {"5.1.6.1/other-data-offset", robust, "5.1.6.1", "data_offset other than 4096",
-     "Set CPU 0's data_offset to 8192, and the last CPU's to 2^32 + 4096.",
+    {"5.1.6.1/other-data-offset", robust, "5.1.6.1",
+     in_layout("data_offset other than {}", kMetadataBytes),
+     in_layout("Set CPU 0's data_offset to {}, and the last CPU's to 2^32 + {}.", kOtherDataOffset,
+               kMetadataBytes),
      "The consumer refuses these buffers and drains the other CPUs.", other_data_offsets},
     {"5.1.6.1/faults-on-later-cpus", must, "5.1.6.1", "malformed buffers after sound ones",
      "Serve six CPUs, of which the first two are sound. Give the others a wrong magic, version 2, "

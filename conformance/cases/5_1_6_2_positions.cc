@@ -76,7 +76,7 @@ std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
         std::memcpy(image.data() + at, &word, sizeof word);
     };
     put(kEventSizeAt, bytes);
-    put(kHeaderSizeAt, std::uint32_t{32});
+    put(kHeaderSizeAt, static_cast<std::uint32_t>(kLeastEventBytes + 2));
     put(kSequenceAt, sequence);
     put(kTypeLengthAt, std::uint16_t{1});
     return image;

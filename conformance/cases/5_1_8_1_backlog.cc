@@ -3,6 +3,7 @@
 // Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
 // keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
 // replaced) must hold when the ring has moved on in between.
+#include <bit>
 #include <memory>
 #include <string>
 
@@ -44,7 +45,7 @@ Steps torn_on_the_way(std::uint64_t page) {
 // The least size with such a type whose multiples end `left` bytes before `window`; 0: none.
 std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left, std::uint64_t type_bytes) {
     constexpr std::uint64_t kMost = 4000;
-    for (std::uint64_t bytes = 30 + type_bytes; bytes <= kMost; ++bytes) {
+    for (std::uint64_t bytes = kLeastEventBytes + type_bytes; bytes <= kMost; ++bytes) {
         if ((window - left) % bytes == 0) return bytes;
     }
     return 0;
@@ -88,10 +89,18 @@ Step sizes_cut() {
 }
 
 constexpr std::uint64_t kMany = 20'000;
-constexpr std::uint64_t kSmallBytes = 40;
+const std::uint64_t kSmallBytes = kLeastEventBytes + 10;
+// The least ring in which all of them survive.
+const std::uint64_t kManyRing = std::bit_ceil(kMany * kSmallBytes);
+
+constexpr std::uint64_t kSmallest = 70'000;
+const std::uint64_t kSmallestRing = std::bit_ceil(kSmallest * kLeastEventBytes);
 
 // As many events as a ring of the default capacity can have.
-const Step kFullRing = Emit{4 * kMebibyte / kLeastEventBytes, kLeastEventBytes};
+const std::uint64_t kFull = 4 * kMebibyte / kLeastEventBytes;
+const Step kFullRing = Emit{kFull, kLeastEventBytes};
+const std::string kFullText =
+    fmt::format("{} events of {} bytes", grouped(kFull), kLeastEventBytes);
 
 // Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
 // many accesses are left until then.
@@ -142,7 +151,7 @@ void full_as_it_looks(Stage& stage) {
         int left = look;
         stage.guard(0, 0, 1, [&](const GuardHit& hit) {
             if (!hit.touches(kGenerationOffset, 8) || --left > 0) return Stage::AtGuard::step;
-            emit_some(stage, 0, 4 * kMebibyte / kLeastEventBytes, kLeastEventBytes);
+            emit_some(stage, 0, kFull, kLeastEventBytes);
             stage.resize(kMebibyte / 16);
             return Stage::AtGuard::release;
         });
@@ -185,8 +194,9 @@ const Row kBacklogRows[] = {
      {.cpus = 1, .capacity = 8 * kMebibyte}},
     {{"5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
       "headers across every power of two",
-      "Emit backlogs with a header across 4 KiB, 8 KiB, and so on up to 1 MiB. Its 4th, 27th, "
-      "28th or 29th byte is the last one before that border.",
+      in_layout("Emit backlogs with a header across 4 KiB, 8 KiB, and so on up to 1 MiB. Its 4th, "
+                "{}th, {}th or {}th byte is the last one before that border.",
+                kTypeLengthAt, kTypeLengthAt + 1, kHeaderBytesBeforeType),
       "The consumer parses a header only when it has copied all of it."},
      {headers_cut(), Asleep{}},
      kBacklogRing},
@@ -199,15 +209,17 @@ const Row kBacklogRows[] = {
      kBacklogRing},
     {{"5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
       "a full ring of the smallest events before the attach",
-      "Fill a ring of 4 MiB with 139,810 events of 30 bytes before the consumer attaches.",
+      in_layout("Fill a ring of 4 MiB with {} before the consumer attaches.", kFullText),
       kEachOnce},
      {Asleep{}},
      {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
     {{"E10/full-of-the-smallest-unread", Level::erratum, "E10",
       "the largest possible number of unread events",
-      "Emit 139,810 events of 30 bytes. While they are unread, replace the buffer of 4 MiB by one "
-      "of 64 KiB. Then, before each access in turn, emit an event, resize with shifted positions, "
-      "and lap the new buffer.",
+      in_layout(
+          "Emit {}. While they are unread, replace the buffer of 4 MiB by one of 64 KiB. Then, "
+          "before each access in turn, emit an event, resize with shifted positions, and lap "
+          "the new buffer.",
+          kFullText),
       "The consumer delivers all events, from the old buffer first. It loads generation before "
       "each sleep, however much it has delivered."},
      {Asleep{}, AtOnce{{kFullRing, Resize{kMebibyte / 16}}}, Asleep{}, NudgingOff{},
@@ -216,16 +228,19 @@ const Row kBacklogRows[] = {
      {.cpus = 1, .capacity = 4 * kMebibyte}},
     {{"E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
       "a full ring before the load of generation",
-      "At the first load of generation in an iteration, and at the second in another, emit "
-      "139,810 events of 30 bytes. Replace the buffer of 4 MiB by one of 64 KiB there.",
+      in_layout(
+          "At the first load of generation in an iteration, and at the second in another, emit "
+          "{}. Replace the buffer of 4 MiB by one of 64 KiB there.",
+          kFullText),
       "The consumer loads write_pos of the old buffer again and delivers all events from there, "
       "in however many parts."},
      {Call{full_as_it_looks}, Asleep{}},
      {.cpus = 1, .capacity = 4 * kMebibyte, .nudging = false}},
     {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
       "a next buffer full of delivered events",
-      "Wait until 139,810 events of 30 bytes are delivered. Replace the buffer of 4 MiB by one of "
-      "8 MiB and emit one event.",
+      in_layout("Wait until {} are delivered. Replace the buffer of 4 MiB by one of 8 MiB and emit "
+                "one event.",
+                kFullText),
       "The consumer skips all events that it has delivered, however many there are, and delivers "
       "the new one."},
      {Asleep{}, AtOnce{{Resize{8 * kMebibyte}, Emit{1, kSmallBytes}}}, Asleep{}},
@@ -236,14 +251,14 @@ const Row kBacklogRows[] = {
       "that holds few of them.",
       kOldFirst},
      {Asleep{}, EndIfRefused{}, Emit{1, kSmallBytes}, EmitTo{}, Asleep{},
-      AtOnce{{Emit{kMany, kSmallBytes}, Resize{kMebibyte / 16}}}, Asleep{}, Resize{kMebibyte},
+      AtOnce{{Emit{kMany, kSmallBytes}, Resize{kMebibyte / 16}}}, Asleep{}, Resize{kManyRing},
       Asleep{}, EndIfRefused{}, Emit{1, kSmallBytes}, EmitTo{}, Asleep{},
       UnderRead{.at = kMany * kSmallBytes / 2,
                 .wake = {AtOnce{{Emit{kMany, kSmallBytes}}}},
                 .actions = {Resize{kMebibyte / 16}},
                 .if_unseen = IfUnseen::go_on},
-      Resize{kMebibyte}, Asleep{}},
-     {.cpus = 1, .capacity = kMebibyte, .nudging = false}},
+      Resize{kManyRing}, Asleep{}},
+     {.cpus = 1, .capacity = kManyRing, .nudging = false}},
     {{"E10/five-mebibytes-unread", Level::erratum, "E10", "five mebibytes unread in the old buffer",
       "Emit 52 events of 100 KB. While they are unread, replace the buffer of 8 MiB by one of 64 "
       "KiB.",
@@ -266,16 +281,19 @@ const Row kBacklogRows[] = {
       "Let 20,000 events survive two changes of the buffer, with half of them delivered before.",
       "The consumer delivers each event once, in however many parts it reads them."},
      {Asleep{}, Emit{kMany / 2, kSmallBytes}, Asleep{},
-      AtOnce{{Emit{kMany / 2, kSmallBytes}, Resize{2 * kMebibyte}}}, Asleep{}, Resize{kMebibyte},
+      AtOnce{{Emit{kMany / 2, kSmallBytes}, Resize{2 * kManyRing}}}, Asleep{}, Resize{kManyRing},
       Asleep{}, Emit{3, kSmallBytes}, Asleep{}},
-     {.cpus = 1, .capacity = kMebibyte}},
+     {.cpus = 1, .capacity = kManyRing}},
     {{"5.1.8.3-5/seventy-thousand-survivors", Level::must, "5.1.8.3-5",
       "seventy thousand delivered events in the next buffer",
-      "Wait until 70,000 events of 30 bytes are delivered. Replace the buffer so that all survive.",
+      in_layout(
+          "Wait until 70,000 events of {} bytes are delivered. Replace the buffer so that all "
+          "survive.",
+          kLeastEventBytes),
       "The consumer delivers none of them again, however many there are."},
-     {Times{10, {Asleep{}, AtOnce{{Emit{7000, kLeastEventBytes}}}}}, Asleep{},
-      Resize{4 * kMebibyte}, Asleep{}, Emit{1, kSmallBytes}, Asleep{}},
-     {.cpus = 1, .capacity = 4 * kMebibyte}},
+     {Times{10, {Asleep{}, AtOnce{{Emit{kSmallest / 10, kLeastEventBytes}}}}}, Asleep{},
+      Resize{kSmallestRing}, Asleep{}, Emit{1, kSmallBytes}, Asleep{}},
+     {.cpus = 1, .capacity = kSmallestRing}},
     {{"E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
       "a lap, then a smaller buffer",
       "Before each access to the metadata page in turn, lap the buffer and replace it by a "

@@ -2,6 +2,7 @@
 //
 // The drain loop (5.1.8.1): order, sequence numbers, gaps and batches (5.1.7, 5.1.9), and several
 // events at once of which some are overwritten.
+#include <bit>
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -93,6 +94,8 @@ Step emit_full_ring_and(std::uint64_t more) {
     return Emit{current(1, kLeastEventBytes) + more, kLeastEventBytes};
 }
 
+const std::uint64_t kFewBytes = kLeastEventBytes + 18;
+
 const Row kBurstRows[] = {
     {{"5.1.8.1-2/lapped-between-two-looks", Level::must, "5.1.8.1-2",
       "a lap during a read of several events",
@@ -135,8 +138,10 @@ const Row kBurstRows[] = {
                                                      .accesses = {1}}};
                      })}},
     {{"5.1.9/gap-of-many-events", Level::must, "5.1.9", "a lap of very many small events",
-      "Overwrite 300, 36,000 and 66,000 events of 30 bytes at once. Overwrite 66,000 once more "
-      "while the consumer reads a burst.",
+      in_layout(
+          "Overwrite 300, 36,000 and 66,000 events of {} bytes at once. Overwrite 66,000 once "
+          "more while the consumer reads a burst.",
+          kLeastEventBytes),
       "The consumer continues at tail_pos. Its L records count the lost events."},
      {each({300, 36'000, 66'000},
            [](std::uint64_t lost) { return Steps{Asleep{}, AtOnce{{emit_full_ring_and(lost)}}}; }),
@@ -152,13 +157,15 @@ const Row kBurstRows[] = {
       "The consumer delivers each event once, in order. It makes each check, however much it has "
       "delivered."},
      {each({1, 255, 256, 1024, 4096, 65'536},
-           [](std::uint64_t events) { return Steps{Asleep{}, AtOnce{{Emit{events, 48}}}}; }),
+           [](std::uint64_t events) { return Steps{Asleep{}, AtOnce{{Emit{events, kFewBytes}}}}; }),
       Asleep{}, EndIfRefused{}, EmitTo{}, Asleep{},
       UnderRead{.at = 4 * kPageBytes,
                 .wake = {Emit{1, 8 * kPageBytes}},
                 .actions = {EmitHeaders{8, kMebibyte / 2}}},
       BeforeEachAccess{{Emit{1, 70}}}},
-     {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {Emit{66'000, 48}}}},
+     {.cpus = 1,
+      .capacity = std::bit_ceil(66'000 * kFewBytes),
+      .before_start = {Emit{66'000, kFewBytes}}}},
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ Steps outrun(std::uint64_t bytes) {
 
 // Before it the consumer meets a gap that any number can hold: whether it counts what it has lost.
 Step outrun_by_events(int bits, const Steps& afterwards) {
-    constexpr std::uint64_t kLeastBytes = 32;
+    const std::uint64_t kLeastBytes = kLeastEventBytes + 2;
     Steps actions{
         Outrun{(kLeastBytes << bits) + 2 * kOutrunCapacity, (std::uint64_t{1} << bits) + 5}};
     actions.append(afterwards);
@@ -91,9 +91,10 @@ Steps torn(std::uint64_t first_page, const Steps& overwrite) {
 }
 
 // Sizes of which some are plausible, at the begin of the ring, where the header was.
-constexpr TornSizes kMixedSizes[] = {
-    {0xffffffff, 30, 1},         {100, 0xffffffff, 1}, {100, 101, 1},   {100, 30, 60000},
-    {0xffffffff, 0xfffffff0, 1}, {0, 30, 1},           {131072, 30, 1}, {100, 30, 0xffff}};
+const TornSizes kMixedSizes[] = {
+    {0xffffffff, kShortHeader, 1}, {100, 0xffffffff, 1},        {100, 101, 1},
+    {100, kShortHeader, 60000},    {0xffffffff, 0xfffffff0, 1}, {0, kShortHeader, 1},
+    {131072, kShortHeader, 1},     {100, kShortHeader, 0xffff}};
 
 Steps torn_to_sizes(const TornSizes& torn) {
     return torn_once(0, {Call{[torn](Stage& stage) {

@@ -64,10 +64,9 @@ Step torn_across(int bits) {
 
 constexpr std::uint64_t kFollowers = 7;
 // The overwriting event begins this far before the overwritten one, where its header is.
-constexpr std::uint64_t kBefore = 64;
-constexpr Amount kFollowerBytes =
+const std::uint64_t kBefore = (kLeastEventBytes + 63) / 64 * 64;
+const Amount kFollowerBytes =
     current(1, kFollowers + 1) - (kVictimBytes + kBefore) / (kFollowers + 1);
-static_assert((kVictimBytes + kBefore) % (kFollowers + 1) == 0);
 
 // The bytes of the header in the ring at `position`.
 std::string header_at(Stage& stage, std::uint64_t position) {
@@ -242,9 +241,9 @@ void long_type_lapped_behind_looks(Stage& stage) {
 // A consumer that reads the payload last may read something else if there is none. The second time,
 // a similar event overwrites it, so that a header that fits is in the same place.
 void without_payload_lapped_behind_looks(Stage& stage) {
-    constexpr std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
+    const std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
     lap_behind_looks(stage, stage.rings().make(kBytes));
-    overwrite_behind_looks(stage, stage.rings().make(kBytes), [&stage] {
+    overwrite_behind_looks(stage, stage.rings().make(kBytes), [&stage, kBytes] {
         emit_small(stage, 0, capacity(stage, 0) - kBytes);
         emit_some(stage, 0, 1, kBytes);
     });
@@ -328,9 +327,9 @@ void torn_again(Stage& stage) {
     bool is_torn = false;  // since it has looked at the metadata
     const auto at = [&](const GuardHit& hit) {
         const std::uint64_t page = hit.place.offset_bytes / kPageBytes;
-        if (page == 0) {
+        if (page < kMetadataPages) {
             is_torn = false;
-        } else if (!is_torn && (page - 1) % kRingPages != first_page()) {
+        } else if (!is_torn && (page - kMetadataPages) % kRingPages != first_page()) {
             is_torn = true;
             lap(stage, 0, kEventBytes);
             if (--left == 0) return Stage::AtGuard::release;

@@ -43,11 +43,11 @@ std::uint64_t any_size(Stage& stage) {
     Rings& rings = stage.rings();
     switch (rings.random() % 8) {
         case 0:
-            return 30;
+            return kLeastEventBytes;
         case 1:
-            return 30 + rings.random() % 8000;
+            return kLeastEventBytes + rings.random() % 8000;
         default:
-            return 30 + rings.random() % 400;
+            return kLeastEventBytes + rings.random() % 400;
     }
 }
 

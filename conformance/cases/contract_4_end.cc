@@ -34,7 +34,7 @@ void emit_almost_the_end(Stage& stage) {
         types.back()[i] ^= 1;
     }
     for (const std::string& type : types)
-        stage.rings().emit(0, stage.rings().make(29 + type.size() + 8, type));
+        stage.rings().emit(0, stage.rings().make(kHeaderBytesBeforeType + type.size() + 8, type));
     // One whose payload goes on where its type breaks off.
     EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
     in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));

@@ -38,7 +38,7 @@ Step sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_
 
 std::set<std::uint64_t> small_sizes(std::uint64_t) {
     std::set<std::uint64_t> all;
-    for (std::uint64_t bytes = 30; bytes <= 300; ++bytes) all.insert(bytes);
+    for (std::uint64_t bytes = kLeastEventBytes; bytes <= 300; ++bytes) all.insert(bytes);
     return all;
 }
 
@@ -46,8 +46,8 @@ std::set<std::uint64_t> small_sizes(std::uint64_t) {
 // (5.1.7 step 5).
 std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
     const std::uint64_t half = capacity / 2;
-    std::set<std::uint64_t> all{half - 29, half - 8, half - 7, half - 1, half};
-    constexpr std::uint64_t kHeader = kHeaderBytesBeforeType + 1;  // with a type of one byte
+    std::set<std::uint64_t> all{half - kHeaderBytesBeforeType, half - 8, half - 7, half - 1, half};
+    const std::uint64_t kHeader = kHeaderBytesBeforeType + 1;  // with a type of one byte
     for (std::uint64_t power = 512; power <= std::min<std::uint64_t>(half, 262144); power *= 2) {
         for (const std::uint64_t middle : {power, power + kHeader}) {
             for (const std::uint64_t bytes : {middle - 1, middle, middle + 1}) {
@@ -58,13 +58,14 @@ std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
     return all;
 }
 
-// One event of 61 bytes for each byte of it at which the ring's end can cut it (5.1.4).
+const std::uint64_t kWrappedBytes = kLeastEventBytes + 31;
+
+// One event for each byte of it at which the ring's end can cut it (5.1.4).
 void wrap_everywhere(Stage& stage) {
-    constexpr std::uint64_t kBytes = 61;
-    for (std::uint64_t offset = 1; offset < kBytes; ++offset) {
+    for (std::uint64_t offset = 1; offset < kWrappedBytes; ++offset) {
         const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
         fill_up_to(stage, cpu, offset);
-        emit_some(stage, cpu, 1, kBytes);
+        emit_some(stage, cpu, 1, kWrappedBytes);
         stage.wait_delivered(cpu);
     }
 }
@@ -73,8 +74,8 @@ void wrap_everywhere(Stage& stage) {
 const Steps kWrapExactly{EmitTo{},
                          Emit{2, 77},
                          DeliveredHere{},
-                         EmitTo{30},
-                         Emit{3, 30},
+                         EmitTo{kLeastEventBytes},
+                         Emit{3, kLeastEventBytes},
                          DeliveredHere{},
                          EmitTo{current(1, 4) + 3},
                          DeliveredHere{},
@@ -160,11 +161,14 @@ std::vector<std::string> types_alike() {
 void emit_longer_headers(Stage& stage) {
     std::uint32_t cpu = 0;
     for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
-        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra + 40, "later", extra));
-        stage.rings().emit(cpu, stage.rings().make(29 + 5 + extra, "later", extra));
+        stage.rings().emit(
+            cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + extra + 40, "later", extra));
+        stage.rings().emit(cpu,
+                           stage.rings().make(kHeaderBytesBeforeType + 5 + extra, "later", extra));
         // The header length belongs to the event: events of one type have several.
         for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
-            stage.rings().emit(cpu, stage.rings().make(29 + 5 + other + 40, "later", other));
+            stage.rings().emit(
+                cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + other + 40, "later", other));
         emit_some(stage, cpu, 1, 50);
         cpu = (cpu + 1) % stage.cpus();
     }
@@ -193,9 +197,9 @@ Step timestamps(std::vector<std::uint64_t> all) {
 
 // Every byte value in the payload, and payloads that look like headers.
 CaseOutcome payload_bytes(Stage& stage) {
-    EventSpec every = stage.rings().make(29 + 1 + 256);
+    EventSpec every = stage.rings().make(kHeaderBytesBeforeType + 1 + 256);
     for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
-    EventSpec nested = stage.rings().make(29 + 1 + 64);
+    EventSpec nested = stage.rings().make(kHeaderBytesBeforeType + 1 + 64);
     const std::string inner = encode_event(stage.rings().make(64), 3, 0);
     nested.payload = inner;
     EventSpec newlines = stage.rings().make(200);
@@ -242,8 +246,8 @@ const Row kEventRows[] = {
     {"event-model/every-small-size",
      must,
      "event-model",
-     "every size from 30 to 300 bytes",
-     "Emit one event of every size from 30 to 300 bytes.",
+     in_layout("every size from {} to 300 bytes", kLeastEventBytes),
+     in_layout("Emit one event of every size from {} to 300 bytes.", kLeastEventBytes),
      kOwnBytes,
      {AllMapped{}, sizes(small_sizes), Delivered{}}},
     // More than 16 bits can tell.
@@ -262,7 +266,8 @@ const Row kEventRows[] = {
      must,
      "5.1.4",
      "a wrap at every byte of an event",
-     "Emit an event of 61 bytes across the end of the ring, once for each of its bytes.",
+     in_layout("Emit an event of {} bytes across the end of the ring, once for each of its bytes.",
+               kWrappedBytes),
      kOwnBytes,
      {AllMapped{}, wrap_everywhere},
      kSmall},
@@ -298,16 +303,18 @@ const Row kEventRows[] = {
      "Emit events without a payload between others.",
      kOwnBytes,
      {Delivered{},
-      Times{
-          3,
-          {[](Stage& stage) { stage.rings().emit(0, stage.rings().make(29 + 12, "twelve bytes")); },
-           Emit{1, 90}}},
+      Times{3,
+            {[](Stage& stage) {
+                 stage.rings().emit(
+                     0, stage.rings().make(kHeaderBytesBeforeType + 12, "twelve bytes"));
+             },
+             Emit{1, 90}}},
       Delivered{}},
-     {.before_start = {EmitEverywhere{3, 30}}}},
+     {.before_start = {EmitEverywhere{3, kLeastEventBytes}}}},
     {"event-model/longer-header",
      must,
      "event-model",
-     "headers longer than 29 + type_len",
+     in_layout("headers longer than {} + type_len", kHeaderBytesBeforeType),
      "Emit events whose header_size is 1 to 1000 bytes more than the minimum, as in a later "
      "version. Give events of one type several header lengths.",
      kOwnBytes,

@@ -276,9 +276,9 @@ void emit_wide_header(Stage& stage) {
 const std::vector<Case> kSizeCases = {
     {"event-model/sizes-around-powers-of-two", must, "event-model",
      "event sizes around every power of two",
-     "Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from 30 bytes to 1 MiB, one CPU for each "
-     "size. "
-     "Emit them across the end of the data region and within it.",
+     in_layout("Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from {} bytes to 1 MiB, one CPU for "
+               "each size. Emit them across the end of the data region and within it.",
+               kLeastEventBytes),
      kDeliversWhole, LengthOnEachCpu{kLeastEventBytes, kMebibyte, 2 * kMebibyte, of_size, half}},
     {"event-model/payloads-around-powers-of-two", must, "event-model",
      "payload lengths around every power of two",
@@ -287,8 +287,10 @@ const std::vector<Case> kSizeCases = {
      kDeliversWhole, LengthOnEachCpu{0, kMebibyte / 2, 2 * kMebibyte, of_payload, half_of_payload}},
     {"event-model/headers-around-powers-of-two", must, "event-model",
      "header sizes around every power of two",
-     "Emit events as in event-model/sizes-around-powers-of-two, with headers of 30 bytes to 512 "
-     "KiB and payloads of 20 bytes.",
+     in_layout(
+         "Emit events as in event-model/sizes-around-powers-of-two, with headers of {} bytes to "
+         "512 KiB and payloads of 20 bytes.",
+         kLeastEventBytes),
      kDeliversWhole,
      LengthOnEachCpu{kLeastEventBytes, kMebibyte / 2, 2 * kMebibyte, of_header, half}},
     {"event-model/types-around-powers-of-two", must, "event-model",

@@ -3,11 +3,33 @@
 // See play.h.
 #include "conformance/cases/play.h"
 
+#include <string.h>
+
+#include <deque>
 #include <utility>
 
 #include "conformance/cases/forge.h"
 
 namespace kmes::conformance {
+
+std::string_view kept_text(std::string text) {
+    static std::deque<std::string> kept;
+    return kept.emplace_back(std::move(text));
+}
+
+std::string_view name_of_error_before_rings() {
+    return strerrorname_np(layout().error_before_rings);
+}
+
+void stop_not_applicable(std::string_view why) {
+    stop_unsupported(fmt::format("not applicable in form {}: {}", layout().name, why));
+}
+
+std::string grouped(std::uint64_t number) {
+    std::string text = std::to_string(number);
+    for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+    return text;
+}
 
 AddCase add_to(std::vector<Case>& cases) {
     return

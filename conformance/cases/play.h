@@ -4,6 +4,8 @@
 #ifndef KMES_CONFORMANCE_CASES_PLAY_H_
 #define KMES_CONFORMANCE_CASES_PLAY_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,6 +18,24 @@
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
+
+// Kept until the program ends: the texts of cases are static.
+std::string_view kept_text(std::string text);
+
+// A text of a case with numbers of the form of the layout.
+template <typename... Numbers>
+std::string_view in_layout(fmt::format_string<Numbers...> text, Numbers&&... numbers) {
+    return kept_text(fmt::format(text, std::forward<Numbers>(numbers)...));
+}
+
+// "EAGAIN": what kmes_attach fails with in the boot phase.
+std::string_view name_of_error_before_rings();
+
+// Ends a case without a meaning in the form of the layout: unsupported, with the reason.
+[[noreturn]] void stop_not_applicable(std::string_view why);
+
+// "139,810".
+std::string grouped(std::uint64_t number);
 
 // The columns that several rows have in common: each row is a call with the others.
 struct Common {

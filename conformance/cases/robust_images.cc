@@ -15,6 +15,7 @@
 #include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/moves.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -69,26 +70,27 @@ struct OnePosition {
 
 // -- An event on each of many CPUs -----------------------------------------------------------
 
-// Lengths of a forged event. The true event has 100 bytes and a type of one byte: 100, 30, 1.
-constexpr ForgedHeader kLengths[] = {
-    {0, 30, 1},
-    {1, 30, 1},
-    {29, 30, 1},
-    {0xffffffff, 30, 1},
-    {60000, 30, 1},  // beyond write_pos
+// Lengths of a forged event. The true event has 100 bytes and a type of one byte: in form A 100,
+// 30, 1.
+const ForgedHeader kLengths[] = {
+    {0, kShortHeader, 1},
+    {1, kShortHeader, 1},
+    {kFixedHeader, kShortHeader, 1},
+    {0xffffffff, kShortHeader, 1},
+    {60000, kShortHeader, 1},  // beyond write_pos
     {100, 101, 1},
     {100, 0xffffffff, 1},
-    {100, 29, 1},
+    {100, kFixedHeader, 1},
     {100, 0, 1},
-    {100, 30, 2},  // header_size < 29 + type_len
-    {100, 30, 60},
-    {100, 100, 72},     // a type beyond the header
-    {100, 30, 0xffff},  // and beyond the event
-    {100, 30, 0},
+    {100, kShortHeader, 2},  // header_size < the fixed bytes + type_len
+    {100, kShortHeader, 60},
+    {100, 100, static_cast<std::uint16_t>(101 - kFixedHeader)},  // a type beyond the header
+    {100, kShortHeader, 0xffff},                                 // and beyond the event
+    {100, kShortHeader, 0},
     {0, 0, 0},
     {0xffffffff, 0xffffffff, 0xffff},
-    {30, 30, 1},
-    {130, 30, 1},  // possible, but the next event is not where they end
+    {kShortHeader, kShortHeader, 1},
+    {130, kShortHeader, 1},  // possible, but the next event is not where they end
 };
 constexpr std::uint32_t kCpus = std::size(kLengths);
 
@@ -134,7 +136,7 @@ void event_of_the_old_buffer(Stage& stage, std::uint32_t cpu) {
 
 // An event whose header wraps at the end of the data region, with each field on one side.
 void event_across_the_end(Stage& stage, std::uint32_t cpu) {
-    static constexpr std::uint64_t kBeforeTheEnd[] = {4, 8, 16, 26};
+    static const std::uint64_t kBeforeTheEnd[] = {4, 8, 16, kTypeLengthAt - 1};
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     fill_up_to(stage, cpu, kBeforeTheEnd[cpu % std::size(kBeforeTheEnd)]);
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
@@ -145,11 +147,21 @@ void event_across_the_end(Stage& stage, std::uint32_t cpu) {
 // The same of events that are larger than 16 bits, and what is copied at once, can tell.
 constexpr std::uint32_t kLarge = 300'000;
 constexpr std::uint64_t kLargeCapacity = 1 << 20;
-constexpr ForgedHeader kLargeLengths[] = {
-    {kLarge, kLarge + 1, 1},  {kLarge, 0xffffffff, 1}, {kLarge, 29, 1},     {kLarge, 0, 1},
-    {kLarge, 30, 0xffff},     {kLarge, 65546, 65535},  {kLarge, 30, 0},     {kLarge + 1, 30, 1},
-    {0xffffffff, kLarge, 1},  {0xffffffff, 30, 1},     {kLarge, kLarge, 1}, {65536 + 30, 30, 1},
-    {kLarge, kLarge, 0xffff}, {65536, 65537, 1},
+const ForgedHeader kLargeLengths[] = {
+    {kLarge, kLarge + 1, 1},
+    {kLarge, 0xffffffff, 1},
+    {kLarge, kFixedHeader, 1},
+    {kLarge, 0, 1},
+    {kLarge, kShortHeader, 0xffff},
+    {kLarge, 65546, 65535},
+    {kLarge, kShortHeader, 0},
+    {kLarge + 1, kShortHeader, 1},
+    {0xffffffff, kLarge, 1},
+    {0xffffffff, kShortHeader, 1},
+    {kLarge, kLarge, 1},
+    {65536 + kShortHeader, kShortHeader, 1},
+    {kLarge, kLarge, 0xffff},
+    {65536, 65537, 1},
 };
 
 void large_event(Stage& stage, std::uint32_t cpu) {
@@ -176,7 +188,7 @@ void size_and_write_pos(Stage& stage, std::uint32_t cpu) {
     tolerate(stage, cpu,
              fmt::format("event_size {}, write_pos {} ahead", forged.event_size, forged.ahead));
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
-    forge_header(stage, cpu, emitted.position, {forged.event_size, 30, 1});
+    forge_header(stage, cpu, emitted.position, {forged.event_size, kShortHeader, 1});
     const Buffer& buffer = present_buffer(stage, cpu);
     forge_positions(stage, cpu, buffer.write_pos + forged.ahead, buffer.tail_pos);
 }
@@ -374,17 +386,21 @@ void generation(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 2, 100);
 }
 
+bool is_reserved(const Field& field) {
+    return field.name.starts_with("reserved") || field.name == "unused bytes";
+}
+
 // All that is reserved, but for the bytes that a 32-bit store to need_wake clears.
 void set_reserved_bytes(Stage& stage) {
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
     const auto fill = [&](std::uint64_t offset, std::uint64_t count) {
         stage.rings().write_metadata(buffer, offset, std::vector<std::uint8_t>(count, 0xff));
     };
-    fill(14, 2);
-    fill(40, 24);
-    fill(80, 48);
-    fill(136, 56);
-    fill(192, kMetadataBytes - 192);
+    for (const Field& field : metadata_fields()) {
+        if (!is_reserved(field)) continue;
+        const std::uint64_t cleared = field.offset == kNeedWakeOffset + 1 ? 3 : 0;
+        fill(field.offset + cleared, field.bytes - cleared);
+    }
     stage.rings().history().set_fault(buffer, BufferFault::reserved_not_zero, "reserved bytes");
 }
 
@@ -443,16 +459,18 @@ const Row kReservedBytes{
 }  // namespace
 
 const std::vector<Case> kOneImageCases = {
-    kOneEvent("E7/event-size-zero", "event_size 0", OneEvent{{0, 30, 1}}),
-    kOneEvent("E7/event-size-one", "event_size 1", OneEvent{{1, 30, 1}}),
-    kOneEvent("E7/event-size-29", "event_size 29", OneEvent{{29, 30, 1}}),
-    kOneEvent("E7/event-size-huge", "event_size 2^32 - 1", OneEvent{{0xffffffff, 30, 1}}),
+    kOneEvent("E7/event-size-zero", "event_size 0", OneEvent{{0, kShortHeader, 1}}),
+    kOneEvent("E7/event-size-one", "event_size 1", OneEvent{{1, kShortHeader, 1}}),
+    kOneEvent("E7/event-size-29", in_layout("event_size {}", kFixedHeader),
+              OneEvent{{kFixedHeader, kShortHeader, 1}}),
+    kOneEvent("E7/event-size-huge", "event_size 2^32 - 1", OneEvent{{0xffffffff, kShortHeader, 1}}),
     kOneEvent("E7/event-size-beyond-write-pos", "event_size beyond write_pos",
-              OneEvent{{60000, 30, 1}}),
+              OneEvent{{60000, kShortHeader, 1}}),
     kOneEvent("E7/header-size-beyond-event", "header_size > event_size", OneEvent{{100, 101, 1}}),
     kOneEvent("E7/header-size-huge", "header_size 2^32 - 1", OneEvent{{100, 0xffffffff, 1}}),
-    kOneEvent("E7/type-beyond-header", "29 + type_len > header_size", OneEvent{{100, 30, 60}}),
-    kOneEvent("E7/type-empty", "type_len 0", OneEvent{{100, 30, 0}}),
+    kOneEvent("E7/type-beyond-header", in_layout("{} + type_len > header_size", kFixedHeader),
+              OneEvent{{100, kShortHeader, 60}}),
+    kOneEvent("E7/type-empty", "type_len 0", OneEvent{{100, kShortHeader, 0}}),
     kOnePosition("E7/tail-beyond-write-pos", "tail_pos > write_pos", OnePosition{0, 100000}),
     kOnePosition("E7/write-pos-far-ahead", "write_pos - tail_pos > capacity",
                  OnePosition{1 << 30, 0}),

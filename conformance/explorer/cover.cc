@@ -49,11 +49,11 @@ Place place_of(const AccessPoint& point) {
     if (point.kind == PointKind::sleep) return Place::sleep;
     if (point.kind != PointKind::access) return Place::other;
     if (point.offset_bytes + point.size_bytes > kMetadataBytes) return Place::data;
-    constexpr std::pair<std::uint64_t, Place> kParts[] = {{kGenerationOffset, Place::generation},
-                                                          {kWritePosOffset, Place::write_pos},
-                                                          {kTailPosOffset, Place::tail_pos},
-                                                          {kFutexCounterOffset, Place::counter},
-                                                          {kNeedWakeOffset, Place::need_wake}};
+    const std::pair<std::uint64_t, Place> kParts[] = {{kGenerationOffset, Place::generation},
+                                                      {kWritePosOffset, Place::write_pos},
+                                                      {kTailPosOffset, Place::tail_pos},
+                                                      {kFutexCounterOffset, Place::counter},
+                                                      {kNeedWakeOffset, Place::need_wake}};
     for (const auto& [offset, place] : kParts) {
         if (field_at(offset).overlaps(point.offset_bytes, point.size_bytes)) return place;
     }

@@ -176,9 +176,9 @@ void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
     const bool given = static_cast<bool>(words >> cpu);
     if (given && !words.eof()) words >> bytes;
     const std::uint64_t half = stage.rings().capacity_bytes() / 2;
-    if (!given || words.fail() || cpu >= stage.cpus() || bytes < 30 || bytes > half) {
-        out_ << fmt::format("emit CPU [BYTES]: CPU below {}, BYTES from 30 to {}\n", stage.cpus(),
-                            half);
+    if (!given || words.fail() || cpu >= stage.cpus() || bytes < kLeastEventBytes || bytes > half) {
+        out_ << fmt::format("emit CPU [BYTES]: CPU below {}, BYTES from {} to {}\n", stage.cpus(),
+                            kLeastEventBytes, half);
         return;
     }
     if (stage.rings().is_reserved(cpu)) {

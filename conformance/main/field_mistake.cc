@@ -44,6 +44,7 @@ std::string which(std::uint64_t value,
 std::string explain_number(std::size_t number, std::uint64_t value, std::uint32_t cpu,
                            const Event& event) {
     const std::uint64_t header = event.bytes - event.length;
+    const std::string without_type = "event_size - " + std::to_string(kHeaderBytesBeforeType);
     switch (number) {
         case 1:
             return value == cpu + 1 ? "counted from 1" : "";
@@ -63,8 +64,8 @@ std::string explain_number(std::size_t number, std::uint64_t value, std::uint32_
                                  {header, "header_size"},
                                  {event.type.size(), "type_len"},
                                  {event.length + event.extra_header.size(),
-                                  "event_size - 29 - type_len; the payload begins at header_size"},
-                                 {event.bytes - kHeaderBytesBeforeType, "event_size - 29"}});
+                                  without_type + " - type_len; the payload begins at header_size"},
+                                 {event.bytes - kHeaderBytesBeforeType, without_type}});
         default:
             return "";
     }

@@ -20,6 +20,7 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/attach_form.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
@@ -75,6 +76,7 @@ class Session {
         });
         spoil(kRefused);
         emit(kMain, "there.before.the.attach", "first", 0);
+        tracer_.set_attach_call(attach_call_of(layout()));
         tracer_.set_attach_handler([this](const AttachRequest&) { return answer(); });
         tracer_.set_report_write_handler([this](const ReportWrite& write) { note_write(write); });
         run_.rings->set_on_buffer([this](BufferIndex index) { serve(index); });
@@ -436,8 +438,8 @@ class Session {
         const std::uint64_t right = kMetadataBytes + 2 * history().buffer(index).capacity;
         const MapRequest& request = event.request;
         if (event.deviation.length) {
-            complain(fmt::format("mmap of {} bytes; 4096 + 2 * capacity is {}",
-                                 request.length_bytes, right));
+            complain(fmt::format("mmap of {} bytes; {} + 2 * capacity is {}", request.length_bytes,
+                                 kMetadataBytes, right));
         }
         if (event.deviation.shared) complain("mmap without MAP_SHARED");
         if (event.deviation.protection) complain("mmap with other than PROT_READ | PROT_WRITE");

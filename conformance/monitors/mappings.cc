@@ -26,8 +26,8 @@ class MappingMonitor : public Monitor {
         const MapDeviation& deviation = event.deviation;
         const MapRequest& request = event.request;
         if (deviation.length)
-            blame(fmt::format("length {}; expected 4096 + 2 x capacity, {}", request.length_bytes,
-                              kMetadataBytes + 2 * buffer.capacity));
+            blame(fmt::format("length {}; expected {} + 2 x capacity, {}", request.length_bytes,
+                              kMetadataBytes, kMetadataBytes + 2 * buffer.capacity));
         if (deviation.shared) blame(fmt::format("flags {:#x}; expected MAP_SHARED", request.flags));
         if (deviation.protection)
             blame(fmt::format("protection {:#x}; expected PROT_READ | PROT_WRITE, {:#x}",

@@ -61,8 +61,8 @@ std::vector<Suspect> suspects(const EventSpec& event, std::uint64_t sequence, st
         {hash_signed(payload),
          "FNV-1a with bytes that have a sign (a byte from 0x80 on is widened with ones)"},
         {fnv1a(whole), "FNV-1a of the whole event, header included"},
-        {fnv1a(behind_type),
-         "FNV-1a from byte 29 + type_len on; the payload begins at header_size"},
+        {fnv1a(behind_type), "FNV-1a from byte " + std::to_string(kHeaderBytesBeforeType) +
+                                 " + type_len on; the payload begins at header_size"},
         {fnv1a(event.type + payload), "FNV-1a of the type and the payload"},
         {fnv1a(event.type), "FNV-1a of the type"},
         {fnv1a(whole.substr(0, whole.size() - payload.size())), "FNV-1a of the header"},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "conformance/oracle/event.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 
@@ -33,8 +34,13 @@ std::string bytes_text(std::uint64_t bytes) {
     return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes";
 }
 
+// "132 to 135": the byte, and so many after it.
+std::string bytes_from(std::uint64_t first, std::uint64_t more) {
+    return std::to_string(first) + " to " + std::to_string(first + more);
+}
+
 std::string region_text(std::uint64_t mapping_offset) {
-    for (const Field& field : kMetadataFields) {
+    for (const Field& field : metadata_fields()) {
         if (field.holds(mapping_offset)) return std::string(field.name);
     }
     return "data";
@@ -196,14 +202,14 @@ Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint
     const bool is_the_counter = mapping_offset >= kFutexCounterOffset &&
                                 mapping_offset < kFutexCounterOffset + sizeof(std::uint32_t);
     const std::string size = bytes == 0 ? "" : bytes_text(bytes) + " ";
-    Finding finding = make(FindingCode::write_outside,
-                           is_of_the_producer ? "5.1.6.2"
-                           : is_the_counter   ? "5.1.6.3"
-                                              : "contract",
-                           cpu_text(cpu) + "the consumer wrote " + size + "at byte " +
-                               std::to_string(mapping_offset) + " of the mapping (" +
-                               region_text(mapping_offset) + ")" + at_instruction(instruction) +
-                               "; expected stores to need_wake (byte 132) only");
+    Finding finding = make(
+        FindingCode::write_outside,
+        is_of_the_producer ? "5.1.6.2"
+        : is_the_counter   ? "5.1.6.3"
+                           : "contract",
+        cpu_text(cpu) + "the consumer wrote " + size + "at byte " + std::to_string(mapping_offset) +
+            " of the mapping (" + region_text(mapping_offset) + ")" + at_instruction(instruction) +
+            "; expected stores to need_wake (byte " + std::to_string(kNeedWakeOffset) + ") only");
     finding.cpu = cpu;
     return finding;
 }
@@ -213,8 +219,8 @@ Finding read_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint3
     Finding finding = make(FindingCode::read_outside, "5.1.5",
                            cpu_text(cpu) + "the consumer read " + bytes_text(bytes) + " at byte " +
                                std::to_string(mapping_offset) + ", outside the mapping" +
-                               at_instruction(instruction) +
-                               "; expected reads within its 4096 + 2 x capacity bytes");
+                               at_instruction(instruction) + "; expected reads within its " +
+                               std::to_string(kMetadataBytes) + " + 2 x capacity bytes");
     finding.cpu = cpu;
     return finding;
 }
@@ -239,10 +245,12 @@ std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8
     std::string found;
     for (int i = 0; i < 4; ++i) found += (i == 0 ? "" : " ") + std::to_string(bytes[i]);
     const bool beyond = bytes[1] != 0 || bytes[2] != 0 || bytes[3] != 0;
-    Finding finding = make(beyond ? FindingCode::write_outside : FindingCode::wrong_need_wake,
-                           beyond ? "contract" : "5.1.6.3",
-                           cpu_text(cpu) + "bytes 132 to 135 are " + found +
-                               "; expected 0 or 1 in need_wake (132), and zeros in 133 to 135");
+    Finding finding =
+        make(beyond ? FindingCode::write_outside : FindingCode::wrong_need_wake,
+             beyond ? "contract" : "5.1.6.3",
+             cpu_text(cpu) + "bytes " + bytes_from(kNeedWakeOffset, 3) + " are " + found +
+                 "; expected 0 or 1 in need_wake (" + std::to_string(kNeedWakeOffset) +
+                 "), and zeros in " + bytes_from(kNeedWakeOffset + 1, 2));
     finding.cpu = cpu;
     return finding;
 }

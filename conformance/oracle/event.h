@@ -12,13 +12,15 @@
 #include <string_view>
 
 #include "conformance/model/event_spec.h"
+#include "conformance/model/layout.h"
 
 namespace kmes::conformance {
 
-inline constexpr std::uint64_t kHeaderBytesBeforeType = 29;
+// In forms A to D of the layout (docs/layouts.md).
+inline const std::uint64_t kHeaderBytesBeforeType = of_layout({29, 29, 77, 77});
 // The least event: a type of one byte, no payload.
-inline constexpr std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
-inline constexpr std::uint64_t kMetadataBytes = 4096;
+inline const std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
+inline const std::uint64_t kMetadataBytes = of_layout({4096, 8192, 8192, 8192});
 inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
 
 // 64-bit FNV-1a, as the contract's <digest>; and one byte of it.

@@ -5,10 +5,11 @@
 #ifndef KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 #define KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "conformance/model/layout.h"
 
 namespace kmes::conformance {
 
@@ -16,12 +17,13 @@ inline constexpr std::uint64_t kGenerationOffset = 32;
 inline constexpr std::uint64_t kWritePosOffset = 64;
 inline constexpr std::uint64_t kTailPosOffset = 72;
 inline constexpr std::uint64_t kFutexCounterOffset = 128;
-inline constexpr std::uint64_t kNeedWakeOffset = 132;
+// In forms A to D of the layout (docs/layouts.md).
+inline const std::uint64_t kNeedWakeOffset = of_layout({132, 4096, 4096, 4096});
 
 inline constexpr std::uint64_t kEventSizeAt = 0;
 inline constexpr std::uint64_t kHeaderSizeAt = 4;
 inline constexpr std::uint64_t kSequenceAt = 16;
-inline constexpr std::uint64_t kTypeLengthAt = 27;
+inline const std::uint64_t kTypeLengthAt = of_layout({27, 27, 75, 75});
 
 struct Field {
     std::uint64_t offset;
@@ -35,38 +37,14 @@ struct Field {
     }
 };
 
-inline constexpr std::array kMetadataFields{
-    Field{0, 8, "magic"},
-    Field{8, 4, "version"},
-    Field{12, 2, "cpu_id"},
-    Field{14, 2, "reserved0"},
-    Field{16, 8, "capacity"},
-    Field{24, 8, "data_offset"},
-    Field{kGenerationOffset, 8, "generation"},
-    Field{40, 24, "reserved1"},
-    Field{kWritePosOffset, 8, "write_pos"},
-    Field{kTailPosOffset, 8, "tail_pos"},
-    Field{80, 48, "reserved2"},
-    Field{kFutexCounterOffset, 4, "futex_counter"},
-    Field{kNeedWakeOffset, 1, "need_wake"},
-    Field{133, 59, "reserved3"},
-    Field{192, 3904, "unused bytes"},
-};
+// All fields of the metadata, in their order.
+const std::vector<Field>& metadata_fields();
 
-// The field of the metadata page that begins there.
-constexpr const Field& field_at(std::uint64_t offset) {
-    return *std::ranges::find(kMetadataFields, offset, &Field::offset);
-}
+// The field of the metadata that begins there.
+const Field& field_at(std::uint64_t offset);
 
-inline constexpr std::array kHeaderFields{
-    Field{kEventSizeAt, 4, "event_size"},
-    Field{kHeaderSizeAt, 4, "header_size"},
-    Field{8, 8, "timestamp"},
-    Field{kSequenceAt, 8, "sequence"},
-    Field{24, 2, "cpu_id"},
-    Field{26, 1, "origin_class"},
-    Field{kTypeLengthAt, 2, "type_len"},
-};
+// The fields of an event's header before the type, in their order.
+const std::vector<Field>& header_fields();
 
 }  // namespace kmes::conformance
 

@@ -16,8 +16,8 @@ constexpr std::uint64_t kMaximumSteps = 8'000'000;
 std::string explain_by_header(const Event& event, const Record& record) {
     if (!is_header_misread(event, record)) return {};
     const std::uint64_t type_end = kHeaderBytesBeforeType + event.type.size();
-    return "the payload was read from byte " + std::to_string(type_end) +
-           " of the event (29 + type_len), but begins at header_size, " +
+    return "the payload was read from byte " + std::to_string(type_end) + " of the event (" +
+           std::to_string(kHeaderBytesBeforeType) + " + type_len), but begins at header_size, " +
            std::to_string(type_end + event.extra_header.size());
 }
 

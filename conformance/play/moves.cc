@@ -38,23 +38,24 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
     const std::array<TornSizes, kTornKinds> kinds{{
         {0, 0, 0},  // stands for: whatever is there
         {0, 0, 1},
-        {0, 30, 1},
-        {1, 30, 1},
-        {29, 29, 0},
-        {30, 30, 0},
-        {30, 30, 1},  // a whole event, of another size than the one that was there
-        {31, 30, 1},
-        {100, 30, 60000},
+        {0, kShortHeader, 1},
+        {1, kShortHeader, 1},
+        {kFixedHeader, kFixedHeader, 0},
+        {kShortHeader, kShortHeader, 0},
+        {kShortHeader, kShortHeader,
+         1},  // a whole event, of another size than the one that was there
+        {kShortHeader + 1, kShortHeader, 1},
+        {100, kShortHeader, 60000},
         {100, 101, 1},
         {100, kAllOnes, 1},
-        {100, 29, 1},
-        {8192, 30, 1},
-        {capacity / 2, 30, 1},
-        {capacity, 30, 1},
-        {capacity + 1, 30, 1},
-        {2 * capacity, 30, 1},  // as much as both copies of the data are
-        {0x80000000U, 30, 1},
-        {kAllOnes, 30, 1},
+        {100, kFixedHeader, 1},
+        {8192, kShortHeader, 1},
+        {capacity / 2, kShortHeader, 1},
+        {capacity, kShortHeader, 1},
+        {capacity + 1, kShortHeader, 1},
+        {2 * capacity, kShortHeader, 1},  // as much as both copies of the data are
+        {0x80000000U, kShortHeader, 1},
+        {kAllOnes, kShortHeader, 1},
         {kAllOnes, kAllOnes, 0xffff},
         {kAllOnes, 0xfffffff0U, 1},
     }};
@@ -130,7 +131,7 @@ namespace {
 std::string place_text(const AccessPoint& point) {
     if (point.offset_bytes >= kMetadataBytes)
         return fmt::format("the data at offset {}", point.offset_bytes - kMetadataBytes);
-    for (const Field& field : kMetadataFields) {
+    for (const Field& field : metadata_fields()) {
         if (field.holds(point.offset_bytes)) return std::string(field.name);
     }
     return fmt::format("the metadata page at offset {}", point.offset_bytes);

@@ -36,6 +36,11 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes);
 // At offset `at` of a payload; nothing where they do not fit, or for kind 0's zeros.
 void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes);
 
+// In the header of an event whose type has one byte, without and with the type: 29 and 30 in form A
+// of the layout.
+inline const auto kFixedHeader = static_cast<std::uint32_t>(kHeaderBytesBeforeType);
+inline const auto kShortHeader = static_cast<std::uint32_t>(kLeastEventBytes);
+
 std::uint64_t over_header_bytes(const EventSpec& spec);
 
 // The event that covers this offset of the region, or the one that is `further` behind it, among

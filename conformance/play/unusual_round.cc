@@ -27,7 +27,7 @@ void lap_to_few(Stage& stage) {
 
 // The same; where an event stood at this position there are sizes that fit now.
 void lap_with_whole_headers(Stage& stage, std::uint64_t position) {
-    constexpr TornSizes kWhole{90, 30, 1};
+    const TornSizes kWhole{kShortHeader + 60, kShortHeader, 1};
     overwrite_all(stage, [&](std::string& payload, std::uint64_t over) {
         const std::uint64_t begin = over + kHeaderBytesBeforeType + 1;  // of a type of one byte
         put_sizes(payload, (position - begin) & (kCapacity - 1), kWhole);

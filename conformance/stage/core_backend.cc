@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Buffers in memory files of this process, written by the core as it is compiled into the suite.
-// See ring_backend.h.
+// Compiled once for each form of the layout that has a core of its own: see ring_backend.h,
+// core_forms.h.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "conformance/stage/ring_backend.h"
+#include "conformance/stage/core_forms.h"
 #include "kmes/user/memory.h"
 
 namespace kmes::conformance {
@@ -168,12 +169,13 @@ ServedBuffer CoreBackend::served(BufferIndex buffer) const {
     served.metadata_fd = memory.metadata_fd();
     served.data_fd = memory.data_fd();
     served.capacity_bytes = memory.capacity_bytes();
+    served.metadata_bytes = KMES_METADATA_BYTES;
     return served;
 }
 
 }  // namespace
 
-std::unique_ptr<RingBackend> make_core_backend() {
+std::unique_ptr<RingBackend> make_core_backend_form_a() {
     return std::make_unique<CoreBackend>();
 }
 

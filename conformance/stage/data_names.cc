@@ -21,7 +21,7 @@ std::string field_names(std::span<const Field> fields, std::uint64_t offset, std
 
 std::string name_of_bytes(const History& history, BufferIndex index, std::uint64_t offset,
                           std::uint64_t bytes) {
-    if (offset < kMetadataBytes) return field_names(kMetadataFields, offset, bytes);
+    if (offset < kMetadataBytes) return field_names(metadata_fields(), offset, bytes);
     const Buffer& buffer = history.buffer(index);
     const std::uint64_t mask = buffer.capacity - 1;
     const std::uint64_t place = (offset - kMetadataBytes) & mask;
@@ -31,7 +31,7 @@ std::string name_of_bytes(const History& history, BufferIndex index, std::uint64
         [&](const Placement& event) { return ((place - event.position) & mask) < event.bytes; });
     if (found == buffer.placements.rend()) return "data without an event";
     const std::uint64_t byte = (place - found->position) & mask;
-    const std::string names = field_names(kHeaderFields, byte, bytes);
+    const std::string names = field_names(header_fields(), byte, bytes);
     if (!names.empty()) return fmt::format("{} of event {}", names, found->sequence);
     return fmt::format("byte {} of event {}", byte, found->sequence);
 }

@@ -74,6 +74,14 @@ std::optional<MappingId> Stage::mapping_of(BufferIndex buffer) const {
     return best;
 }
 
+// Callers count all metadata as page 0.
+Stage::GuardedPages Stage::pages_of(MappingId mapping, std::uint64_t first_page,
+                                    std::uint64_t pages) {
+    const std::uint64_t more = kMetadataPages - 1;
+    return first_page == 0 ? GuardedPages{mapping, 0, pages + more}
+                           : GuardedPages{mapping, first_page + more, pages};
+}
+
 void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                   GuardFunction function, SteppedFunction stepped) {
     constexpr int kTries = 10;
@@ -83,9 +91,12 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
     on_stepped_ = std::move(stepped);
     for (int tries = 0; tries < kTries; ++tries) {
         const std::optional<MappingId> mapping = mapping_of(buffer);
-        if (mapping && tracer_->guard_pages(*mapping, first_page, pages)) {
-            guarded_.push_back({*mapping, first_page, pages});
-            return;
+        if (mapping) {
+            const GuardedPages wanted = pages_of(*mapping, first_page, pages);
+            if (tracer_->guard_pages(*mapping, wanted.first_page, wanted.pages)) {
+                guarded_.push_back(wanted);
+                return;
+            }
         }
         pump(Clock::now() + kPoll);
         if (ended_) break;
@@ -100,25 +111,29 @@ void Stage::guard_data() {
     for (const Mapping& mapping : tracer_->mappings()) {
         const std::uint64_t pages = mapping.length_bytes / kPageBytes;
         for (GuardedPages& each : guarded_) {
-            if (each.mapping != mapping.id || mapping.offset_bytes != 0 || pages < 2) continue;
+            if (each.mapping != mapping.id || mapping.offset_bytes != 0 || pages <= kMetadataPages)
+                continue;
             each = {each.mapping, 0, pages};
-            if (!is_recording()) tracer_->guard_pages(mapping.id, 1, pages - 1);
+            if (!is_recording())
+                tracer_->guard_pages(mapping.id, kMetadataPages, pages - kMetadataPages);
         }
     }
 }
 
 void Stage::release_data_guards() {
     for (GuardedPages& each : guarded_) {
-        each = {each.mapping, 0, 1};
+        each = {each.mapping, 0, kMetadataPages};
         // What has been unmapped meanwhile needs no guard.
         if (!is_recording() && tracer_->release_guards(each.mapping))
-            tracer_->guard_pages(each.mapping, 0, 1);
+            tracer_->guard_pages(each.mapping, 0, kMetadataPages);
     }
 }
 
 void Stage::guard_mapping(const Mapped& mapped, Guarded what) {
     const MappingId id = mapped.mapping.id;
-    const std::uint64_t pages = what == Guarded::all ? mapped.mapping.length_bytes / kPageBytes : 1;
+    const std::uint64_t all_pages = mapped.mapping.length_bytes / kPageBytes;
+    const std::uint64_t pages =
+        what == Guarded::all ? all_pages : std::min(all_pages, kMetadataPages);
     const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
     if (!tracer_->guard_pages(id, first_page, pages)) {
         if (has_gone_or_stop()) return;

@@ -307,7 +307,7 @@ void Recorder::planted(BufferIndex buffer, bool is_data, std::uint64_t place,
         fmt::format("the suite forges {} {} {} of {} buffer {}", plural(bytes.size(), "byte"),
                     is_data ? "at position" : "at byte", place,
                     is_data ? "the data of" : "the metadata of", buffer);
-    for (const Field& field : kMetadataFields) {
+    for (const Field& field : metadata_fields()) {
         if (is_data || field.name == "magic" || field.offset != place ||
             field.bytes != bytes.size() || bytes.size() > 8)
             continue;

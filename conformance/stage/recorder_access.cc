@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/data_names.h"
@@ -16,9 +16,7 @@ namespace kmes::conformance {
 
 namespace {
 
-template <std::size_t Count>
-const Field* exactly(const std::array<Field, Count>& fields, std::uint64_t offset,
-                     std::uint64_t bytes) {
+const Field* exactly(std::span<const Field> fields, std::uint64_t offset, std::uint64_t bytes) {
     for (const Field& field : fields) {
         if (field.offset == offset && field.bytes == bytes) return &field;
     }
@@ -43,9 +41,9 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
 void Recorder::put_code(const GuardHit& hit) {
     const BufferAccess& access = hit.accesses.front();
     const std::uint64_t offset = access.place.offset_bytes;
-    places_.add(
-        timeline_, hit.code, hit.stack,
-        offset < kMetadataBytes ? field_names(kMetadataFields, offset, access.size_bytes) : "data");
+    places_.add(timeline_, hit.code, hit.stack,
+                offset < kMetadataBytes ? field_names(metadata_fields(), offset, access.size_bytes)
+                                        : "data");
 }
 
 std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buffer,
@@ -53,11 +51,11 @@ std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buff
     const std::uint64_t offset = access.place.offset_bytes;
     const std::uint64_t bytes = access.size_bytes;
     const bool is_flag_word = offset == kNeedWakeOffset && bytes == 4;
-    const Field* field = exactly(kMetadataFields, offset, is_flag_word ? 1 : bytes);
+    const Field* field = exactly(metadata_fields(), offset, is_flag_word ? 1 : bytes);
     std::string what = field != nullptr
                            ? std::string(field->name)
                            : fmt::format("{} {} at {} ({})", bytes, bytes == 1 ? "byte" : "bytes",
-                                         offset, field_names(kMetadataFields, offset, bytes));
+                                         offset, field_names(metadata_fields(), offset, bytes));
     what += buffer_suffix(buffer);
     const bool has_value = step != nullptr && bytes > 0 && bytes <= 8;
     const auto value = [&](std::uint64_t raw) {
@@ -145,8 +143,8 @@ std::string Recorder::reading_text(const Reading& reading,
     const std::string state = reading.overwritten ? ", which is overwritten" : "";
     const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
     if (reading.count == 1) {
-        const Field* field = exactly(kHeaderFields, reading.first_byte, bytes);
-        const std::string names = field_names(kHeaderFields, reading.first_byte, bytes);
+        const Field* field = exactly(header_fields(), reading.first_byte, bytes);
+        const std::string names = field_names(header_fields(), reading.first_byte, bytes);
         return fmt::format("reads {} {} of {} at its offset {}{}{}", bytes,
                            bytes == 1 ? "byte" : "bytes", event, reading.first_byte,
                            names.empty() ? "" : " (" + names + ")",

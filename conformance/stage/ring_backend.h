@@ -35,6 +35,9 @@ class NotStageable : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// Pages of the metadata in front of the data.
+inline const std::uint64_t kMetadataPages = kMetadataBytes / kPageBytes;
+
 // The first buffers, one a CPU.
 struct BackendSetup {
     std::uint32_t cpus = 1;
@@ -100,7 +103,7 @@ class RingBackend {
     virtual std::optional<AttachDevice> attach_device() const { return std::nullopt; }
 };
 
-// The core, in this process.
+// The core, in this process, in the form of the layout of this run.
 std::unique_ptr<RingBackend> make_core_backend();
 
 // A world of its own on the device of a test build of the module (<linux/kmes_test.h>).

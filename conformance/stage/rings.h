@@ -69,7 +69,7 @@ class Rings {
     // `count` events of `event_bytes` bytes.
     void emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
     // Events of exactly `bytes` bytes altogether, none larger than a quarter of the capacity. Fewer
-    // than the least event has (30) are not written.
+    // than the least event has (30 in form A) are not written.
     void emit_bytes(std::uint32_t cpu, std::uint64_t bytes);
     // An event over 50 % of the capacity: its sequence number is used (5.1.7 step 5).
     void drop(std::uint32_t cpu);
@@ -110,7 +110,8 @@ class Rings {
 
     // -- Events --
     // An event of exactly `event_bytes` bytes, with a payload of pseudo-random bytes that no other
-    // event of the run has. 29 + the type + extra_header_bytes at least.
+    // event of the run has. 29 + the type + extra_header_bytes at least. (Where the header of the
+    // form is longer and `event_bytes` has no room for it, the event is as much longer.)
     EventSpec make(std::uint64_t event_bytes, std::string type = "t",
                    std::uint64_t extra_header_bytes = 0);
     // The end event of the contract, without a payload.

@@ -135,7 +135,7 @@ TEST_F(InFlight, ABatchIsInTheRingAsFarAsItIsWritten) {
     const std::string during = bytes_at(position, 3 * kBytes);
     rings_.end_batch(0);
     const std::string after = bytes_at(position, 3 * kBytes);
-    const std::uint64_t there = kBytes + 30 + (kBytes - 30) / 2;
+    const std::uint64_t there = kBytes + kLeastEventBytes + (kBytes - kLeastEventBytes) / 2;
     EXPECT_EQ(during, after.substr(0, there) + before.substr(there));
     rings_.verify();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "conformance/oracle/driver_findings.h"
+#include "conformance/stage/attach_form.h"
 #include "conformance/stage/stepping.h"
 
 namespace kmes::conformance {
@@ -70,6 +71,7 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
         cpu_of_[id] = cpu;
         if (!answer_.device) answer_.buffers.push_back(id);
     }
+    tracer.set_attach_call(attach_call_of(layout()));
     tracer.set_attach_handler([this](const AttachRequest&) { return answer_; });
     tracer.start(program_);
     while (!quit_) {
@@ -87,7 +89,7 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
 
 void SecondInstance::handle(Tracer& tracer, const TracerEvent& event) {
     if (const auto* mapped = std::get_if<Mapped>(&event)) {
-        if (mapped->error == 0) tracer.guard_pages(mapped->mapping.id, 0, 1);
+        if (mapped->error == 0) tracer.guard_pages(mapped->mapping.id, 0, kMetadataPages);
     } else if (const auto* hit = std::get_if<GuardHit>(&event)) {
         on(tracer, *hit);
     } else if (const auto* wait = std::get_if<FutexWait>(&event)) {

@@ -11,7 +11,9 @@
 #include <chrono>
 #include <utility>
 
+#include "conformance/model/layout.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/stage/attach_form.h"
 #include "conformance/stage/debugger.h"
 #include "conformance/stage/stepping.h"
 #include "conformance/tracer/calls.h"
@@ -134,6 +136,7 @@ void Stage::start() {
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });
+    tracer_->set_attach_call(attach_call_of(layout()));
     tracer_->set_least_fd(least_fd_);
     rings_->set_on_buffer([this](BufferIndex index) { serve(index); });
     if (on_plain_guard_) {
@@ -183,7 +186,7 @@ AttachAnswer Stage::answer_attach(const AttachRequest&) {
     const History& history = rings_->history();
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);
-        if (history.buffer(index).boot) return AttachAnswer{EAGAIN, {}, 0};
+        if (history.buffer(index).boot) return AttachAnswer{layout().error_before_rings, {}, 0};
         answer.buffers.push_back(served_.at(index));
     }
     answer.capacity_bytes = reported_capacity_bytes_.value_or(rings_->capacity_bytes());

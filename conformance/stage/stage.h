@@ -408,6 +408,8 @@ class Stage {
         std::uint64_t pages = 0;
     };
 
+    static GuardedPages pages_of(MappingId mapping, std::uint64_t first_page, std::uint64_t pages);
+
     const StageSettings& settings_;
     const Case& case_;
     Recorder recorder_;

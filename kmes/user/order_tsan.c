@@ -164,7 +164,7 @@ UNSEEN static struct span* span_of(const __u8* data) {
 }
 
 UNSEEN static struct span* span_of_word(const void* word) {
-    unsigned long page = (unsigned long)word & ~(unsigned long)(KMES_METADATA_BYTES - 1);
+    unsigned long page = (unsigned long)word & ~(unsigned long)(KMES_PAGE_BYTES - 1);
 
     return span_of((const __u8*)(page + KMES_METADATA_BYTES));
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// The forms of the layout (docs/layouts.md) as data, and the form of this run. A process has one
+// form from its start to its end: the environment variable KMES_CONFORMANCE_LAYOUT names it, and a
+// program that is asked for another form executes itself again. Constants and tables of cases are
+// therefore initialised with the numbers of the form.
+#ifndef KMES_CONFORMANCE_MODEL_LAYOUT_H_
+#define KMES_CONFORMANCE_MODEL_LAYOUT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kmes::conformance {
+
+// The arguments of kmes_attach.
+enum class AttachArguments {
+    all_cpus,          // (fds, count, capacity): all CPUs at once, ERANGE where slots are missing
+    one_cpu,           // (cpu_id, capacity): one descriptor, EINVAL after the last CPU
+    one_cpu_or_count,  // the same; cpu_id 0xFFFFFFFF asks for the number of slots
+};
+
+struct Layout {
+    std::string_view name;
+    std::string_view other_name;  // the version of the published document
+    std::string_view document;
+    std::string_view core_form;    // the core that writes it; two forms can have one
+    std::uint64_t metadata_bytes;  // also the value of data_offset
+    std::uint64_t need_wake_offset;
+    std::uint64_t header_bytes;  // of an event, before the type
+    std::uint64_t type_length_offset;
+    AttachArguments attach;
+    int error_before_rings;  // of an attach in the boot phase
+
+    // Of all CPUs at once, with an answer to too few slots.
+    constexpr bool attaches_all_cpus() const { return attach == AttachArguments::all_cpus; }
+};
+
+inline constexpr std::size_t kLayouts = 4;
+inline constexpr const char* kLayoutVariable = "KMES_CONFORMANCE_LAYOUT";
+
+std::span<const Layout, kLayouts> all_layouts();
+
+// By either name, in capital or small letters. Null: no form has the name.
+const Layout* find_layout(std::string_view name);
+
+// The form of this process. It is the first one where the variable is not set or names no form.
+const Layout& layout();
+bool is_default_layout();
+// Its name; empty for the default form. For what is written down only if it is another one.
+std::string other_layout();
+
+// "A", "B", "C" or "D", for messages.
+std::string layout_names();
+
+// The entry for the form of this process. For tables that are written down a second time.
+std::uint64_t of_layout(const std::array<std::uint64_t, kLayouts>& numbers);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MODEL_LAYOUT_H_
