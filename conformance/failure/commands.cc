@@ -78,7 +78,13 @@ int load_file(const std::string& path, const FailureTools& tools, FailureFile& f
     ReadFailure read = read_failure_file(path);
     if (!read.error.empty()) return say(tools, kExitUsage, read.error);
     file = std::move(read.file);
-    return kExitClean;
+    if (file.settings.layout == other_layout()) return kExitClean;
+    const Layout* form =
+        file.settings.layout.empty() ? &all_layouts().front() : find_layout(file.settings.layout);
+    if (tools.change_layout) return say(tools, kExitSuite, tools.change_layout(*form));
+    return say(tools, kExitUsage,
+               fmt::format("{}: the failure is of form {} of the layout, and this run of form {}",
+                           printable(path), form->name, layout().name));
 }
 
 Loaded load_for_run(const std::string& path, const std::vector<std::string>& testee,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conformance/model/case.h"
+#include "conformance/model/layout.h"
 #include "conformance/model/run_record.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/stop_flag.h"
@@ -33,6 +34,9 @@ struct FailureTools {
     const StopFlag& stop;
     // A move in the words of the explorer; none: in names and figures.
     std::function<std::string(const Move&)> describe = nullptr;
+    // Executes this program again in a form of the layout. Returns only if that fails: one line.
+    // None: a file of another form is refused.
+    std::function<std::string(const Layout&)> change_layout = nullptr;
     // The picture of a failure, for what `replay` shows; none: no picture.
     std::function<std::string(const RunRecord&)> picture = nullptr;
 };

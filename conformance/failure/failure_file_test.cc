@@ -78,6 +78,7 @@ FailureFile some_failure(Fault fault, std::uint32_t seed) {
     file.settings.soak_seconds = 3;
     file.settings.stream = "some events";
     file.settings.device = "/dev/kmes";
+    file.settings.layout = "D";
     file.settings.stepper = Stepper::watchpoints;
     file.settings.schedule = some_schedule();
     file.stepper = "guard pages";
@@ -113,6 +114,7 @@ TEST(FailureFile, SaysTheSameWhenItIsReadAgain) {
     EXPECT_TRUE(read.file.settings.explore.deep);
     EXPECT_FALSE(read.file.settings.explore.on);
     EXPECT_EQ(read.file.settings.device, "/dev/kmes");
+    EXPECT_EQ(read.file.settings.layout, "D");
     EXPECT_EQ(read.file.settings.stepper, Stepper::watchpoints);
     EXPECT_EQ(read.file.settings.schedule, some_schedule());
     EXPECT_EQ(read.file.nearest_passing, file.nearest_passing);

@@ -11,6 +11,7 @@
 #include "conformance/failure/failure_file.h"
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/schedule_text.h"
+#include "conformance/model/layout.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/report/json_reader.h"
 
@@ -104,9 +105,17 @@ std::vector<AccessPoint> read_points(const JsonReader& json) {
     return points;
 }
 
+// Empty for the default form, as the settings have it.
+std::string read_layout(const JsonReader& json) {
+    const Layout* found = find_layout(json.bytes(kMaximumTextFieldBytes));
+    if (found == nullptr) json.fail(layout_names());
+    return found == &all_layouts().front() ? std::string() : std::string(found->name);
+}
+
 void read_run(const JsonReader& json, FailureFile& file) {
     json.expect_names({"testee", "cpus", "capacity_bytes", "seed", "timeout_scale", "explore",
-                       "shared", "soak_seconds", "stream", "device", "stepping", "stepper"});
+                       "shared", "soak_seconds", "stream", "device", "layout", "stepping",
+                       "stepper"});
     StageSettings& settings = file.settings;
     const JsonReader testee = json.at("testee");
     const std::size_t words = testee.count(kMaximumWords);
@@ -127,6 +136,7 @@ void read_run(const JsonReader& json, FailureFile& file) {
     settings.soak_seconds = json.at("soak_seconds").real(0, 1e9);
     if (json.has("stream")) settings.stream = json.at("stream").bytes(kMaximumTextFieldBytes);
     if (json.has("device")) settings.device = json.at("device").bytes(kMaximumTextFieldBytes);
+    if (json.has("layout")) settings.layout = read_layout(json.at("layout"));
     if (json.has("stepping"))
         settings.stepper = static_cast<Stepper>(json.at("stepping").word(kStepperNames));
     file.stepper = json.at("stepper").bytes(kMaximumTextFieldBytes);

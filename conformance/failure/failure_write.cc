@@ -153,6 +153,7 @@ void write_run(Writer& out, const FailureFile& file) {
     out.member("soak_seconds", settings.soak_seconds);
     if (!settings.stream.empty()) out.member("stream", text_to_json(settings.stream));
     if (!settings.device.empty()) out.member("device", text_to_json(settings.device));
+    if (!settings.layout.empty()) out.member("layout", text_to_json(settings.layout));
     if (settings.stepper != Stepper::automatic)
         out.member("stepping", stepper_name(settings.stepper));
     out.member("stepper", text_to_json(file.stepper));

@@ -29,6 +29,7 @@ FailureTools tools_of(const Surroundings& around) {
         .command = around.command,
         .stop = around.stop,
         .describe = around.describe_move,
+        .change_layout = around.change_layout,
         .picture = [picture](const RunRecord& record) { return draw(record.timeline, picture); }};
 }
 

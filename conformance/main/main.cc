@@ -17,6 +17,7 @@
 #include "conformance/main/console_debugger.h"
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/interrupt.h"
+#include "conformance/main/layout_choice.h"
 #include "conformance/main/machine.h"
 #include "conformance/main/preflight.h"
 #include "conformance/main/program.h"
@@ -24,9 +25,11 @@
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/main/version.h"
+#include "conformance/model/layout.h"
 #include "conformance/monitors/run.h"
 #include "conformance/play/player.h"
 #include "conformance/report/descriptor_stream.h"
+#include "conformance/report/result.h"
 #include "conformance/stage/run.h"
 
 namespace {
@@ -65,6 +68,13 @@ bool takes_codes(int stream) {
 
 int main(int argument_count, char** arguments) {
     using namespace kmes::conformance;
+    const Layout* form = layout_of_option({arguments, static_cast<std::size_t>(argument_count)});
+    std::string trouble = form == nullptr ? wrong_layout_variable() : "";
+    if (form != nullptr && form != &layout()) trouble = execute_in_layout(*form, arguments);
+    if (!trouble.empty()) {
+        std::cerr << "kmes-conformance: " << trouble << "\n";
+        return form == nullptr ? kExitUsage : kExitSuite;
+    }
     report_failed_writes();
     // A command that wraps this one says how it is called, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
@@ -108,6 +118,8 @@ int main(int argument_count, char** arguments) {
         .describe_stepper = describe_stepper,
         .describe_move = [](const Move& move) { return describe(move); },
         .debugger = &debugger,
+        .change_layout =
+            [arguments](const Layout& other) { return execute_in_layout(other, arguments); },
         .preflight =
             [](const StageSettings& settings) {
                 return run_preflight(play_smoke_stream, settings);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "conformance/main/command_line.h"
+#include "conformance/main/layout_choice.h"
 #include "conformance/main/parse_error.h"
 #include "conformance/report/text.h"
 
@@ -46,6 +47,7 @@ struct RawOptions {
     std::string explore;
     std::string stepper;
     std::string save;
+    std::string layout;
     std::string debug;
     std::string soak;
 };
@@ -92,6 +94,11 @@ class Checker {
         const auto number = parse_number(value, kSmallestScale, kLargestScale);
         if (!number) return fail(option, value, "a number from 0.01 to 1000");
         options_.timeout_scale = *number;
+    }
+
+    // The process has that form by now: main() sees to it.
+    void layout(const std::string& value) {
+        if (find_layout(value) == nullptr) fail("--layout", value, kRightLayout);
     }
 
     void explore(const std::string& value) {
@@ -171,7 +178,7 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
 }
 
 // Where it runs, and what is known of that and of the consumer.
-void declare_surroundings(CLI::App& app, Options& options) {
+void declare_surroundings(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--known-failures", options.known_failures,
                    "failures that FILE lists with their message do not fail the run; a stale line "
                    "does")
@@ -184,6 +191,9 @@ void declare_surroundings(CLI::App& app, Options& options) {
     app.add_option("--consumer-version", options.consumer.version,
                    "version of the consumer in reports")
         ->type_name("VERSION");
+    app.add_option("--layout", raw.layout,
+                   "form of the ring that the consumer is written for (default A)")
+        ->type_name("A|B|C|D");
     app.add_option("--device", options.device,
                    "use the buffers of a test build of the kernel module, by its device "
                    "(/dev/kmes), instead of the runner's")
@@ -241,7 +251,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explain", raw.explain, "print what a case does and expects, and exit")
         ->type_name("CASE");
     declare_deeper(app, raw, options);
-    declare_surroundings(app, options);
+    declare_surroundings(app, raw, options);
     app.add_flag("--fail-fast", options.fail_fast, "stop after the first case that fails");
     app.add_flag("-v", options.verbose,
                  "print every failure in full, and the details of every case");
@@ -273,6 +283,8 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
     }
     if (options.fix_known_failures && options.known_failures.empty())
         return "--fix-known-failures also needs --known-failures FILE";
+    if (!options.device.empty() && !options.layout.empty())
+        return fmt::format("--device has buffers of form A, and excludes form {}", options.layout);
     if (options.quiet && options.verbose) return "--quiet excludes -v";
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
     if (options.testee.empty() && !runs_nothing) {
@@ -304,6 +316,8 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--explore") > 0) checker.explore(raw.explore);
     if (app.count("--stepper") > 0) checker.stepper(raw.stepper);
     if (app.count("--soak") > 0) checker.soak(raw.soak);
+    if (app.count("--layout") > 0) checker.layout(raw.layout);
+    parsed.options.layout = other_layout();
     if (app.count("--save") > 0) parsed.options.save_folder = raw.save;
     parsed.options.debug = raw.debug;
     checker.patterns("--filter", raw.filters, parsed.options.filters);

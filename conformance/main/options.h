@@ -46,6 +46,7 @@ struct Options {
     double soak_seconds = 0;                 // --soak
     std::string stream;                      // --stream FILE; empty: not asked
     std::string device;                      // --device; empty: the runner's own buffers
+    std::string layout;                      // --layout; empty: form A
     std::string expect_unsupported;          // --expect-unsupported FILE; empty: not asked
     std::vector<std::string> testee;         // PROGRAM ARGS...
 };

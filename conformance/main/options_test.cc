@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "conformance/model/layout.h"
+
 namespace kmes::conformance {
 namespace {
 
@@ -135,6 +137,9 @@ TEST(Options, TakeWhereItRuns) {
     EXPECT_EQ(options.device, "/dev/kmes");
     EXPECT_EQ(options.expect_unsupported, "list");
     EXPECT_THAT(wrong({"--device", "", "--", "p"}), HasSubstr("expected the path of a device"));
+    EXPECT_EQ(right({"--layout", "stream", "--", "p"}).layout, other_layout());
+    EXPECT_EQ(wrong({"--layout", "E", "--", "p"}),
+              "--layout is \"E\"; expected A, B, C or D (or 1, 0.20, 0.22 or stream)");
     EXPECT_THAT(wrong({"--expect-unsupported", "", "--", "p"}), HasSubstr("expected a file"));
 }
 

@@ -95,6 +95,7 @@ StageSettings settings_of(const Options& options, const Surroundings& around) {
     settings.soak_seconds = options.soak_seconds;
     settings.stream = options.stream;
     settings.device = options.device;
+    settings.layout = options.layout;
     settings.debug = !options.debug.empty();
     if (settings.debug) {
         settings.debugger = around.debugger;
@@ -129,6 +130,7 @@ RunOptions run_options(const Options& options) {
     run.soak_seconds = options.soak_seconds;
     run.stream = options.stream;
     run.device = options.device;
+    run.layout = options.layout;
     return run;
 }
 
@@ -455,6 +457,7 @@ class Run {
         } else if (demand == Demand::stream) {
             words.insert(words.end(), {"--stream", options_.stream});
         }
+        if (!options_.layout.empty()) words.insert(words.end(), {"--layout", options_.layout});
         if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
         if (options_.stepper != Stepper::automatic) {
             words.insert(words.end(), {"--stepper", std::string(stepper_name(options_.stepper))});

@@ -13,6 +13,7 @@
 
 #include "conformance/main/shard.h"
 #include "conformance/model/case.h"
+#include "conformance/model/layout.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/stop_flag.h"
 #include "conformance/report/run_report.h"
@@ -69,6 +70,8 @@ struct Surroundings {
     std::function<std::string(const Move&)> describe_move = nullptr;
     // Who is asked in a run with --debug.
     Debugger* debugger = nullptr;
+    // Executes this program again in a form of the layout. Returns only if that fails: one line.
+    std::function<std::string(const Layout&)> change_layout = nullptr;
     // Before the first case; empty: there is no preflight.
     std::function<Preflight(const StageSettings&)> preflight = nullptr;
     // What is wrong with the file of --stream, in one line; empty: nothing.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "conformance/main/command_line.h"
+#include "conformance/main/layout_choice.h"
 #include "conformance/main/options.h"
 #include "conformance/main/smoke_check.h"
 #include "conformance/report/result.h"
@@ -106,8 +107,9 @@ int print_run(const SmokeRun& run, const std::vector<LineProblem>& lines, bool v
     const std::size_t count = run.problems.size() + lines.size();
     if (count == 0) {
         for (const std::string& fact : run.facts) out << "  " << fact << "\n";
-        out << "the adapter is correct; now run: " << around.command << " -- "
-            << shell_command(program) << "\n"
+        const std::string form = other_layout();
+        out << "the adapter is correct; now run: " << around.command
+            << (form.empty() ? "" : " --layout " + form) << " -- " << shell_command(program) << "\n"
             << std::flush;
         return out.good() ? kExitClean : kExitSuite;
     }
@@ -127,7 +129,11 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
         "names each mistake in the report by line and field.",
         "kmes-conformance smoke");
     std::string scale;
+    std::string form;
     bool verbose = false;
+    app.add_option("--layout", form,
+                   "form of the ring that the consumer is written for (default A)")
+        ->type_name("A|B|C|D");
     app.add_option("--timeout-scale", scale,
                    "factor for the time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
@@ -146,6 +152,8 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
                                      "a number from 0.01 to 1000"),
                          around);
     }
+    if (app.count("--layout") > 0 && find_layout(form) == nullptr)
+        return say_usage("smoke", wrong_value("--layout", form, kRightLayout), around);
     if (words.program.empty() || words.program[0].empty()) {
         return say_usage("smoke", "no program is named; expected smoke -- PROGRAM ARGS...", around);
     }

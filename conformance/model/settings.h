@@ -58,6 +58,8 @@ struct StageSettings {
     // The device of a test build of the kernel module, whose buffers are used (--device); empty:
     // the runner's own buffers.
     std::string device;
+    // The form of the layout (model/layout.h); empty: form A. It is that of the process.
+    std::string layout;
     // What happens is written down for the picture of a failure. A search that makes thousands of
     // runs turns it off, and plays what failed once more with it.
     bool record_timeline = true;

@@ -157,6 +157,7 @@ Json run_to_json(const RunReport& report) {
     value["without"] = words_to_json(options.without);
     add_text(value, "stream", options.stream);
     add_text(value, "device", options.device);
+    add_text(value, "layout", options.layout);
     add_text(value, "stepper", report.stepper);
     return value;
 }

@@ -216,7 +216,7 @@ void read_suite(const JsonReader& json, RunReport& report) {
 void read_run(const JsonReader& json, RunReport& report) {
     json.expect_names({"began", "seconds", "seed", "cpus", "capacity_bytes", "timeout_scale",
                        "level", "explore", "shared", "soak_seconds", "filters", "without", "stream",
-                       "device", "stepper"});
+                       "device", "layout", "stepper"});
     report.began = time_of(json.at("began"));
     report.seconds = seconds_in(json, "seconds");
     report.seed = number_in(json, "seed", kAny64);
@@ -233,6 +233,7 @@ void read_run(const JsonReader& json, RunReport& report) {
     options.without = words_of(json.at("without"));
     options.stream = text_in(json, "stream");
     options.device = text_in(json, "device");
+    options.layout = text_in(json, "layout");
 }
 
 void read_summary(const JsonReader& json, const RunReport& report) {

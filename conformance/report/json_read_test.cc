@@ -74,6 +74,7 @@ RunReport whole_report() {
     report.options.without = {"E3/*"};
     report.options.stream = "some events";
     report.options.device = "/dev/kmes";
+    report.options.layout = "D";
     report.stepper = "guard pages";
     report.suite_cases = {1, 1, 1, 1};
     report.testee = {"./consumer", "two words"};

@@ -64,6 +64,7 @@ struct RunOptions {
     double soak_seconds = 0;
     std::string stream;  // the file of --stream; empty: none
     std::string device;  // empty: the runner's own buffers
+    std::string layout;  // empty: form A
 
     bool operator==(const RunOptions&) const = default;
 };

@@ -115,6 +115,7 @@ RunReport sample(bool hostile) {
     report.options.without = {texts("E3/*")};
     report.options.stream = texts("some events");
     report.options.device = texts("/dev/kmes");
+    report.options.layout = texts("D");
     report.suite_cases = {2, 1, 1, 1};
     report.testee = {texts("./consumer"), texts("--fast")};
     report.cpus = 4;

@@ -39,6 +39,7 @@ std::string options_text(const RunReport& report) {
     if (options.soak_seconds > 0) text += fmt::format(" --soak {}", options.soak_seconds);
     if (!options.stream.empty()) text += " --stream " + bounded(options.stream);
     if (!options.device.empty()) text += " --device " + bounded(options.device);
+    if (!options.layout.empty()) text += " --layout " + bounded(options.layout);
     if (!options.filters.empty())
         text += fmt::format(" --filter (given {}x)", options.filters.size());
     if (!options.without.empty())

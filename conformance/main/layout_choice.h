@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The form of the layout that a run is asked for. A process has one from its start
+// (model/layout.h), so another one takes another execution of this program.
+#ifndef KMES_CONFORMANCE_MAIN_LAYOUT_CHOICE_H_
+#define KMES_CONFORMANCE_MAIN_LAYOUT_CHOICE_H_
+
+#include <span>
+#include <string>
+
+#include "conformance/model/layout.h"
+
+namespace kmes::conformance {
+
+inline constexpr const char* kRightLayout = "A, B, C or D (or 1, 0.20, 0.22 or stream)";
+
+// The form of --layout before --; null: there is none, or it names no form.
+const Layout* layout_of_option(std::span<char* const> arguments);
+
+// What is wrong with the variable of the environment; empty: nothing.
+std::string wrong_layout_variable();
+
+// Executes this program again with the same arguments. Returns only if that fails: one line.
+std::string execute_in_layout(const Layout& layout, char* const* arguments);
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MAIN_LAYOUT_CHOICE_H_
