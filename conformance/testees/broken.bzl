@@ -118,3 +118,50 @@ def broken_testees(patches, bases, copts, headers, visibility):
         tools = _TOOL_FILES,
         visibility = visibility,
     )
+
+def form_d_twins(name, twin, base, patches, copts, visibility):
+    """The twin NAME_consumer of the C example, and the twin NAME/broken_PATCH of each broken one.
+
+    Args:
+      name: of the form, and of the filegroup of all broken twins
+      twin: the diff that changes the example to the form
+      base: the source of the example
+      patches: files broken/c/PATCH.patch that fit the twin
+      copts: options of the C compiler
+      visibility: of the programs
+    """
+    programs = []
+    for patch in [None] + patches:
+        program = name + "_consumer" if patch == None else name + "/broken_" + _name(patch)
+        arguments = ["twin", twin] if patch == None else ["apply", "--twin", twin, patch]
+        native.genrule(
+            name = program + ".patched",
+            srcs = [base] + [word for word in arguments if "." in word],
+            outs = [program + ".c"],
+            cmd = "python3 -B $(location {}) {} $(location {}) $@".format(
+                _TOOL,
+                " ".join([
+                    "$(location %s)" % word if "." in word else word
+                    for word in arguments
+                ]),
+                base,
+            ),
+            tags = ["manual"],
+            tools = _TOOL_FILES,
+        )
+        cc_testee(
+            name = program,
+            srcs = [program + ".c"],
+            copts = copts,
+            linkopts = ["-pthread"],
+            tags = ["manual"],
+            visibility = visibility,
+        )
+        if patch != None:
+            programs.append(program)
+    native.filegroup(
+        name = name + "_broken",
+        srcs = programs,
+        tags = ["manual"],
+        visibility = visibility,
+    )

@@ -67,6 +67,16 @@ def parse(text):
     return Patch(fields, base, _parse_hunks(lines, first))
 
 
+def parse_twin(text):
+    """The patch of a twin: lines for a person, then a diff. PatchError if it is none."""
+    lines = text.split("\n")
+    if lines.pop() != "":
+        raise PatchError(len(lines) + 1, "no newline at the end; add one")
+    first = next((at for at, line in enumerate(lines) if line.startswith("--- ")), len(lines))
+    base, first = _parse_paths(lines, first)
+    return Patch({}, base, _parse_hunks(lines, first))
+
+
 def _parse_fields(lines):
     fields, last = {"Also": []}, None
     for number, line in enumerate(lines, 1):

@@ -9,7 +9,8 @@
 
 For the build:
 
-  apply PATCH BASE OUT    write the source of a broken consumer
+  apply PATCH BASE OUT    write the source of a broken consumer; --twin FILE changes BASE first
+  twin FILE BASE OUT      write the source of a twin: BASE in another form of the layout
   check PATCH...          apply each patch, and write nothing
   table OUT PATCH...      write the headers of all of them as JSON"""
 
@@ -74,13 +75,29 @@ def patched(path, patch, text):
 # -- for the build -------------------------------------------------------------------------------
 
 
+def twin_of(path, base):
+    """The source of a twin: the diff in the file `path`, applied to the source `base`."""
+    try:
+        twin = patch_format.parse_twin(read(path))
+        if twin.base != base:
+            raise PatchError(0, f"changes {twin.base}; expected {base}")
+        return patch_format.apply(twin, read(base))
+    except PatchError as error:
+        raise Failed(f"{path}:{error.line}: {error}") from error
+
+
+def twin_command(options):
+    Path(options.out).write_text(twin_of(options.file, options.base))
+
+
 def apply_command(options):
     patch = parse_file(options.patch)
     if patch.base != options.base:
         raise Failed(
             f"{options.patch}: changes {patch.base}; patches of this folder change {options.base}"
         )
-    Path(options.out).write_text(patched(options.patch, patch, read(options.base)))
+    text = twin_of(options.twin, options.base) if options.twin else read(options.base)
+    Path(options.out).write_text(patched(options.patch, patch, text))
 
 
 def check_command(options):
@@ -269,7 +286,9 @@ def parser():
             one.add_argument(argument)
         return one
 
-    command("apply", apply_command, "patch", "base", "out")
+    apply = command("apply", apply_command, "patch", "base", "out")
+    apply.add_argument("--twin", metavar="FILE", help="the diff of a twin")
+    command("twin", twin_command, "file", "base", "out")
     command("check", check_command).add_argument("patches", nargs="+")
     command("table", table_command, "out").add_argument("patches", nargs="+")
     command("list", list_command)

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// The program with --layout: consumers of another form of the layout, and what names the form.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "conformance/main/testing.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kFormA = "conformance/testees/c_consumer";
+constexpr const char* kFormD = "conformance/testees/form_d_consumer";
+constexpr const char* kBroken = "conformance/testees/form_d/broken_no-recheck";
+constexpr const char* kVariable = "KMES_CONFORMANCE_LAYOUT";
+
+TEST(LayoutOption, TestsAConsumerOfTheForm) {
+    Process program(
+        {"--layout=stream", "--filter", "5.1.[15]/*", "--report", "json", "--", kFormD});
+    EXPECT_EQ(program.end(), 0) << program.out;
+    EXPECT_EQ(nlohmann::json::parse(program.out)["run"]["layout"], "D");
+}
+
+TEST(LayoutOption, IsNoPartOfTheReportInFormA) {
+    Process program(
+        {"--layout", "A", "--filter", "5.1.1/one-cpu", "--report", "json", "--", kFormA},
+        [] { ::setenv(kVariable, "D", 1); });
+    EXPECT_EQ(program.end(), 0) << program.out;
+    EXPECT_FALSE(nlohmann::json::parse(program.out)["run"].contains("layout"));
+}
+
+TEST(LayoutOption, FailsAConsumerOfAnotherForm) {
+    Process other({"--layout", "D", "--filter", "5.1.1/one-cpu", "--", kFormA});
+    EXPECT_EQ(other.end(), 1);
+    Process form_a({"--filter", "5.1.1/one-cpu", "--", kFormD});
+    EXPECT_EQ(form_a.end(), 1);
+}
+
+TEST(LayoutOption, SaysWhatHasNoMeaning) {
+    Process program({"--layout", "D", "--filter", "contract-1/later-attach-eagain", "--", kFormD});
+    program.end();
+    EXPECT_THAT(program.out, HasSubstr("not applicable in form D: kmes_attach does not fail with"));
+}
+
+TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {
+    Process form_d({"--layout", "D", "--explain", "5.1.5/attach-and-map"});
+    EXPECT_EQ(form_d.end(), 0);
+    EXPECT_THAT(form_d.out, HasSubstr("8192 + 2 x capacity"));
+    Process form_a({"--explain", "5.1.5/attach-and-map"});
+    EXPECT_EQ(form_a.end(), 0);
+    EXPECT_THAT(form_a.out, HasSubstr("4096 + 2 x capacity"));
+}
+
+TEST(LayoutOption, HasAFormForTheSmokeCommand) {
+    Process program({"smoke", "--layout", "D", "--", kFormD});
+    EXPECT_EQ(program.end(), 0);
+    EXPECT_THAT(program.out, HasSubstr("conformance/kmes-conformance --layout D -- "));
+    Process wrong({"smoke", "--layout", "E", "--", kFormD});
+    EXPECT_EQ(wrong.end(), 2);
+    EXPECT_THAT(wrong.out, HasSubstr("--layout is \"E\"; expected A, B, C or D"));
+}
+
+TEST(LayoutOption, IsRefusedInOneLineWhereItIsWrong) {
+    Process device({"--layout", "D", "--device", "/dev/kmes", "--", kFormD});
+    EXPECT_EQ(device.end(), 2);
+    EXPECT_THAT(device.out, HasSubstr("--device has buffers of form A, and excludes form D"));
+    Process variable({"--list"}, [] { ::setenv(kVariable, "a\nb", 1); });
+    EXPECT_EQ(variable.end(), 2);
+    EXPECT_THAT(variable.out, HasSubstr("KMES_CONFORMANCE_LAYOUT is \"a"));
+    EXPECT_THAT(variable.out, HasSubstr("; expected A, B, C or D"));
+    EXPECT_EQ(variable.out.find('\n') + 1, variable.out.size());
+}
+
+// The file has the form, and the commands on it need no option.
+TEST(LayoutOption, IsInTheFileOfAFailure) {
+    const Folder folder;
+    Process program({"--layout", "D", "--filter", "E2/event-at-every-step", "--cpus", "1", "--save",
+                     folder.file("saved"), "--", kBroken});
+    EXPECT_EQ(program.end(), 1);
+    EXPECT_THAT(program.out, HasSubstr(" --layout D "));
+    const std::string path = folder.file("saved/E2-event-at-every-step.json");
+    EXPECT_EQ(nlohmann::json::parse(read_file(path))["run"]["layout"], "D");
+    Process judge({"judge", path});
+    EXPECT_EQ(judge.end(), 1);
+    EXPECT_THAT(judge.out, Not(HasSubstr("kmes-conformance:")));
+    Process replay({"replay", path});
+    EXPECT_EQ(replay.end(), 1);
+    Process correct({"replay", path, "--", kFormD});
+    EXPECT_EQ(correct.end(), 0) << correct.out;
+}
+
+}  // namespace
+}  // namespace kmes::conformance
