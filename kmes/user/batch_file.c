@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A batch of the caller's as a memory file, for a producer in another process (socket_protocol.h):
- * the types and payloads, one behind the other, and behind them the entries, whose pointers are
- * offsets in the file. Knows no socket.
+ * A batch of the caller as a memory file, for a producer in another process (socket_protocol.h).
+ * The file has the types and payloads in sequence, and after them the entries, whose pointers are
+ * offsets in the file. This file uses no socket.
  *
- * The caller's memory is touched by the kernel alone, which says EFAULT where this process would
- * end. What cannot be read is left out, and whoever serves the batch finds that out where a kernel
- * would: an entry that is missing at the end of the file, or an offset that no file has. So the
- * rules of the call, and their order, stand in one place (kmes/call.h). Each byte is read once.
+ * Only the kernel accesses the caller's memory: it returns EFAULT where this process would end.
+ * Bytes that cannot be read are omitted. The server of the batch detects this like a kernel would.
+ * Either an entry is missing at the end of the file, or an offset is outside of every file. So one
+ * place has the rules of the call and their order (kmes/call.h). Each byte is read once.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -19,15 +19,15 @@
 #include "kmes/user/file_size_signal.h"
 #include "kmes/user/libkmes_parts.h"
 
-/* An offset at which nothing can be. */
+/* An offset that is outside of every file. */
 static const void* const no_offset = (const void*)~(__UINTPTR_TYPE__)0;
 
-/* A file in the making. */
+/* A file under construction. */
 struct batch_file {
     int fd;
     __u64 end; /* bytes of types and payloads so far */
     struct kmes_emit_entry entries[KMES_BATCH_MAX_ENTRIES];
-    __u32 count; /* of those */
+    __u32 count; /* entries so far */
 };
 
 static int write_at(int fd, const void* from, __u64 bytes, __u64 offset) {
@@ -45,7 +45,7 @@ static int write_at(int fd, const void* from, __u64 bytes, __u64 offset) {
     return 0;
 }
 
-/* The caller's entry, by way of the file: private from here on. */
+/* Copies the caller's entry by way of the file. From then on it is private. */
 static int read_entry(struct batch_file* file, const void* from, struct kmes_emit_entry* entry) {
     int error = write_at(file->fd, from, sizeof(*entry), file->end);
 
@@ -55,7 +55,8 @@ static int read_entry(struct batch_file* file, const void* from, struct kmes_emi
                : -EIO;
 }
 
-/* Appends `bytes` of the caller's; *place becomes the offset, or none where they are not there. */
+/* Appends `bytes` of the caller's memory. *place is set to the offset, or to no_offset if they
+ * cannot be read. */
 static int append(struct batch_file* file, __u64 bytes, const void** place) {
     const void* from = *place;
     int error = write_at(file->fd, from, bytes, file->end);
@@ -65,14 +66,15 @@ static int append(struct batch_file* file, __u64 bytes, const void** place) {
     return error;
 }
 
-/* No kmes_emit takes it, and nothing of it is read: not even 4 GiB that are not there. */
+/* True if every kmes_emit rejects the entry. Its bytes are not read, not even 4 GiB that do not
+ * exist. */
 static bool is_hopeless(const struct kmes_emit_entry* entry) {
     return entry->type_len == 0 ||
            (__u64)KMES_EVENT_FIXED_BYTES + entry->type_len + entry->payload_len >
                KMES_CONFIG_EVENT_MAX_BYTES;
 }
 
-/* One entry more. -EFAULT: it is the last that counts. */
+/* Adds one entry. -EFAULT: it is the last relevant one. */
 static int add_entry(struct batch_file* file, const void* from) {
     struct kmes_emit_entry* entry = &file->entries[file->count];
     int error = read_entry(file, from, entry);
@@ -92,11 +94,11 @@ static int fill(struct batch_file* file, const struct kmes_emit_entry* entries, 
     __u32 i;
     int error = 0;
 
-    /* By arithmetic that may wrap: what the caller calls an array may be anywhere. */
+    /* By arithmetic that may wrap: the caller's array may be at any address. */
     for (i = 0; i < count && !error; i++)
         error = add_entry(file, (const void*)((__UINTPTR_TYPE__)entries + i * sizeof(*entries)));
     if (error && error != -EFAULT) return error;
-    /* An entry that was read after the last byte may be there still. */
+    /* An entry that was read after the last byte may still be in the file. */
     if (ftruncate(file->fd, (off_t)file->end) != 0) return -errno;
     return write_at(file->fd, file->entries, file->count * sizeof(file->entries[0]), file->end);
 }

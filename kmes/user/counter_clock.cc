@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Whether the counter is a clock. See counter_clock.h.
+// The check whether the counter is usable as a clock. See counter_clock.h.
 #include "kmes/user/counter_clock.h"
 
 #if defined(__x86_64__)
@@ -26,8 +25,8 @@ bool counter_is_invariant() {
 #endif
 }
 
-// A kernel that has found the counter unreliable keeps its time by something else. A container may
-// hide the file: then the processor's word counts alone.
+// A kernel that has found the counter unreliable uses another clock source. A container may hide
+// the file. Then only CPUID decides.
 bool kernel_trusts_counter() {
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     std::string name;

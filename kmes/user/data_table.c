@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A buffer of a userspace producer is two files, and kmes_attach has one descriptor a buffer to
- * give. This is where the data waits for kmes_map. See libkmes_parts.h and
+ * A buffer of a userspace producer is two files, and kmes_attach returns one descriptor for each
+ * buffer. This table keeps the data until kmes_map. See libkmes_parts.h and
  * docs/decisions/0010-two-memory-files.md.
  *
- * The data waits as a mapping without access, and not as a descriptor: a program may close all its
- * descriptors, as daemons do, and then a number that is remembered here would be that of a file of
- * the program. The descriptors of the metadata are the caller's; here they are only looked at, and
- * known by device and inode.
+ * The table keeps the data as a mapping without access, and not as a descriptor. A program may
+ * close all its descriptors, as daemons do. A stored number could then be another file of the
+ * program. The caller owns the descriptors of the metadata; the table only identifies them by
+ * device and inode.
  *
- * No signal handler runs while the table is locked, and a fork waits for it, so that the child
- * finds it unlocked and whole.
+ * No signal handler runs while the table is locked. A fork waits for the lock, so that the child
+ * finds the table unlocked and consistent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,7 +25,8 @@
 #include "kmes/user/double_map.h"
 #include "kmes/user/libkmes_parts.h"
 
-/* One metadata descriptor that was given away. A buffer that was attached to twice has two. */
+/* One metadata descriptor that was returned to the caller. A buffer with two attaches has two
+ * entries. */
 struct entry {
     __u64 device;
     __u64 inode;
@@ -35,7 +36,7 @@ struct entry {
     int metadata_fd;
 };
 
-/* What kmes_map has mapped of an entry, which may be gone. */
+/* A mapping that kmes_map has made of an entry. The entry may be gone. */
 struct mapped {
     const void* base;
     struct kmes_lease* lease;
@@ -65,8 +66,8 @@ static void unlock_table(void) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Before the first thread that could fork. Without memory for it a fork is as it would be without
- * this. */
+/* Runs before any thread that could fork. If it has no memory, a fork works without this
+ * protection. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(lock_table, unlock_table, unlock_table);
 }
@@ -144,7 +145,7 @@ int kmes_data_table_map(int fd, __u64 capacity_bytes, void** base) {
     int error;
 
     if (fstat(fd, &status) != 0) return -errno;
-    lock_table(); /* until it is mapped: a sweep may come in between */
+    lock_table(); /* until it is mapped: a sweep may run in between */
     entry = find(&status);
     if (!entry)
         error = -ENOENT;
@@ -178,7 +179,7 @@ void kmes_data_table_drop(struct kmes_lease* lease) {
     unlock_table();
 }
 
-/* The number may be open again, as something else. */
+/* The number may be open again, as another file. */
 static bool is_stale(const struct entry* entry) {
     return !kmes_fd_is(entry->metadata_fd, entry->device, entry->inode);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * /dev/kmes by its ioctls. See device.h.
+ * Access to /dev/kmes by its ioctls. See device.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -31,8 +31,7 @@ int kmes_device_open(void) {
     }
 }
 
-/* One ioctl on an open file of its own. -ENOTTY: whatever this device is, it has no such request.
- */
+/* Executes one ioctl on a newly opened file. -ENOTTY: the device does not know the request. */
 static int ask_any(unsigned long request, void* argument) {
     int fd = kmes_device_open();
     int error = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Mapping metadata and data as 5.1.5 lays them out. See double_map.h for the picture.
+ * Maps metadata and data as 5.1.5 lays them out. See double_map.h for the figure.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@ bool kmes_double_map_capacity_is_valid(__u64 capacity_bytes) {
     return kmes_capacity_is_valid(capacity_bytes) && capacity_bytes >= KMES_USER_CAPACITY_MIN_BYTES;
 }
 
-/* A page of a mapping that lies beyond the end of its file is SIGBUS to whoever touches it. */
+/* An access to a page of a mapping past the end of its file raises SIGBUS. */
 static int check_length(int fd, __u64 bytes) {
     struct stat status;
 
@@ -29,13 +29,14 @@ static int place(__u8* at, __u64 bytes, int protection, int fd) {
     return placed == MAP_FAILED ? -errno : 0;
 }
 
-/* Another mapping of the same shared pages, readable. (An old size of 0 copies.) */
+/* Makes another mapping of the same shared pages, readable. (An old size of 0 copies.) */
 static int place_copy(__u8* at, __u64 bytes, void* mapped) {
     if (mremap(mapped, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) return -errno;
     return mprotect(at, bytes, PROT_READ) == 0 ? 0 : -errno;
 }
 
-/* Reserved first, so that nothing of another thread can come to lie in between. NULL: -ENOMEM. */
+/* Reserves the range first, so that no mapping of another thread can be inside it. NULL:
+ * -ENOMEM. */
 static __u8* reserve(__u64 bytes) {
     void* range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 

@@ -29,11 +29,11 @@
 enum way { WAY_SYSTEM_CALL, WAY_DEVICE, WAY_SOCKET };
 
 struct kmes_emitter {
-    pthread_mutex_t lock; /* of what is below, and of the connection while a request is served */
+    pthread_mutex_t lock; /* for the fields below, and for the connection during a request */
     struct kmes_emitter* next;
     char* address; /* of the socket */
-    __u64 used_ns; /* when the connection was used last */
-    __u64 device;  /* which file `fd` is */
+    __u64 used_ns; /* the last use of the connection */
+    __u64 device;  /* identifies the file of `fd` */
     __u64 inode;
     int fd; /* -1: none */
     enum way way;
@@ -66,7 +66,7 @@ static int keep_fd(struct kmes_emitter* emitter, int fd) {
     return 0;
 }
 
-/* No reply is due between two calls: what there is to read is the end. */
+/* No reply is due between two calls, so a readable connection has ended. */
 static bool is_connected(const struct kmes_emitter* emitter) {
     struct pollfd end = {emitter->fd, POLLIN | POLLRDHUP, 0};
 
@@ -101,8 +101,8 @@ static void unlock_all(void) {
     pthread_mutex_unlock(&all_lock);
 }
 
-/* The lock may be held by a thread that the child does not have. Replies on the connection are the
- * parent's. */
+/* The lock may belong to a thread that the child lacks. Replies on the connection are for the
+ * parent. */
 static void renew_in_child(void) {
     struct kmes_emitter* emitter;
 
@@ -135,7 +135,7 @@ static void delist(struct kmes_emitter* emitter) {
 
 /* -- Open and close ---------------------------------------------------------------------------- */
 
-/* What an event without a type got. Every way that is there refuses it. */
+/* Interprets the result for an event without a type. Every server that exists rejects it. */
 static int judge_probe(int error) {
     if (error == -ENODEV) return -ENOSYS;
     return error == -ENOSYS || error == -EPERM ? error : 0;
@@ -207,7 +207,7 @@ void kmes_emitter_close(struct kmes_emitter* emitter) {
 
 /* -- Emit -------------------------------------------------------------------------------------- */
 
-/* One call by each way. */
+/* One call by each of the ways. */
 struct request {
     int (*by_system_call)(const struct request* request);
     int (*by_descriptor)(const struct request* request, enum way way, int fd);
@@ -243,19 +243,19 @@ static int emit_batch_by_descriptor(const struct request* request, enum way way,
         fd, request->entries, request->count, request->emitted);
 }
 
-/* Under the lock: a connection serves one request at a time. */
+/* Call it with the lock: a connection serves one request at a time. */
 static int ask_by_socket(struct kmes_emitter* emitter, const struct request* request) {
     int error = is_connected(emitter) ? 0 : connect_again(emitter);
 
     if (error) return error;
     error = request->by_descriptor(request, WAY_SOCKET, emitter->fd);
     emitter->used_ns = kmes_clock_monotonic_ns();
-    /* The reply may come later, or not at all: nothing more on this connection. */
+    /* The reply may come later, or not at all, so the connection cannot be used again. */
     if (error == -ENOSYS || error == -ETIMEDOUT || error == -EPROTO) drop_fd(emitter);
     return error == -ENOSYS ? -ECONNRESET : error;
 }
 
-/* The file has no state, so the calls of several threads go on side by side. */
+/* The file has no state, so the calls of several threads run in parallel. */
 static int ask_by_device(struct kmes_emitter* emitter, const struct request* request) {
     int error, fd;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a consumer requires of a file before it maps it, so that no access to the mapping is SIGBUS.
+ * The checks of a consumer before it maps a file, so that no access to the mapping raises SIGBUS.
  * See libkmes_parts.h.
  *
- * A server that passes memory files may still hold them: it could cut one off, or give pages back
- * by a hole, which the consumer's next access would have to get from memory that may not be there.
- * F_SEAL_SHRINK forbids the first for good, F_SEAL_WRITE or F_SEAL_FUTURE_WRITE the second. Seals
- * are asked for first: a file that has none, such as one of FUSE, is asked nothing else, and what
- * is read after them stays true.
+ * A server that passes memory files may still have them open. It could truncate a file, or return
+ * pages by a hole, and the next access of the consumer would need memory that may not exist.
+ * F_SEAL_SHRINK forbids the first permanently, F_SEAL_WRITE or F_SEAL_FUTURE_WRITE the second. The
+ * code checks the seals first. A file without seals, such as one of FUSE, gets no further request.
+ * Values that are read after the seals remain true.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 
 #include "kmes/user/libkmes_parts.h"
 
-#define BLOCK_BYTES 512u /* of st_blocks */
+#define BLOCK_BYTES 512u /* unit of st_blocks */
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
 bool kmes_fd_is(int fd, __u64 device, __u64 inode) {
@@ -37,14 +37,15 @@ int kmes_check_file_length(int fd, __u64 bytes) {
     return S_ISREG(status.st_mode) && (__u64)status.st_size < bytes ? -EINVAL : 0;
 }
 
-/* A memory file of plain pages that keeps its length, with a page at every byte below `bytes`. */
+/* Checks for a memory file of plain pages that keeps its length, with a page at every byte below
+ * `bytes`. */
 static int check_memory_file(int fd, __u64 bytes, int* seals) {
     struct statfs system;
     struct stat status;
 
     *seals = fcntl(fd, F_GET_SEALS);
     if (*seals < 0 || !(*seals & F_SEAL_SHRINK)) return -EPROTO;
-    /* Pages of hugetlbfs come from a pool, and SIGBUS where that is empty. */
+    /* Pages of hugetlbfs come from a pool; an access raises SIGBUS if the pool is empty. */
     if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) return -EPROTO;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return -EPROTO;
     if (status.st_size < 0 || (__u64)status.st_size < bytes) return -EPROTO;
@@ -56,7 +57,7 @@ int kmes_check_buffer_files(int metadata_fd, int data_fd, __u64 capacity_bytes) 
     int error = check_memory_file(metadata_fd, KMES_METADATA_BYTES, &seals);
 
     if (error) return error;
-    if (seals & WRITE_SEALS) return -EPROTO; /* need_wake could not be written */
+    if (seals & WRITE_SEALS) return -EPROTO; /* need_wake must be writable */
     error = check_memory_file(data_fd, capacity_bytes, &seals);
     if (error) return error;
     return seals & WRITE_SEALS ? 0 : -EPROTO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Blocks SIGXFSZ for the calls of one thread. See file_size_signal.h.
+ * Blocks SIGXFSZ during the calls of one thread. See file_size_signal.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ void kmes_file_size_signal_restore(const struct kmes_file_size_signal* saved) {
     sigset_t set;
 
     file_size_set(&set);
-    /* The kernel sends it to the thread that exceeds the limit, before the call returns. */
+    /* The kernel sends the signal to the thread that exceeds the limit, before the call returns. */
     while (!saved->was_pending && sigtimedwait(&set, NULL, &no_time) < 0 && errno == EINTR)
         continue;
     pthread_sigmask(SIG_SETMASK, &saved->mask_before, NULL);

@@ -19,7 +19,7 @@
 
 #define NS_PER_SECOND 1000000000ull
 
-/* errno is put back: a signal handler may be the caller. */
+/* Restores errno, because the caller may be a signal handler. */
 static int futex(const __u32* word, int operation, __u32 value, const struct timespec* timeout) {
     int saved = errno;
     long result = syscall(SYS_futex, word, operation, value, timeout, NULL, 0);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The connection that tells a producer that somebody may be asleep on its buffers (E12,
+ * The connection that tells a producer that a consumer may be asleep on its buffers (E12,
  * socket_protocol.h). See libkmes_parts.h.
  *
- * Its descriptor is kept between calls, so it is asked who it is (kmes_fd_is) before it is used.
- * Between that question and the use another thread may close it still: that cannot be ruled out
- * from here, and harms only a program that closes descriptors which it did not open while it calls
- * libkmes.
+ * The descriptor is kept between calls, so kmes_fd_is identifies it before each use. Between this
+ * check and the use another thread may still close it. The library cannot exclude that. It harms
+ * only a program that closes descriptors which it did not open while it calls libkmes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -55,7 +54,7 @@ bool kmes_lease_is_held(const struct kmes_lease* lease) {
     if (!lease || !is_still_ours(lease)) return false;
     connection.fd = lease->fd;
     connection.events = POLLIN;
-    return poll(&connection, 1, 0) == 0; /* nothing more is said on it, but its end */
+    return poll(&connection, 1, 0) == 0; /* the producer sends nothing more on it; it only ends */
 }
 
 unsigned kmes_lease_count_question(struct kmes_lease* lease) {

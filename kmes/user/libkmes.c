@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * libkmes: the calls by each way, and the mapping of what attach gave. See libkmes.h.
+ * libkmes: the calls by each way, and the mapping of the descriptors of an attach. See libkmes.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ static int or_errno(long result) {
     return result == 0 ? 0 : -errno;
 }
 
-/* The error in the terms of ways.h: a device that does not exist is an absent way. */
+/* Converts the error to the terms of ways.h: a device that does not exist is an absent way. */
 static int or_absent(int error) {
     return error == -ENODEV ? -ENOSYS : error;
 }
@@ -62,7 +62,7 @@ static int hand_out(struct kmes_socket_attachment* attachment, struct kmes_lease
                                         attachment->capacity, lease);
 
         if (error)
-            return error; /* those before are swept: their metadata is closed with the rest */
+            return error; /* a sweep removes the earlier entries: all their metadata is closed */
     }
     for (i = 0; i < attachment->count; i++) {
         fds[i] = attachment->metadata_fds[i];
@@ -91,7 +91,7 @@ static int attach_by_socket(void* call) {
     if (error) return error;
     lease = kmes_lease_make(attachment.lease_fd);
     attachment.lease_fd = -1;
-    /* Another producer, of more CPUs, may have taken the address in between. */
+    /* Another producer with more CPUs may have taken the address in between. */
     error = (__u32)*count < attachment.count ? -ERANGE : hand_out(&attachment, lease, attach->fds);
     if (!error || error == -ERANGE) *count = (int)attachment.count;
     if (!error) *attach->capacity_bytes = attachment.capacity;
@@ -109,7 +109,7 @@ int kmes_attach(int* fds, int* count, __u64* capacity_bytes) {
     return by_errno(kmes_call_by(&ways, &attach));
 }
 
-/* A file that is one with its mapping: the kernel's, or one that looks like it. */
+/* Maps a file that is identical to its mapping: the kernel's, or one that looks like it. */
 static int map_whole(int fd, __u64 capacity_bytes, void** base) {
     __u64 bytes = kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes);
     int error = kmes_check_file_length(fd, bytes);

@@ -2,9 +2,9 @@
 /*
  * A reader on libkmes. See libkmes_reader.h.
  *
- * The device and the socket are asked for the one CPU, and identify without a descriptor. The
- * system call gives all CPUs at once, and so does a module that does not know KMES_IOC_ATTACH_CPU:
- * there the others are closed again.
+ * The device and the socket attach to the one CPU, and identify without a descriptor. The system
+ * call returns all CPUs at once, and so does a module without KMES_IOC_ATTACH_CPU. The code then
+ * closes the other descriptors.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,12 +25,12 @@
 #include "kmes/user/membarrier.h"
 #include "kmes/user/ways.h"
 
-#define ATTACH_ROOM 64 /* slots of the first try: one call where there are no more CPUs */
+#define ATTACH_ROOM 64 /* slots of the first try: one call for up to 64 CPUs */
 #define QUESTION_MS                                                              \
     1000 /* a reader that only asks waits no longer for a producer that is stuck \
           */
-#define QUESTIONS_OF_LEASE 20 /* of which one is asked of the producer */
-#define ATTACH_TRIES 8        /* CPUs do not come and go: more is a server that makes fun of us */
+#define QUESTIONS_OF_LEASE 20 /* one of them reaches the producer */
+#define ATTACH_TRIES 8        /* CPUs do not change: more tries mean a faulty server */
 
 /* All CPUs, by kmes_attach. */
 struct all_fds {
@@ -45,7 +45,7 @@ static int attach_by_system_call(int* fds, int* count, __u64* capacity) {
     return syscall(KMES_SYSCALL_ATTACH, fds, count, capacity) == 0 ? 0 : -errno;
 }
 
-/* -ENODEV becomes what ways.h calls a way that is not there. */
+/* Converts -ENODEV to an absent way of ways.h. */
 static int attach_by_device(int* fds, int* count, __u64* capacity) {
     int error = kmes_device_attach(fds, count, capacity);
 
@@ -91,7 +91,7 @@ static int identify_fd(int fd, struct kmes_mapping* mapping) {
     return 0;
 }
 
-/* One mmap lays out all of 5.1.5. The fd is not needed after it. */
+/* One mmap maps the whole layout of 5.1.5. The fd is not needed after it. */
 static int map_fd(int fd, __u64 capacity, struct kmes_mapping* mapping) {
     int error;
 
@@ -100,15 +100,15 @@ static int map_fd(int fd, __u64 capacity, struct kmes_mapping* mapping) {
     error = identify_fd(fd, mapping);
     if (!error) error = kmes_check_file_length(fd, mapping->mapped_bytes);
     if (error) return error;
-    mapping->needs_barrier = false; /* a kernel has its own fence */
+    mapping->needs_barrier = false; /* a kernel executes its own fence */
     mapping->base = mmap(NULL, mapping->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return mapping->base == MAP_FAILED ? -errno : 0;
 }
 
-/* What a device says of one CPU, in the words of ways.h and of a reader. */
+/* Converts a device's error for one CPU to the terms of ways.h and of a reader. */
 static int device_error(int error) {
     if (error == -ENODEV) return -ENOSYS;
-    return error == -EINVAL ? -ENODEV : error; /* there is no such CPU */
+    return error == -EINVAL ? -ENODEV : error; /* no such CPU */
 }
 
 static int attach_one_of_all(attach_function attach, __u16 cpu_id, bool maps,
@@ -167,7 +167,7 @@ static int identify_from_socket(__u16 cpu_id, unsigned limit_ms, struct kmes_map
     return 0;
 }
 
-/* A question about one CPU, by any way. */
+/* A request about one CPU, by any way. */
 struct question {
     struct kmes_mapping* mapping;
     __u16 cpu_id;
@@ -271,8 +271,8 @@ static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* ma
     return kmes_call_by(&ways, &question);
 }
 
-/* The lease has ended though the buffer is current: the program has closed all its descriptors, or
- * the producer has stopped serving for a while. Another one, if it is to be had. */
+/* The lease has ended although the buffer is current. Either the program has closed all its
+ * descriptors, or the producer has stopped serving for a while. Takes another lease if possible. */
 static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
     struct kmes_socket_attachment attachment;
     struct stat now;
@@ -288,9 +288,9 @@ static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
 }
 
 /*
- * A mapping with a session came by the socket. While the lease lasts a process of its producer is
- * there, which costs no question. (That may be a child that the producer has forked: so the address
- * is asked as well, now and then.)
+ * A mapping with a session came by the socket. While the lease lasts, a process of its producer
+ * exists, which needs no request. This process may be a child that the producer has forked, so the
+ * address is checked as well from time to time.
  */
 static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
     struct kmes_lease* lease = (struct kmes_lease*)mapping->owner;
@@ -354,7 +354,7 @@ static int count_cpus(attach_function attach) {
     int error = attach(NULL, &count, &capacity);
 
     if (error == -ERANGE) return count > 0 ? count : -EPROTO;
-    return error ? error : -EPROTO; /* no slots were enough */
+    return error ? error : -EPROTO; /* no number of slots was enough */
 }
 
 int kmes_cpus_by_system_call(void) {

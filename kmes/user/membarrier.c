@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A kernel that has the system call, but not this command, says EINVAL. */
+/* A kernel that has the system call, but not this command, returns EINVAL. */
 static int membarrier(int command) {
     if (syscall(SYS_membarrier, command, 0, 0) >= 0) return 0;
     return errno == EINVAL ? -ENOSYS : -errno;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Making and unmaking the memory of a buffer. See memory.h.
+// Construction and destruction of the memory of a buffer. See memory.h.
 #include "kmes/user/memory.h"
 
 #include <fcntl.h>
@@ -51,7 +50,7 @@ void check_options(const BufferOptions& options) {
     }
 }
 
-// An empty memory file that can be sealed. Kernels before 6.3 do not know MFD_NOEXEC_SEAL.
+// Makes an empty memory file that can be sealed. Kernels before 6.3 do not know MFD_NOEXEC_SEAL.
 int make_memory_file(const char* name, uint64_t bytes) {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
@@ -67,7 +66,7 @@ int make_memory_file(const char* name, uint64_t bytes) {
     return fd;
 }
 
-// A sparse file gets its pages at the first touch, and a lack of memory is then a signal.
+// A sparse file gets its pages at the first access, where a lack of memory is a signal.
 void allocate(int fd, const char* name, uint64_t bytes) {
     while (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0) {
         if (errno == EINTR) continue;
@@ -133,14 +132,15 @@ void BufferMemory::make_files(const BufferOptions& options) {
 }
 
 void BufferMemory::map_and_seal(const BufferOptions& options) {
-    // The producer's mapping first: after F_SEAL_FUTURE_WRITE nobody gets another writable one.
+    // The producer's mapping first: after F_SEAL_FUTURE_WRITE no other writable mapping is
+    // possible.
     int error = kmes_double_map(metadata_fd_, data_fd_, options.capacity_bytes, true, &base_);
 
     if (error) {
         fail(-error, "cannot map " +
                          bytes_text(kmes_mapping_bytes(KMES_VERSION_1, options.capacity_bytes)));
     }
-    // E13: a file that a consumer could cut off would be SIGBUS to the producer.
+    // E13: if a consumer could truncate the file, the producer would get SIGBUS.
     seal(metadata_fd_, "kmes-metadata", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     seal(data_fd_, "kmes-data", F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }

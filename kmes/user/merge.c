@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The events of all CPUs in the order of their time. See merge.h.
+ * The events of all CPUs in the order of their timestamps. See merge.h.
  *
- * Each CPU has a queue of copied bulks. A heap has the CPUs whose queue is not empty, ordered by
- * the key of their first event: its timestamp, but never less than that of the event before it. A
- * round copies a bulk of each CPU whose queue is empty, so that after it each CPU has a first event
- * here or was empty after the start of the round.
+ * Each CPU has a queue of copied bulks. A heap contains the CPUs whose queue is not empty, ordered
+ * by the key of their first event. The key is the timestamp, but never less than that of the event
+ * before it. A round copies a bulk of each CPU whose queue is empty. After a round each CPU has a
+ * first event here, or was empty after the start of the round.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@
 #define HOLD_DEFAULT_NS (10 * KMES_SET_NS_PER_MS)
 #define MOST_DEFAULT_BYTES (4ull << 20)
 
-/* Events of one CPU: their views, and after them the bytes that they point to. */
+/* Events of one CPU: their views, then the bytes that the views point to. */
 struct bulk_copy {
     struct bulk_copy* next;
     __u64 allocated_bytes;
@@ -37,9 +37,9 @@ struct merge_cpu {
     struct bulk_copy* first;
     struct bulk_copy* last;
     struct kmes_reader_place place;
-    __u64 key; /* of the first event that is held; else of the last one */
+    __u64 key; /* of the first held event, or of the last one if none is held */
     bool has_key;
-    bool begins_anew; /* the first event is one before which the clock went back too far */
+    bool begins_anew; /* the clock went back too far before the first event */
 };
 
 struct kmes_merge {
@@ -47,10 +47,10 @@ struct kmes_merge {
     struct kmes_merge_statistics statistics;
     __u64 hold_ns;
     __u64 most_bytes;
-    struct bulk_copy* delivered; /* what the last view points into, when it is the last of it */
-    __u64 last_key;              /* of what was delivered */
+    struct bulk_copy* delivered; /* the memory of the last view, if that was the last of its bulk */
+    __u64 last_key;              /* of the delivered events */
     __u64 newest_ns;             /* the highest timestamp since the order began */
-    __u64 round_realtime_ns;     /* when the last round began */
+    __u64 round_realtime_ns;     /* start of the last round */
     __u64 round_monotonic_ns;
     unsigned cpus;
     unsigned heap_count;
@@ -103,7 +103,7 @@ static const struct kmes_event_view* first_of(const struct merge_cpu* cpu) {
     return &cpu->first->views[cpu->first->taken];
 }
 
-/* An event has become the first one of its CPU. */
+/* Sets the key after an event has become the first one of its CPU. */
 static void set_key(const struct kmes_merge* merge, struct merge_cpu* cpu) {
     const __u64 timestamp = first_of(cpu)->timestamp;
 
@@ -134,8 +134,8 @@ static void free_copy(struct kmes_merge* merge, struct bulk_copy* copy) {
     free(copy);
 }
 
-/* The events of a bulk, which are delivered by the reader only when there is memory for them. NULL:
- * there is none. */
+/* Copies the events of a bulk. The reader delivers them only if there is memory for them. NULL: no
+ * memory. */
 static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_reader* reader,
                                    struct kmes_bulk* bulk) {
     const __u32 most = (__u32)(bulk->left_bytes / KMES_EVENT_MIN_BYTES);
@@ -174,12 +174,12 @@ static int fill(struct kmes_merge* merge, unsigned index) {
             add_copy(merge, index, copy);
             return found;
         }
-        free(copy); /* none was newer, or the copy ended in the first event */
+        free(copy); /* no event was newer, or the copy ended in the first event */
     }
 }
 
-/* `is_for_all`: also of CPUs that have events here, so that their rings do not overflow meanwhile.
- * As fill. */
+/* `is_for_all`: also copies from CPUs that have events here, so that their rings do not overflow
+ * meanwhile. Returns as fill. */
 static int do_round(struct kmes_merge* merge, bool is_for_all) {
     const bool is_locked = kmes_set_enter_look(merge->set);
     int result = KMES_READ_EMPTY;
@@ -195,7 +195,7 @@ static int do_round(struct kmes_merge* merge, bool is_for_all) {
         found = fill(merge, i);
         if (found != KMES_READ_EMPTY) result = found;
     }
-    /* Not each CPU was found empty, where some were passed over. */
+    /* If some CPUs were skipped, not each CPU was found empty. */
     kmes_set_leave_look(
         merge->set, is_locked,
         result == KMES_READ_EMPTY && !is_for_all && merge->heap_count ? KMES_READ_EVENT : result);
@@ -209,7 +209,7 @@ static bool has_passed(__u64 since_ns, __u64 now_ns, __u64 duration_ns) {
     return now_ns >= since_ns && now_ns - since_ns >= duration_ns;
 }
 
-/* Apart from the memory. */
+/* Ignores the memory limit. */
 static bool is_first_in_time(const struct kmes_merge* merge) {
     const struct merge_cpu* cpu;
 
@@ -266,7 +266,7 @@ int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool
             if (is_out_of_order) *is_out_of_order = is_late;
             return KMES_READ_EVENT;
         }
-        /* The queues that are empty come first: that may be enough. */
+        /* The empty queues come first: filling them may be enough. */
         found = merge->is_round_due ? do_round(merge, false) : KMES_READ_EMPTY;
         if (found == KMES_READ_EMPTY && !is_first_due(merge)) {
             found = do_round(merge, true);
@@ -281,7 +281,7 @@ int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool
 
 void kmes_merge_flush(struct kmes_merge* merge) {
     merge->is_flushing = true;
-    merge->is_round_due = true; /* a queue that was empty may have earlier events */
+    merge->is_round_due = true; /* a CPU with an empty queue may have earlier events */
 }
 
 /* -- Waiting ----------------------------------------------------------------------------------- */

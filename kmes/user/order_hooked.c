@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The one hook of the hooked build (order_hooked.h).
+ * The hook of the hooked build (order_hooked.h).
  */
 #ifndef KMES_ORDER_HOOKED
 #define KMES_ORDER_HOOKED 1

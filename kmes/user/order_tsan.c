@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The stand-in addresses of the ThreadSanitizer build (order_tsan.h): for each buffer a span of
- * address space, most of it never touched, in which each promise has an address. Empty in other
- * builds.
+ * The stand-in addresses of the ThreadSanitizer build (order_tsan.h). For each buffer there is a
+ * span of address space, most of it never accessed, in which each guarantee has an address. Empty
+ * in other builds.
  *
  *   0          512 MiB    768 MiB    896 MiB     928 MiB       960 MiB    ... 1 GiB
  *   | positions, modulo 512 MiB | tails      | counters  | generations | fences | tags |
  *
- * "Modulo" means: a thread that sleeps while so much passes, between looking something up and
- * telling it, would be told of a race that is none. At the pace of a TSan build that are tens of
+ * "Modulo" has a consequence. If a thread sleeps while that much passes, between a lookup and its
+ * report, TSan reports a race that does not exist. At the speed of a TSan build this takes tens of
  * seconds.
  */
 #if defined(__SANITIZE_THREAD__)
@@ -47,25 +47,25 @@
 
 #define KNOWN_BUFFERS 256u /* data regions that are known at a time */
 
-/* What is this file's own business must not order what it watches: TSan takes atomic accesses for
- * synchronisation in functions, too, that it is only told not to sanitize. */
+/* The records of this file must not order the accesses that they observe. TSan treats atomic
+ * accesses as synchronisation even in functions that it does not sanitize. */
 #if defined(__clang__)
 #define UNSEEN __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
 #define UNSEEN __attribute__((no_sanitize("thread"), noinline))
 #endif
 
-/* One buffer. `tail` is what TAIL stored last; only who is in the CPU's critical section uses it.
- * A tag says which tail was the last one before the bytes of its block were written. */
+/* One buffer. `tail` is the last stored value of TAIL; only the owner of the CPU's critical section
+ * uses it. A tag is the last tail before the bytes of its block were written. */
 struct span {
     const __u8* data;
     __u8* base;
     __u64 tail;
 };
 
-/* What a thread has done and not yet used. */
+/* The unused actions of a thread. */
 struct progress {
-    const __u8* known_data; /* the span found last, good while `known_changes` is up to date */
+    const __u8* known_data; /* the span found last, valid while `known_changes` is up to date */
     struct span* known_span;
     unsigned known_changes;
     unsigned random;
@@ -120,7 +120,7 @@ UNSEEN static void unlock_table(void) {
     __atomic_clear(&table_lock, __ATOMIC_RELEASE);
 }
 
-/* NULL: not known. */
+/* NULL: unknown. */
 UNSEEN static struct span* find(const __u8* data) {
     unsigned i;
 
@@ -130,14 +130,14 @@ UNSEEN static struct span* find(const __u8* data) {
     return NULL;
 }
 
-/* Addresses that were used before are given back first: with them goes what TSan knows of them. */
+/* First unmaps addresses that were used before, with the state that TSan has for them. */
 UNSEEN void kmes_tsan_fresh(const __u8* data) {
     struct span* span;
     void* range;
 
     lock_table();
     span = find(data);
-    if (!span) span = &spans[next_span++ % KNOWN_BUFFERS]; /* the oldest is forgotten */
+    if (!span) span = &spans[next_span++ % KNOWN_BUFFERS]; /* forgets the oldest */
     if (span->base) munmap(span->base, SPAN_BYTES);
     range = mmap(NULL, SPAN_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) abort();
@@ -150,7 +150,7 @@ UNSEEN void kmes_tsan_fresh(const __u8* data) {
     unlock_table();
 }
 
-/* NULL: a mapping of its own, or forgotten: TSan can say nothing of it. */
+/* NULL: a separate mapping, or a forgotten one. TSan cannot check it. */
 UNSEEN static struct span* span_of(const __u8* data) {
     unsigned now = __atomic_load_n(&changes, __ATOMIC_RELAXED);
 
@@ -177,7 +177,7 @@ UNSEEN static void* fence_of(const struct span* span, __u64 tail) {
     return span->base + FENCES_AT + 8 * (tail * 0x9E3779B97F4A7C15ull >> 56) % (8 * FENCES);
 }
 
-/* Two tails are 30 bytes apart at least. */
+/* Two tails are at least 30 bytes apart. */
 UNSEEN static void* tail_of(const struct span* span, __u64 tail) {
     return span->base + TAILS_AT + (tail & ~7ull) % TAILS;
 }
@@ -190,7 +190,7 @@ UNSEEN void* kmes_tsan_position(const __u8* data, __u64 pos) {
     return span ? span->base + pos % POSITIONS : NULL;
 }
 
-/* Before the bytes are written, so that who has read the bytes finds the tags. */
+/* Called before the bytes are written, so that a reader of the bytes finds the tags. */
 UNSEEN void kmes_tsan_tag(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
     struct span* span = span_of(data);
     __u64 at;
@@ -200,7 +200,7 @@ UNSEEN void kmes_tsan_tag(const __u8* data, __u64 capacity_bytes, __u64 pos, __u
         __atomic_store_n(tag_of(span, at & (capacity_bytes - 1)), span->tail, __ATOMIC_SEQ_CST);
 }
 
-/* After the bytes were read. */
+/* Called after the bytes were read. */
 UNSEEN void kmes_tsan_read_tags(const __u8* data, __u64 capacity_bytes, __u64 pos, __u64 bytes) {
     struct span* span = span_of(data);
     __u64 at;
@@ -295,7 +295,7 @@ UNSEEN void kmes_tsan_hold(void* word, __u64 value, unsigned bytes) {
     mine.held_bytes = bytes;
 }
 
-/* Seen by TSan: it is the store, only later. */
+/* Visible to TSan: this is the store, only later. */
 void kmes_tsan_release_held(void) {
     void* word = mine.held_word;
 

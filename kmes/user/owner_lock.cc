@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The lock that knows its owner. See owner_lock.h.
+// The lock that records its owner. See owner_lock.h.
 #include "kmes/user/owner_lock.h"
 
 #include <linux/futex.h>
@@ -19,12 +18,12 @@ namespace {
 constexpr uint64_t kSleepers = 1;
 constexpr int kLooksBeforeSleep = 100;  // a critical section is about as long
 
-// The address of the thread's control block: even, and to be had in a signal handler.
+// The address of the thread's control block: it is even, and a signal handler can get it.
 uint64_t this_thread() {
     return static_cast<uint64_t>(pthread_self());
 }
 
-// Tells the processor that this is a loop of looks; nothing, where it cannot be told.
+// Tells the processor that this is a spin loop, if the processor has an instruction for it.
 void relax() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -74,7 +73,7 @@ bool OwnerLock::lock_soon(uint64_t self) {
     return false;
 }
 
-// Not inline: an emission that need not wait has no use for it.
+// Not inline: an emission that need not wait does not need it.
 [[gnu::noinline]] void OwnerLock::wait_in_turn(uint64_t self) {
     waiters_.fetch_add(1, std::memory_order_relaxed);
     lock_slowly(self);
@@ -88,7 +87,7 @@ void OwnerLock::lock_slowly(uint64_t self) {
         uint64_t seen = word_.load(std::memory_order_relaxed);
 
         if (seen == 0) {
-            // There may be more who sleep: whoever has slept hands the mark on.
+            // Other threads may sleep: a thread that has slept keeps the mark set.
             if (word_.compare_exchange_strong(seen, self | kSleepers, std::memory_order_acquire))
                 return;
             continue;
@@ -105,8 +104,7 @@ void OwnerLock::unlock() {
         private_futex(futex_word(), FUTEX_WAKE, 1);
 }
 
-// One that waits without sleeping comes within a few looks. One that sleeps may need this thread's
-// processor.
+// A spinning waiter comes within a few checks. A sleeping waiter may need this thread's processor.
 void OwnerLock::let_others_in(uint64_t timeout_ns) {
     const unsigned waited = waited_.load(std::memory_order_relaxed);
     uint64_t deadline_ns = 0;
@@ -128,8 +126,8 @@ bool OwnerLock::is_held_here() const {
     return (word_.load(std::memory_order_relaxed) & ~kSleepers) == this_thread();
 }
 
-// The half with the mark in it. Owners may differ in the other half only: while the
-// mark is set, a waiter will be woken.
+// The half of the word that contains the mark. Owners may differ only in the other half. This is
+// safe: while the mark is set, a waiter will be woken.
 uint32_t* OwnerLock::futex_word() {
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low half comes first");
 

@@ -5,7 +5,7 @@
  *    0   8   magic
  *    8   4   version
  *   12   4   count
- *   16  16   boot of the kernel: sequence numbers of session 0 begin again after it
+ *   16  16   boot of the kernel: after it the sequence numbers of session 0 restart
  *   32  24   each place: session, last sequence, 4 bytes whether it is known, 4 bytes zero
  *   end  4   CRC-32 of all bytes before
  */
@@ -26,7 +26,7 @@
 #define HEAD_BYTES 32u
 #define PLACE_BYTES 24u
 #define CHECKSUM_BYTES 4u
-#define OTHER_SESSION (~0ull) /* no producer has it: 0 is the kernel's, others are drawn */
+#define OTHER_SESSION (~0ull) /* no producer has it: 0 is the kernel's, others are random */
 
 static void put(__u8* to, __u64 value, unsigned bytes) {
     unsigned i;
@@ -60,7 +60,7 @@ static int digit_of(char character) {
     return -1;
 }
 
-/* Zeros where the kernel does not say. */
+/* Zeros if the kernel does not provide it. */
 static void read_boot(__u8 boot[BOOT_BYTES]) {
     char text[37] = {0};
     unsigned at, digits = 0;
@@ -108,7 +108,7 @@ int kmes_places_write(const struct kmes_reader_place* places, unsigned count, vo
     return (int)total;
 }
 
-/* How many places, or an error. */
+/* Returns the number of places, or an error. */
 static int check(const __u8* bytes, __u64 total) {
     __u64 count, i;
 

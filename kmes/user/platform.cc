@@ -31,7 +31,7 @@ CpuPlatform::CpuPlatform(EmitterMode mode, Clock clock)
     platform_.exit = mode == EmitterMode::kLocked ? exit : nullptr;
     platform_.issue_wakes = issue_wakes;
     platform_.queue_wake = queue_wake;
-    platform_.sleep = nullptr;  // no reader in here
+    platform_.sleep = nullptr;  // there is no reader here
 }
 
 __u64 CpuPlatform::counter_ns(void* context) {
@@ -44,7 +44,7 @@ __u64 CpuPlatform::injected_ns(void* context) {
     return clock.now_ns(clock.context);
 }
 
-// kLocked alone: kSingle has no function to enter by.
+// Only for kLocked: kSingle has no function to enter.
 bool CpuPlatform::enter(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
 
@@ -54,7 +54,7 @@ bool CpuPlatform::enter(void* context) {
     return false;
 }
 
-// 5.1.7 step 9: FUTEX_WAKE, and the buffer is let go.
+// 5.1.7 step 9: FUTEX_WAKE, then unpins the buffer.
 void CpuPlatform::wake(BufferMemory* memory) {
     const int woken = kmes_futex_wake_all(memory->futex_word());
 
@@ -62,9 +62,9 @@ void CpuPlatform::wake(BufferMemory* memory) {
     memory->unpin();
 }
 
-// The lock is not waited for: the next event asks again. A buffer that was swapped out meanwhile
-// gets no more events, so its flag costs nothing. Nudges write to it, in a critical section of
-// their own (RetiredBuffers).
+// Does not wait for the lock: the next event tries again. A buffer that was swapped out meanwhile
+// gets no more events, so its flag has no cost. Nudges write to it, in their own critical section
+// (RetiredBuffers).
 void CpuPlatform::forget_sleepers(BufferMemory* memory) {
     if (mode_ != EmitterMode::kLocked || !lock_.try_lock()) return;
     const bool is_current = cpu_ && cpu_->buffer == memory->buffer();
@@ -74,16 +74,16 @@ void CpuPlatform::forget_sleepers(BufferMemory* memory) {
     if (was_asked) kmes_futex_wake_all(memory->futex_word());
 }
 
-// What a wake is owed to, or NULL; it stays pinned, and is the caller's from now on. `next` takes
-// its place.
+// Returns the buffer to which a wake is owed, or NULL. It stays pinned, and the caller owns the
+// pin. `next` replaces it.
 BufferMemory* CpuPlatform::exchange_owed(BufferMemory* next) {
     void* owed = __atomic_exchange_n(&platform_.owed_wake, next, __ATOMIC_RELAXED);
 
     return static_cast<BufferMemory*>(owed);
 }
 
-// kLocked alone. The wake is issued when the lock is released (its system call takes longer than an
-// emission). The pin keeps the buffer until then, whatever is swapped or dropped meanwhile (E16).
+// Only for kLocked. The wake is issued after the release of the lock, because its system call takes
+// longer than an emission. The pin keeps the buffer until then, across swaps and drops (E16).
 void CpuPlatform::exit(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
     BufferMemory* owed = nullptr;
@@ -94,7 +94,7 @@ void CpuPlatform::exit(void* context) {
     if (owed) self->wake(owed);
 }
 
-// kSingle alone.
+// Only for kSingle.
 void CpuPlatform::issue_wakes(void* context) {
     auto* self = static_cast<CpuPlatform*>(context);
 
@@ -109,7 +109,7 @@ void CpuPlatform::queue_wake(void* context, struct kmes_buffer* buffer) {
     BufferMemory* earlier = self->exchange_owed(memory);
 
     if (earlier)
-        self->wake(earlier);  // kSingle: a signal handler came before the exit of its thread
+        self->wake(earlier);  // kSingle: a signal handler interrupted its thread before the exit
 }
 
 }  // namespace kmes

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Producer: its beginning, the boot hand-over, resize, nudges, attach and its end. Emission is in
+// Producer: construction, the boot hand-over, resize, nudges, attach and the end. Emission is in
 // producer_emit.cc.
 #include "kmes/user/producer.h"
 
@@ -67,7 +66,7 @@ ProducerOptions checked(ProducerOptions options) {
     return options;
 }
 
-// E25: no two producers have the same one, but for those that resume.
+// E25: no two producers have the same session, except those that resume.
 uint64_t new_session() {
     uint64_t session = 0;
 
@@ -98,8 +97,8 @@ Producer::~Producer() {
     retire();
 }
 
-// 5.1.2: the boot buffers. Nobody can attach to them. Their generation is one less than that of the
-// first rings: 0 in a new session.
+// 5.1.2: the boot buffers. No consumer can attach to them. Their generation is one less than that
+// of the first rings: 0 in a new session.
 void Producer::make_cpus() {
     for (unsigned i = 0; i < options_.cpus; i++) {
         ResumeState::Cpu before;
@@ -117,7 +116,7 @@ void Producer::make_cpus() {
     }
 }
 
-// Before any buffer can be attached to, and before the first event, but for the one below.
+// Runs before any buffer can be attached to, and before the first event, except the one below.
 void Producer::leave_fence_to_consumers() {
     const int error = kmes_membarrier_register();
 
@@ -135,22 +134,22 @@ uint64_t Producer::now_ms() const {
     return (clock.now_ns ? clock.now_ns(clock.context) : kmes_clock_monotonic_ns()) / 1000000;
 }
 
-// This thread holds a CPU, for which others wait, perhaps with control_ in hand. So each call that
-// takes a lock asks this first, before it waits or changes anything.
+// This thread holds a CPU. Other threads wait for it, perhaps while they hold control_. Each call
+// that takes a lock therefore checks this first, before it waits or changes anything.
 bool Producer::holds_cpu_here() const {
     return std::any_of(cpus_.begin(), cpus_.end(),
                        [](const auto& cpu) { return cpu->platform.is_held_here(); });
 }
 
-// This thread is in the middle of an emission: to swap now would be to wait for itself. (kSingle:
-// the promise of the caller says that no other thread can be what is inside.)
+// This thread is inside an emission: a swap now would wait for itself. (kSingle: by the caller's
+// promise no other thread can be inside.)
 bool Producer::is_inside_here() const {
     if (options_.emitters == EmitterMode::kLocked) return holds_cpu_here();
     return std::any_of(cpus_.begin(), cpus_.end(),
                        [](const auto& cpu) { return kmes_local_load(&cpu->core.inside) != 0; });
 }
 
-// event-model.md, Configuration: an event of its own.
+// event-model.md, Configuration: emits an event of origin class 1.
 void Producer::say(std::string_view type, const std::string& text) {
     emit_in_kernel(0, type, std::as_bytes(std::span(text)), KMES_ORIGIN_KMES);
 }
@@ -163,7 +162,7 @@ int Producer::refuse_capacity(uint64_t capacity_bytes, uint64_t stays) {
     return -EINVAL;
 }
 
-// 5.1.8.4 in the words of event-model.md: all or none. Without control_: it may take long.
+// 5.1.8.4 with event-model.md: all or none. Runs without control_, because it may take long.
 int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
     int error = 0;
     std::string reason;
@@ -193,8 +192,8 @@ int Producer::allocate_all(uint64_t capacity_bytes, std::vector<BufferHandle>* f
     return -error;
 }
 
-// Under resizing_, so that resizes come one after the other. An attach waits neither for memory nor
-// for the copy.
+// Under resizing_, so that resizes are serialised. An attach waits neither for memory nor for the
+// copy.
 int Producer::swap_all(uint64_t capacity_bytes) {
     std::vector<BufferHandle> fresh;
     int error = allocate_all(capacity_bytes, &fresh);
@@ -202,7 +201,7 @@ int Producer::swap_all(uint64_t capacity_bytes) {
     for (size_t i = 0; i < cpus_.size() && !error; i++)
         error = kmes_swap_begin(&cpus_[i]->swap, &cpus_[i]->core, fresh[i]->buffer(),
                                 options_.positions, options_.position_shift_bytes);
-    // This thread is not inside, and others are waited for: it is the end.
+    // This thread is not inside, and the call waits for others: so the producer has ended.
     if (error == -EBUSY) error = -ESHUTDOWN;
     if (!error) error = switch_all(capacity_bytes, &fresh);
     if (error) return error;
@@ -210,16 +209,16 @@ int Producer::swap_all(uint64_t capacity_bytes) {
     return 0;
 }
 
-// All of what survives, but for what is emitted meanwhile.
+// Copies all surviving events, except those that are emitted meanwhile.
 void Producer::copy_beforehand(Cpu* cpu) {
     uint64_t rounds = kmes_swap_rounds(&cpu->swap);
 
     while (rounds-- > 0 && kmes_swap_copy(&cpu->swap)) cpu->platform.let_emitters_in();
 }
 
-// control_, after the copy, and at a moment at which nobody has a reservation open: what waits for
-// control_ would wait for its end. One that is opened at that very moment is not seen, and where
-// others have come in between again and again the last of them is waited for all the same.
+// Locks control_ after the copy, at a moment without an open reservation. Otherwise the waiters for
+// control_ would wait for the end of the reservation. A reservation that opens at that very moment
+// is not seen. If others open one again and again, the call waits for the last of them after all.
 std::unique_lock<std::mutex> Producer::lock_without_reservations() {
     constexpr int kPasses = 10;
 
@@ -234,7 +233,7 @@ std::unique_lock<std::mutex> Producer::lock_without_reservations() {
     }
 }
 
-// Gives the old buffers for the new ones.
+// Replaces the old buffers by the new ones.
 int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
     const std::unique_lock lock = lock_without_reservations();
 
@@ -244,7 +243,7 @@ int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fre
         Cpu& cpu = *cpus_[i];
 
         copy_beforehand(&cpu);
-        // It cannot say -EBUSY, as above.
+        // It cannot return -EBUSY, as above.
         const int error = kmes_swap_finish(&cpu.swap);
 
         assert(error == 0);
@@ -254,7 +253,7 @@ int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fre
         cpu.has_unknown_users = false;
         cpu.note_users();
         cpu.clear_is_due = false;
-        // 5.1.2: boot buffers are discarded. Nobody can be asleep on one.
+        // 5.1.2: boot buffers are discarded. No consumer can be asleep on one.
         if (capacity_bytes_) retired_.add(cpu.core.cpu_id, (*fresh)[i], now_ms());
     }
     capacity_bytes_ = capacity_bytes;
@@ -349,8 +348,8 @@ void Producer::nudge_in_background() {
             schedule_changed_.wait(lock);
             continue;
         }
-        // An hour at most, so that no schedule overflows the wait; 1 ms at least, so that a buffer
-        // which is pinned beyond its time is not looked at without rest.
+        // An hour at most, so that no schedule overflows the wait. 1 ms at least, so that a buffer
+        // that stays pinned past its time does not cause a busy loop.
         uint64_t wait_ms = due_ms > now ? std::min<uint64_t>(due_ms - now, 3600000) : 1;
 
         schedule_changed_.wait_for(lock, std::chrono::milliseconds(wait_ms));
@@ -358,7 +357,7 @@ void Producer::nudge_in_background() {
     }
 }
 
-// E25. Between the last event and the end nobody can slip in.
+// E25. No emission is possible between the last event and the end.
 void Producer::retire_cpu(Cpu& cpu, ResumeState::Cpu* state) {
     SignalsBlocked blocked;
 
@@ -467,7 +466,7 @@ Statistics Producer::statistics(unsigned cpu) const {
     bool was_inside = from.platform.is_held_here();
     struct kmes_platform* platform = from.platform.platform();
 
-    // Closed: nobody writes any more.
+    // Closed: no emitter writes any more.
     bool entered = !was_inside && kmes_platform_enter(platform);
     struct kmes_statistics core = from.core.statistics;
     uint64_t nested = core.dropped_nested + kmes_local_load(&from.core.nested_missed);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Producer: checking what callers emit, and handing it to the core. Takes no lock but the CPU's.
+// Producer: checks the events of callers, and passes them to the core. Takes only the CPU's lock.
 #include <cerrno>
 #include <memory>
 #include <new>
@@ -15,8 +14,8 @@ struct Producer::Input {
     struct kmes_event_input core;
 };
 
-// event-model.md, kmes_emit: what is wrong whatever the ring is like. Everything but the payload's
-// address is filled in.
+// event-model.md, kmes_emit: the checks that do not depend on the ring. Fills in all but the
+// payload's address.
 [[gnu::always_inline]] inline int Producer::prepare(Input* input, unsigned cpu,
                                                     std::string_view type, uint64_t payload_len,
                                                     uint8_t origin) const {
@@ -26,7 +25,7 @@ struct Producer::Input {
     if (cpus_[cpu]->platform.is_closed()) return -ESHUTDOWN;
     input->core.type = type.data();
     input->core.type_len = static_cast<__u16>(type.size());
-    // What has more than 32 bits is over 50 % of any capacity, and must stay so.
+    // A length of more than 32 bits is over 50 % of any capacity, and must remain so.
     input->core.payload_len =
         static_cast<__u32>(payload_len > UINT32_MAX ? UINT32_MAX : payload_len);
     input->core.origin_class = origin;
@@ -34,7 +33,8 @@ struct Producer::Input {
     return 0;
 }
 
-// The core says -EBUSY for whoever is not let in; that is so for ever after the end.
+// The core returns -EBUSY to every rejected emitter. After the end of the producer this is
+// permanent.
 [[gnu::always_inline]] inline int Producer::refused(const Cpu& cpu, int error) const {
     return error == -EBUSY && cpu.platform.is_closed() ? -ESHUTDOWN : error;
 }
@@ -84,7 +84,7 @@ int Producer::emit_batch(unsigned cpu, std::span<const BatchEntry> entries, size
                                     static_cast<__u32>(entries.size()), &count);
     kmes_batch_end(core, &batch);
     *emitted = count;
-    // The core checks the size of an entry before it finds that nobody is let in any more.
+    // The core checks the size of an entry before it finds that the section is closed.
     if (error == -ENOSPC && cpus_[cpu]->platform.is_closed()) return -ESHUTDOWN;
     return refused(*cpus_[cpu], error);
 }
@@ -113,7 +113,8 @@ int Producer::emit_batch_in_kernel(unsigned cpu, std::span<const BatchEntry> ent
     return error == -ESHUTDOWN ? error : 0;
 }
 
-// What kmes/call.h asks for, for one call: MaxEventSize as it is now, and staging for as much.
+// The parameters of kmes/call.h for one call: the current MaxEventSize, and staging memory of that
+// size.
 class Producer::Call {
   public:
     Call(const Producer& producer, Cpu& cpu, const CallerMemory& memory) {

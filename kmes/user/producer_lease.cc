@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Producer: attach by consumers whose end is known, and what is done when the last one has gone
+// Producer: attach of consumers whose end is noticed, and the actions after the end of the last one
 // (E12).
 #include <cerrno>
 
@@ -23,7 +22,7 @@ int Producer::lease(unsigned cpu, Attachment* attachment, Promise promise) const
     return attach_some(cpu, 1, User::kLease, promise, attachment);
 }
 
-// An attach takes control_, so a consumer that has the buffer has its lease by now.
+// An attach takes control_, so a consumer that has the buffer already has its lease.
 void Producer::end_lease(unsigned cpu, uint64_t inode) {
     std::lock_guard lock(control_);
 
@@ -34,7 +33,7 @@ void Producer::end_lease(unsigned cpu, uint64_t inode) {
     cpus_[cpu]->clear_is_due = options_.emitters == EmitterMode::kLocked;
 }
 
-// Whoever has attached since then may be asleep; the end of that lease asks again.
+// A consumer that has attached since then may be asleep. The end of its lease tries again.
 bool Producer::clear_due_flags() {
     std::lock_guard lock(control_);
     bool is_any_due = false;

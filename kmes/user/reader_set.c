@@ -2,9 +2,9 @@
 /*
  * A reader of all CPUs. See reader_set.h.
  *
- * Each CPU has a reader of its own (kmes/reader.h), which knows how to drain, to ask for a wake,
- * and to change buffers. The set decides whose turn it is, and opens those again that could not be
- * read. reader_set_sleep.c sleeps for all of them.
+ * Each CPU has its own reader (kmes/reader.h), which drains, asks for a wake, and changes buffers.
+ * The set decides which CPU has its turn, and opens again the CPUs that could not be read.
+ * reader_set_sleep.c sleeps for all of them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,9 +22,9 @@
 
 #define RETRY_FIRST_NS (50 * KMES_SET_NS_PER_MS)
 #define RETRY_MOST_NS (1000 * KMES_SET_NS_PER_MS)
-/* A change of buffers: new events wait for it. */
+/* For a change of buffers, because new events wait for it. */
 #define RETRY_CHANGE_MOST_NS (100 * KMES_SET_NS_PER_MS)
-#define TURN_EVENTS 256 /* of one CPU, before others have their turn */
+#define TURN_EVENTS 256 /* of one CPU, before the turn of the others */
 #define OPTIONS_MOST_BYTES 4096u
 #define BUFFER_BYTES (16ull << 10)
 
@@ -50,7 +50,7 @@ static bool is_due(const struct kmes_set_cpu* cpu) {
     return !cpu->error || kmes_clock_monotonic_ns() >= cpu->retry_at_ns;
 }
 
-/* Whether the ring has an event of `sequence` or later. A ring always holds its last event. */
+/* True if the ring has an event of `sequence` or later. A ring always contains its last event. */
 static bool has_reached(const struct kmes_reader_config* config, __u64 sequence) {
     struct kmes_reader_config from_tail = *config;
     const struct kmes_reader_place none = {0};
@@ -69,8 +69,8 @@ static bool has_reached(const struct kmes_reader_config* config, __u64 sequence)
     return is_reached;
 }
 
-/* After the first attach. A place in a kernel has no session that tells of another producer: its
- * events would not be newer than the place, and never be delivered. */
+/* Called after the first attach. A kernel's place has no session that identifies another producer.
+ * Its events would not be newer than the place, and would never be delivered. */
 static enum kmes_resumed resume(struct kmes_set_cpu* cpu) {
     const struct kmes_reader_place* place = &cpu->config.place;
     struct kmes_reader* reader = &cpu->reader;
@@ -92,7 +92,7 @@ static void open_cpu(struct kmes_set_cpu* cpu) {
     cpu->is_open = true;
 }
 
-/* What cannot be read now is not asked before its time. */
+/* A CPU that could not be read is not tried again before its time. */
 bool kmes_set_is_readable(struct kmes_set_cpu* cpu) {
     if (!is_due(cpu)) return false;
     if (!cpu->is_open) open_cpu(cpu);
@@ -119,7 +119,7 @@ static int cpus_by_libkmes(void* context) {
     return kmes_cpus_by_libkmes();
 }
 
-/* The caller's structure may be that of another release. */
+/* The caller's structure may have the size of another release. */
 static int copy_options(struct kmes_reader_set_options* wanted,
                         const struct kmes_reader_set_options* options) {
     const __u64 size = options->size ? options->size : KMES_READER_SET_OPTIONS_0_20_BYTES;
@@ -188,7 +188,7 @@ int kmes_reader_set_open(struct kmes_reader_set** set,
     if (!*set) return -ENOMEM;
     (*set)->options = wanted;
     open_all(*set);
-    (*set)->options.place = NULL; /* it is the caller's */
+    (*set)->options.place = NULL; /* it belongs to the caller */
     if (kmes_set_is_any_readable(*set)) return 0;
     error = (*set)->cpu[0].error;
     kmes_reader_set_close(*set);
@@ -275,7 +275,8 @@ static void pass_turn(struct kmes_reader_set* set) {
     set->bulk.left_bytes = 0;
 }
 
-/* A larger one, for an event of `bytes`. Nothing in the old one is needed any more. */
+/* Allocates a larger buffer, for an event of `bytes`. The content of the old one is no longer
+ * needed. */
 static bool grow_buffer(struct kmes_reader_set* set, __u64 bytes) {
     __u8* buffer = (__u8*)malloc(bytes);
 
@@ -296,7 +297,8 @@ int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
     }
 }
 
-/* The next event of the CPU whose turn it is. As kmes_reader_next, and -EMSGSIZE as above. */
+/* Returns the next event of the CPU that has its turn. As kmes_reader_next, and -EMSGSIZE as
+ * above. */
 static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
     struct kmes_reader* reader = &set->cpu[set->turn].reader;
 
@@ -316,8 +318,8 @@ static int peek_of_turn(struct kmes_reader_set* set, struct kmes_event_view* vie
     return kmes_reader_peek(&set->cpu[set->turn].reader, view);
 }
 
-/* The next event of any CPU, by `get`. After the last turn of all, the CPU that had the first one
- * may have more: it was only passed over. */
+/* Returns the next event of any CPU, by `get`. After the last turn, the CPU that had the first turn
+ * may have more events: it was only skipped. */
 static int look_by(struct kmes_reader_set* set, struct kmes_event_view* view,
                    int (*get)(struct kmes_reader_set* set, struct kmes_event_view* view)) {
     unsigned looks;

@@ -4,18 +4,18 @@
  *
  * The readers have one owner at a time.
  *
- *   caller   the handle is readable, and the thread touches nothing
+ *   caller   the handle is readable, and the thread accesses nothing
  *   thread   the handle is not readable; the thread asks for wakes and sleeps for all CPUs. The
- *            caller may look under the lock
+ *            caller may check under the lock
  *
- * Only a look of the caller that finds nothing gives the readers to the thread. It makes the handle
- * unreadable before the thread asks each CPU for a wake and checks it again (5.1.8.2), so an event
- * that comes at any time after the look makes the handle readable. The readers come back with the
- * first event, found by whichever of the two.
+ * Only a check of the caller that finds no event gives the readers to the thread. The check makes
+ * the handle unreadable before the thread asks each CPU for a wake and checks it again (5.1.8.2).
+ * So an event at any time after the check makes the handle readable. The caller or the thread finds
+ * the next event, and the readers then return to the caller.
  *
- * The thread sleeps without the lock. Meanwhile a look of the caller may unmap a buffer whose word
- * the thread sleeps on: the thread passes the address to the kernel and does not read it, and its
- * own word ends the sleep.
+ * The thread sleeps without the lock. Meanwhile a check of the caller may unmap a buffer whose word
+ * the thread sleeps on. This is safe: the thread only passes the address to the kernel, and its own
+ * word ends the sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,12 +38,12 @@ struct kmes_set_handle {
     struct kmes_set_handle* next; /* of all handles of this process, for fork */
     struct kmes_futex_wait* words;
     pthread_t thread;
-    pthread_mutex_t lock; /* for all that follows, and for the readers while the thread owns them */
+    pthread_mutex_t lock; /* for all fields below, and for the readers while the thread owns them */
     enum owner owner;
     __u32 changes; /* the word that ends a sleep of the thread */
     bool is_closing;
-    bool is_mine;     /* for the caller alone, without the lock: the owner is the caller */
-    bool is_of_child; /* a child of fork has no thread, and no descriptor any more */
+    bool is_mine;     /* only for the caller, without the lock: the caller is the owner */
+    bool is_of_child; /* a child of fork has neither thread nor descriptor */
     __u64 device;
     __u64 inode;
     int fd;
@@ -89,7 +89,7 @@ static bool is_at_work(const struct kmes_set_handle* handle) {
     return handle->owner == OWNER_THREAD && !handle->is_closing;
 }
 
-/* Opens again what has an error, when its time has come. True: there is an event. */
+/* Opens the CPUs with an error again, when their time has come. True: there is an event. */
 static bool try_again(struct kmes_reader_set* set) {
     bool is_found = false;
     unsigned i;
@@ -107,7 +107,7 @@ static bool try_again(struct kmes_reader_set* set) {
     return is_found;
 }
 
-/* False: the readers were taken away meanwhile. */
+/* False: the caller has taken the readers meanwhile. */
 static bool wait_for_watermark(struct kmes_set_handle* handle) {
     struct kmes_reader_set* set = handle->set;
     const __u64 end_ns = kmes_set_deadline_ns(set->options.watermark_ns);
@@ -125,7 +125,7 @@ static bool wait_for_watermark(struct kmes_set_handle* handle) {
     return true;
 }
 
-/* One sleep for all CPUs. True: there is something. */
+/* One sleep for all CPUs. True: there is an event. */
 static bool watch_once(struct kmes_set_handle* handle) {
     struct kmes_reader_set* set = handle->set;
     struct kmes_set_sleep sleep = {handle->words, 1, KMES_NO_TIMEOUT};
@@ -145,7 +145,8 @@ static bool watch_once(struct kmes_set_handle* handle) {
     if (is_at_work(handle)) {
         __u64 slept_ns = kmes_set_slept_ns(&sleep, result);
 
-        /* A caller that looks all the time must not keep the thread from asking (E25). */
+        /* A caller that checks all the time must not keep the thread from asking for the producer
+         * (E25). */
         if (handle->changes != before) slept_ns = KMES_SET_NS_PER_MS;
         kmes_set_end_waits(set, slept_ns);
     }
@@ -172,7 +173,7 @@ static void* watch(void* argument) {
     return NULL;
 }
 
-/* Without any signal: the handlers of the program run in its own threads. */
+/* All signals are blocked: the handlers of the program run in its own threads. */
 static int start_thread(struct kmes_set_handle* handle) {
     sigset_t all, before;
     int error;
@@ -205,8 +206,8 @@ static void unlock_all(void) {
     pthread_mutex_unlock(&all_lock);
 }
 
-/* Before the program of the child can close the descriptor, and open another with its number. The
- * eventfd is the parent's: the child must not change whether it is readable. */
+/* Runs before the child can close the descriptor and open another file with its number. The eventfd
+ * is shared with the parent, so the child must not change its readability. */
 static void give_up_in_child(void) {
     struct kmes_set_handle* handle;
 
@@ -261,7 +262,7 @@ static int make_handle(struct kmes_reader_set* set, struct kmes_set_handle** mad
         (struct kmes_futex_wait*)calloc(KMES_FUTEX_WAIT_ANY_MAX, sizeof(*handle->words));
     error = handle->words ? open_descriptor(handle) : -ENOMEM;
     if (!error) {
-        enlist(handle); /* before the thread: fork in between finds a handle without one */
+        enlist(handle); /* before the thread: a fork in between finds a handle without one */
         error = start_thread(handle);
         if (error) delist(handle);
     }
@@ -306,7 +307,7 @@ static bool is_absent(const struct kmes_set_handle* handle) {
     return !handle || handle->is_of_child;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void take_readers(struct kmes_set_handle* handle) {
     handle->owner = OWNER_CALLER;
     handle->is_mine = true;
@@ -324,7 +325,7 @@ static void give_readers(struct kmes_set_handle* handle) {
     pthread_mutex_unlock(&handle->lock);
 }
 
-/* True: the thread is the owner, and locked out. */
+/* True: the thread is the owner, and is locked out. */
 static bool lock_out(struct kmes_set_handle* handle) {
     if (is_absent(handle) || handle->is_mine) return false;
     pthread_mutex_lock(&handle->lock);
@@ -349,7 +350,7 @@ void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found)
     if (found != KMES_READ_EMPTY)
         take_readers(handle);
     else
-        end_sleep(handle); /* the look may have changed a buffer, or the time of an attempt */
+        end_sleep(handle); /* the check may have changed a buffer, or the time of a retry */
     pthread_mutex_unlock(&handle->lock);
 }
 

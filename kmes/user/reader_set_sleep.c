@@ -10,7 +10,7 @@
 
 #include "kmes/user/reader_set_parts.h"
 
-#define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for what no wake tells of */
+#define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
 #define STEPS_OF_WATERMARK 8
 
 bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns) {
@@ -31,16 +31,16 @@ static void limit(struct kmes_set_sleep* sleep, __u64 ns) {
     if (ns < sleep->limit_ns) sleep->limit_ns = ns;
 }
 
-/* A change of generation too, which only a look of the reader follows. */
+/* True also for a change of generation, which only a read by the reader follows. */
 static bool has_something(const struct kmes_reader* reader) {
     return reader->is_replaced || kmes_reader_unread_bytes(reader) ||
            __atomic_load_n(reader->shared.generation, __ATOMIC_ACQUIRE) != reader->generation;
 }
 
-/* Without a wake. True: there is something. */
+/* For an interval without a wake. True: there is an event. */
 static bool begin_interval(struct kmes_set_cpu* cpu, struct kmes_set_sleep* sleep) {
     if (has_something(&cpu->reader)) return true;
-    cpu->is_asked = true; /* for kmes_reader_wait_end, which asks for the producer (E25) */
+    cpu->is_asked = true; /* for kmes_reader_wait_end, which checks for the producer (E25) */
     limit(sleep, LOOK_EVERY_NS);
     return false;
 }
@@ -55,7 +55,7 @@ bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sl
         int error;
 
         if (cpu->error) {
-            /* Not before its time: it is tried by the next look. */
+            /* The next check tries it again, but not before its time. */
             if (now_ns >= cpu->retry_at_ns) return true;
             limit(sleep, cpu->retry_at_ns - now_ns);
             continue;
@@ -121,7 +121,7 @@ __u64 kmes_set_left_ns(__u64 deadline_ns) {
     return now_ns < deadline_ns ? deadline_ns - now_ns : 0;
 }
 
-/* All CPUs are in error: there is nothing to wait for but that one of them comes again. */
+/* All CPUs have an error: the set can only wait for one of them to return. */
 static int timed_out(const struct kmes_reader_set* set) {
     return kmes_set_is_any_readable(set) ? -ETIMEDOUT : set->cpu[0].error;
 }
@@ -134,8 +134,9 @@ static bool is_unread(const struct kmes_reader_set* set) {
     return false;
 }
 
-/* Without the watermark. A sleep that a limit of ours has ended may have missed something where
- * others clear need_wake (E12), or where it did not cover all words: so it looks. */
+/* Without the watermark. A sleep that ended by a limit of this library may have missed an event.
+ * Other consumers clear need_wake (E12), or the sleep did not cover all words. So it returns for a
+ * check. */
 static int wait_for_any(struct kmes_reader_set* set, __u64 deadline_ns) {
     for (;;) {
         struct kmes_set_sleep sleep = {set->words, 0, KMES_NO_TIMEOUT};
@@ -165,7 +166,7 @@ bool kmes_set_is_enough(const struct kmes_reader_set* set) {
         if (unread >= cpu->reader.capacity / 4 && unread) return true;
         bytes += unread;
     }
-    /* Nothing is unread where a CPU has another buffer, or may be tried again. */
+    /* No byte is unread if a CPU has another buffer, or may be tried again. */
     return bytes == 0 || bytes >= set->options.watermark_bytes;
 }
 
@@ -179,7 +180,7 @@ __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns
     return step_ns < end_ns - now_ns ? step_ns : end_ns - now_ns;
 }
 
-/* Nobody is asked for a wake meanwhile. */
+/* No CPU is asked for a wake meanwhile. */
 static int wait_for_watermark(const struct kmes_reader_set* set, __u64 deadline_ns) {
     __u64 end_ns = kmes_set_deadline_ns(set->options.watermark_ns);
 
@@ -204,7 +205,7 @@ int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns) {
     const __u64 deadline_ns = kmes_set_deadline_ns(timeout_ns);
     int result;
 
-    set->bulk.left_bytes = 0; /* what is left of it is read again */
+    set->bulk.left_bytes = 0; /* the rest of it is read again */
     kmes_set_enter_wait(set);
     result = wait_until(set, deadline_ns);
     kmes_set_leave_wait(set, result != 1);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
 // The state that outlives a producer, and its file. See resume.h.
 #include "kmes/user/resume.h"
 
@@ -21,7 +20,7 @@
 namespace kmes {
 namespace {
 
-constexpr size_t kFileMaxBytes = 1 << 20;  // of 1024 CPUs: about 80 KiB
+constexpr size_t kFileMaxBytes = 1 << 20;  // for 1024 CPUs: about 80 KiB
 constexpr size_t kMaxCpus = 65536;         // cpu_id has 16 bits
 
 [[noreturn]] void fail(int error, const std::string& what) {
@@ -76,7 +75,7 @@ std::string folder_of(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The name is on the disk, not only the bytes.
+// Makes the name durable on the disk, not only the bytes.
 void sync_folder(const std::string& path) {
     Descriptor folder(open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 
@@ -84,9 +83,10 @@ void sync_folder(const std::string& path) {
         fail(errno, "cannot sync the folder of " + path);
 }
 
-// The name at the end of the symbolic links that begin at `path`; `path` itself, where it is none.
+// Returns the name at the end of the symbolic links that begin at `path`, or `path` itself if it is
+// no link.
 std::string end_of_links(const std::string& path) {
-    constexpr int kLinksAtMost = 40;  // as many as the kernel follows
+    constexpr int kLinksAtMost = 40;  // the limit of the kernel
     std::string end = path;
 
     for (int i = 0; i < kLinksAtMost; i++) {
@@ -101,8 +101,8 @@ std::string end_of_links(const std::string& path) {
     return end;
 }
 
-// A name of a file that rename() may replace. False: what is there is no regular file, or has no
-// name of its own (an open file that was removed, by its link in /proc).
+// True if rename() may replace the file with this name. False: it is no regular file, or has no
+// name (an open file that was removed, by its link in /proc).
 bool is_replaceable(const std::string& path, const std::string& end) {
     struct stat named = {}, found = {};
 
@@ -111,7 +111,8 @@ bool is_replaceable(const std::string& path, const std::string& end) {
            found.st_dev == named.st_dev && found.st_ino == named.st_ino;
 }
 
-// Into a device, a FIFO, an open file: they stay what they are. A FIFO without a reader is ENXIO.
+// Writes into a device, a FIFO or an open file, which are not replaced. A FIFO without a reader is
+// ENXIO.
 void write_in_place(const std::string& path, const std::string& text) {
     const int flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     Descriptor file(open(path.c_str(), flags));
@@ -121,17 +122,17 @@ void write_in_place(const std::string& path, const std::string& text) {
     write_all(file.get(), text, path);
 }
 
-// The lines of a state, word by word.
+// Parses the lines of a state, word by word.
 class Parser {
   public:
     Parser(const std::string& text, const std::string& name) : rest_(text), name_(name) {}
 
-    // The next line is exactly these words.
+    // The next line must be exactly these words.
     void expect(std::string_view words) {
         if (next_line() != words) refuse(std::string(words));
     }
 
-    // The next line begins with `prefix`; true, with the rest of it in reach of number().
+    // True if the next line begins with `prefix`; number() then reads the rest of it.
     bool begins(std::string_view prefix) {
         std::string_view line = peek_line();
 
@@ -251,7 +252,7 @@ ResumeState ResumeState::take(const std::string& path) {
     std::string end = end_of_links(path);
 
     if (!is_replaceable(path, end)) fail(EINVAL, path + ": wanted a regular file");
-    // Claimed by its new name first: two producers that start at a time do not both resume.
+    // Renames the file first: two producers that start at the same time do not both resume.
     std::string claimed = end + ".taken." + std::to_string(getpid());
 
     if (rename(end.c_str(), claimed.c_str()) != 0) {
@@ -268,8 +269,7 @@ ResumeState ResumeState::take(const std::string& path) {
         sync_folder(end);
         return state;
     } catch (const std::system_error&) {
-        // Nothing is lost: whoever looks finds it where it was. link() does not replace a newer
-        // one.
+        // The state is not lost: it is again at its old name. link() does not replace a newer file.
         if (link(claimed.c_str(), end.c_str()) == 0) unlink(claimed.c_str());
         throw;
     }

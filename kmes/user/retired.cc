@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Keeping, nudging and dropping retired buffers. See retired.h.
+// Keeps, nudges and drops retired buffers. See retired.h.
 #include "kmes/user/retired.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 namespace kmes {
 namespace {
 
-// No sum or product of what an option says goes round.
+// Bounded, so that no sum or product of an option overflows.
 uint64_t add_bounded(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -20,8 +19,8 @@ uint64_t multiply_bounded(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-// A retired buffer is written by nudges alone. So they have a critical section of their own, and
-// no emitter waits for one, nor must a producer without locks be at rest for it.
+// Only nudges write to a retired buffer, so they have their own critical section. No emitter waits
+// for a nudge, and a producer without locks need not be idle for it.
 RetiredBuffers::RetiredBuffers(const NudgeSchedule& schedule)
     : schedule_(schedule), platform_(EmitterMode::kLocked, Clock()) {
     kmes_cpu_init(&nudger_, 0, nullptr, platform_.platform(), 0);
@@ -40,7 +39,7 @@ void RetiredBuffers::add(uint16_t cpu, BufferHandle memory, uint64_t now_ms) {
     size_.store(retired_.size(), std::memory_order_relaxed);
 }
 
-// A wake that is still on its way has the buffer pinned (E16): it goes at a later swap.
+// A pending wake pins its buffer (E16): a later swap drops it.
 void RetiredBuffers::drop_oldest_of(uint16_t cpu) {
     auto of_cpu = [cpu](const Retired& retired) { return retired.cpu == cpu; };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Having an address alone. See socket_address.h.
+// Exclusive ownership of an address. See socket_address.h.
 #include "kmes/user/socket_address.h"
 
 #include <fcntl.h>
@@ -23,7 +22,7 @@ namespace kmes {
 namespace {
 
 constexpr int kBacklog = 64;
-constexpr int kLockAttempts = 100;  // each fails only where another producer stops meanwhile
+constexpr int kLockAttempts = 100;  // each fails only if another producer stops meanwhile
 
 [[noreturn]] void fail(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(), "KMES socket: " + what);
@@ -60,8 +59,8 @@ struct Listening {
     struct stat status;
 };
 
-// Fork waits for this lock, so that a child finds the list whole. No signal handler that forks can
-// interrupt its holder.
+// Fork waits for this lock, so that a child finds a consistent list. No signal handler that forks
+// can interrupt its holder.
 std::mutex listening_mutex;
 std::vector<Listening>& listening() {
     static auto* list = new std::vector<Listening>();  // never destroyed: a child may fork at exit
@@ -73,7 +72,7 @@ void close_in_child() {
     for (const Listening& entry : listening()) {
         struct stat status = {};
 
-        // The number may be another file's by now.
+        // The number may be another file by now.
         if (fstat(entry.fd, &status) == 0 && is_same_file(status, entry.status)) close(entry.fd);
     }
     listening().clear();
@@ -121,7 +120,7 @@ int socket_option(int fd, int option) {
     return getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 ? value : -1;
 }
 
-// nullptr: it is what a producer can serve at.
+// Returns nullptr if a producer can serve at it.
 const char* why_not_served(int fd) {
     struct stat status = {};
 
@@ -151,7 +150,7 @@ bool has_abstract_name(int fd) {
     return name.sun_path[0] == '\0';
 }
 
-// Until it is closed a child would inherit it; after that another file may have its number.
+// A child would inherit the socket until it is closed. After that its number may be another file.
 void close_listening(int fd) {
     struct stat status = {};
 
@@ -164,14 +163,14 @@ void close_listening(int fd) {
     });
 }
 
-// A process has the path: it is bound to a socket, or it is no socket at all. The check makes no
-// connection: a socket of another type is refused with EPROTOTYPE where any process has the
-// address, listening or not, and with ECONNREFUSED where none has.
+// True if a process has the path: it is bound to a socket, or it is no socket at all. The check
+// makes no connection. A connect by a socket of another type fails with EPROTOTYPE if any process
+// has the address, listening or not. It fails with ECONNREFUSED if none has it.
 bool is_in_use(const std::string& path) {
     struct stat status = {};
     Address address(path);
 
-    if (lstat(path.c_str(), &status) != 0) return false;  // bind says why
+    if (lstat(path.c_str(), &status) != 0) return false;  // bind returns the error
     if (!S_ISSOCK(status.st_mode)) return true;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -188,10 +187,10 @@ bool is_in_use(const std::string& path) {
 // -- The lock ----------------------------------------------------------------------------------
 
 // A record lock. The process loses it when it closes any descriptor of the file, so a second
-// producer of the process must not open it: the list says which files are locked here.
+// producer of the process must not open it. The list contains the files that are locked here.
 class AddressLock {
   public:
-    // std::system_error: EADDRINUSE where a producer holds it, or the error of the system call.
+    // Throws std::system_error: EADDRINUSE if a producer holds it, or the error of the system call.
     explicit AddressLock(const std::string& path) : path_(path + ".lock") {
         std::lock_guard guard(mutex());
 
@@ -201,7 +200,7 @@ class AddressLock {
         fail_in_use(path);
     }
 
-    // The file goes first: who opens it after that opens another one.
+    // The file is removed first: a later open creates another file.
     ~AddressLock() {
         std::lock_guard guard(mutex());
 
@@ -226,7 +225,7 @@ class AddressLock {
 
     static AddressLock* holder(const struct stat& status) {
         for (AddressLock* lock : locks()) {
-            // A forked child has a copy of the list, and holds none of the locks.
+            // A forked child has a copy of the list, but none of the locks.
             if (lock->pid_ == getpid() && is_same_file(lock->status_, status)) return lock;
         }
         return nullptr;
@@ -238,14 +237,14 @@ class AddressLock {
         return lstat(path_.c_str(), &there) == 0 && is_same_file(there, status_);
     }
 
-    // O_CREAT without O_EXCL would be refused for the file of another user in a sticky folder.
+    // In a sticky folder the kernel rejects O_CREAT without O_EXCL for the file of another user.
     int open_file() const {
         const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
         int fd = open(path_.c_str(), flags);
 
         if (fd >= 0 || errno != ENOENT) return fd;
         fd = open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
-        if (fd >= 0) fchmod(fd, 0600);  // whatever the umask is: the next producer opens it
+        if (fd >= 0) fchmod(fd, 0600);  // independent of the umask: the next producer opens it
         return fd;
     }
 
@@ -261,7 +260,7 @@ class AddressLock {
         if (fd < 0) fail(errno, "cannot open the lock file " + path_);
         if (fstat(fd, &status_) == 0 && S_ISREG(status_.st_mode)) {
             if (AddressLock* other = holder(status_)) {
-                other->fds_.push_back(fd);  // to close it would drop the lock
+                other->fds_.push_back(fd);  // a close would drop the lock
                 fail_in_use(path);
             }
             whole.l_type = F_WRLCK;
@@ -299,7 +298,7 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
 
     if (mode > 0777)
         fail(EINVAL, "mode " + std::to_string(mode) + " is none; permissions from 0 to 0777 are");
-    // Before the lock, so that an address in use is that also in a folder that is not writable.
+    // Before the lock, so that an address in use is reported even in a folder that is not writable.
     if (!is_abstract_ && is_in_use(address)) fail_in_use(address);
     if (!is_abstract_) lock_ = std::make_unique<AddressLock>(address);
     try {
@@ -338,15 +337,16 @@ void ListeningAddress::bind_name(const std::string& address) {
     if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
 }
 
-// Under the lock. The file gets the mode of the socket less the umask; then what the umask took is
-// added. So it never has more than `mode`, and the umask, which all threads share, is not changed.
+// Under the lock. The file first gets the mode of the socket less the umask; then the missing bits
+// are added. It thus never has more than `mode`, and the umask, which all threads share, is
+// unchanged.
 void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     Address at(address);
     struct stat status = {};
 
     if (is_in_use(address)) fail_in_use(address);
     if (fchmod(fd_, mode) != 0) fail(errno, "cannot set the permissions of " + address);
-    unlink(address.c_str());  // what a dead producer left, or nothing
+    unlink(address.c_str());  // the socket of a dead producer, or nothing
     if (bind(fd_, at.get(), at.length) != 0) {
         if (errno == EADDRINUSE) fail_in_use(address);
         fail(errno, "cannot have the address " + address);
@@ -359,7 +359,8 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
         fchmodat(AT_FDCWD, address.c_str(), mode, AT_SYMLINK_NOFOLLOW) != 0)
         fail(errno, "cannot set the permissions of " + address);
     if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
-    // A producer of an earlier version knows no lock, and may have taken the path for a dead one's.
+    // A producer of an earlier version knows no lock, and may have taken the path for that of a
+    // dead one.
     if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
         status.st_ino != path_inode_)
         fail_in_use(address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * libkmes and a producer in another process: one connection for each request (socket_protocol.h).
- * The other side is trusted no more than a kernel would be: every length is checked, and a
- * descriptor that comes is either handed on or closed.
+ * libkmes's end of the socket to a producer in another process: one connection for each request
+ * (socket_protocol.h). The other side is trusted no more than necessary: every length is checked,
+ * and every received descriptor is either returned or closed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 
 #define CPUS_MAX 65536u
 #define PACKET_FDS_MAX (2 * KMES_SOCKET_CPUS_PER_PACKET)
-#define ERROR_MIN (-4095) /* of a kernel, which makes errno of nothing below */
+#define ERROR_MIN (-4095) /* lowest error number of a kernel */
 
 /* Descriptors that came with a packet. */
 struct descriptors {
@@ -45,7 +45,7 @@ static const char* producer_address(void) {
     return named ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
-/* Absent is one thing, not permitted another. */
+/* Distinguishes an absent producer from a missing permission. */
 static int connect_error(int error) {
     switch (error) {
         case ENOENT:
@@ -61,8 +61,8 @@ static int connect_error(int error) {
     }
 }
 
-/* Anybody may take an abstract name, so who serves it must be this user, or root. (A path belongs
- * to those who may write to its folder.) */
+/* Any user may take an abstract name, so its server must be this user, or root. A path belongs to
+ * the users that may write to its folder. */
 static int check_server(int fd, const struct sockaddr_un* address) {
     struct ucred server;
     socklen_t length = sizeof(server);
@@ -106,12 +106,12 @@ static int send_packet(int fd, const struct msghdr* message) {
         if (sendmsg(fd, message, MSG_NOSIGNAL) >= 0) return 0;
         if (errno == EINTR) continue;
         if (errno == EAGAIN) return -ETIMEDOUT;
-        /* It went away between connect and here: as if it had not been there. */
+        /* The producer has gone between connect and here, as if it had not existed. */
         return errno == EPIPE || errno == ECONNRESET ? -ENOSYS : -errno;
     }
 }
 
-/* Takes the descriptors out of a message. The kernel has installed all that are named there. */
+/* Takes the descriptors out of a message. The kernel has installed all that it names. */
 static void take_descriptors(struct msghdr* message, struct descriptors* descriptors) {
     struct cmsghdr* part;
 
@@ -129,7 +129,7 @@ static void take_descriptors(struct msghdr* message, struct descriptors* descrip
 
 static int check_reply(const struct kmes_socket_reply* reply, const struct msghdr* message,
                        ssize_t bytes, const struct descriptors* descriptors) {
-    if (bytes == 0) return -ENOSYS; /* it closed without a word: it is ending */
+    if (bytes == 0) return -ENOSYS; /* it closed without a reply: it is ending */
     if (message->msg_flags & MSG_CTRUNC) return -EMFILE;
     if (bytes != (ssize_t)sizeof(*reply) || message->msg_flags & MSG_TRUNC) return -EPROTO;
     if (reply->magic != KMES_SOCKET_MAGIC) return -EPROTO;
@@ -139,7 +139,7 @@ static int check_reply(const struct kmes_socket_reply* reply, const struct msghd
     return descriptors->count == 2 * reply->count ? 0 : -EPROTO;
 }
 
-/* The next packet of a reply. The descriptors are the caller's only after 0. */
+/* Receives the next packet of a reply. The caller owns the descriptors only after 0. */
 static int receive_packet(int fd, struct kmes_socket_reply* reply,
                           struct descriptors* descriptors) {
     union {
@@ -169,7 +169,7 @@ static int receive_packet(int fd, struct kmes_socket_reply* reply,
     return error;
 }
 
-/* A request without a body, sent on a new connection: its descriptor. */
+/* Sends a request without a body on a new connection, and returns its descriptor. */
 static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigned limit_ms) {
     struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
     struct iovec piece = {&request, sizeof(request)};
@@ -195,7 +195,7 @@ static int make_attachment(struct kmes_socket_attachment* attachment, __u32 coun
     return -ENOMEM;
 }
 
-/* Packets come in order, each with as many CPUs as it says, none more than were asked for. */
+/* Packets come in order. Each has its stated number of CPUs, and none has more than requested. */
 static int add_packet(struct kmes_socket_attachment* attachment,
                       const struct kmes_socket_reply* reply, const struct descriptors* descriptors,
                       __u32 first, __u32 wanted) {
@@ -240,7 +240,7 @@ static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* 
     return 0;
 }
 
-/* Before anything is mapped, or handed on. */
+/* Runs before anything is mapped or returned. */
 static int check_files(const struct kmes_socket_attachment* attachment) {
     int error = 0;
     __u32 i;
@@ -275,14 +275,14 @@ static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
     int error = attach_by(KMES_SOCKET_LEASE, cpu, attachment);
 
-    /* A server that is older knows no leases. */
+    /* An older server knows no leases. */
     return error == -EPROTO ? attach_by(KMES_SOCKET_ATTACH, cpu, attachment) : error;
 }
 
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment) {
     int error = attach_by(KMES_SOCKET_LEASE_WITH_MEMBARRIER, cpu, attachment);
 
-    /* A server that is older has a full fence in each emission. */
+    /* An older server executes a full fence in each emission. */
     return error == -EPROTO ? kmes_socket_attach(cpu, attachment) : error;
 }
 
@@ -296,7 +296,7 @@ void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {
     attachment->lease_fd = -1;
 }
 
-/* A reply that is one packet without descriptors. */
+/* Receives a reply of one packet without descriptors. */
 static int receive_plain(int fd, struct kmes_socket_reply* reply) {
     struct descriptors descriptors;
     int error = receive_packet(fd, reply, &descriptors);
@@ -336,7 +336,7 @@ static int write_file(int fd, const void* from, __u64 bytes) {
     return 0;
 }
 
-/* A memory file with the type and the payload, for what is too long for a packet. */
+/* Makes a memory file with the type and the payload, if they are too long for a packet. */
 static int make_body_file(const struct iovec* pieces, int count) {
     struct kmes_file_size_signal saved;
     int fd = memfd_create("kmes-emit", MFD_CLOEXEC);
@@ -359,7 +359,7 @@ static int current_cpu(void) {
     return cpu < 0 ? 0 : cpu;
 }
 
-/* Sends what is to be emitted; body_fd < 0: inline. The kernel checks the caller's pointers. */
+/* Sends the event; body_fd < 0: inline. The kernel checks the caller's pointers. */
 static int send_with_body(int fd, struct iovec* pieces, int piece_count, int body_fd) {
     union {
         struct cmsghdr first;
@@ -398,8 +398,8 @@ static int send_as_file(int fd, struct emit* emit) {
     return error;
 }
 
-/* In the packet, or as a file where it is too long for one: longer than the protocol allows, or
- * than the socket's buffer. */
+/* Sends in the packet, or as a file if it is longer than the protocol or the socket's buffer
+ * allows. */
 static int send_emit(int fd, struct emit* emit) {
     int error = -EMSGSIZE;
 
@@ -440,8 +440,8 @@ int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u3
     return error;
 }
 
-/* How many entries were emitted, if whoever answers is to be believed: all of them where there was
- * no error, and else not all. */
+/* Sets the number of emitted entries. A credible reply has all of them without an error, and fewer
+ * with one. */
 static int receive_emitted(int fd, __u32 count, __u32* emitted) {
     struct kmes_socket_reply reply;
     int error;

@@ -20,8 +20,8 @@
 namespace kmes {
 namespace {
 
-// Memory files only: to read one waits for nobody. A hole reads as zeros, without the userfaultfd
-// of any mapping; the read takes no lock of the file.
+// True for memory files, because a read of them never blocks. A hole reads as zeros, without the
+// userfaultfd of any mapping, and the read takes no lock of the file.
 bool is_memory_file(int fd, uint64_t at_least_bytes) {
     struct stat status = {};
 
@@ -29,9 +29,9 @@ bool is_memory_file(int fd, uint64_t at_least_bytes) {
            static_cast<uint64_t>(status.st_size) >= at_least_bytes;
 }
 
-// What came with a request, as the memory of the caller: an address is an offset in it. What
-// kmes/call.h makes of a caller whose memory changes under its hands holds for a file, too, which
-// its owner may write to and cut off meanwhile; so it is read, and not mapped.
+// The body of a request as the memory of the caller: an address is an offset in it. kmes/call.h
+// assumes that the caller's memory may change at any time. The same holds for a file: its owner may
+// write to it and truncate it meanwhile. So the file is read, and not mapped.
 class Body {
   public:
     explicit Body(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -69,7 +69,7 @@ class Body {
         return 0;
     }
 
-    static constexpr uint64_t kPieceBytes = 256 << 10;  // between two looks at the gate
+    static constexpr uint64_t kPieceBytes = 256 << 10;  // between two checks of the gate
 
     std::span<const std::byte> bytes_;
     int fd_ = -1;
@@ -91,8 +91,8 @@ bool is_well_formed(const struct kmes_socket_request& request, size_t body_bytes
 
 }  // namespace
 
-// A request, and the descriptors that came with it; all are closed at its end. More than one is
-// malformed, and what does not fit into the room for two the kernel does not install.
+// A request, and the descriptors that came with it, which the destructor closes. More than one
+// descriptor is malformed. The kernel does not install descriptors past the room for two.
 class SocketConnection::Received {
   public:
     Received() = default;
@@ -102,7 +102,7 @@ class SocketConnection::Received {
     Received(const Received&) = delete;
     Received& operator=(const Received&) = delete;
 
-    // Bytes, 0 for the end of the connection, or a negative error number.
+    // Returns the bytes, 0 for the end of the connection, or a negative error number.
     ssize_t take(int fd, std::vector<std::byte>* scratch) {
         struct iovec piece = {scratch->data(), scratch->size()};
         struct msghdr message = {};
@@ -186,7 +186,7 @@ SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std:
 
 bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms) {
     Received received;
-    bool goes_on = receive(&received, scratch);  // can wait, at its end
+    bool goes_on = receive(&received, scratch);  // its destructor can block
 
     if (!goes_on || !gate_->enter()) return false;
     try {
@@ -200,9 +200,9 @@ bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64
     return goes_on;
 }
 
-// Looks at the next packet without receiving its descriptors, for which there is no room. The
-// credentials of SO_PASSCRED tell an empty packet from the end of the connection.
-// `request`: its first bytes.
+// Peeks at the next packet without receiving its descriptors, for which there is no room. The
+// credentials of SO_PASSCRED distinguish an empty packet from the end of the connection. `request`:
+// its first bytes.
 SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* request) {
     alignas(struct cmsghdr) char room[kCredentialsRoom] = {};
     struct iovec piece = {request, sizeof(*request)};
@@ -221,7 +221,7 @@ SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* reques
     return got > 0 || CMSG_FIRSTHDR(&message) ? Next::kPlain : Next::kNothing;
 }
 
-// While an emitter has a reservation open, an emission to its CPU waits, and no attach with it.
+// While an emitter has an open reservation, an emission to its CPU waits. An attach does not.
 bool SocketConnection::may_wait(const struct kmes_socket_request& request) const {
     const Producer* producer = gate_->producer();
 
@@ -251,15 +251,15 @@ bool SocketConnection::close_if_empty() {
     return true;
 }
 
-// Replies that their client does not read would pile up in the socket, and with them descriptors
-// on their way, of which a user has so many.
+// Replies that their client does not read would accumulate in the socket, with descriptors in
+// flight. The number of these is limited for each user.
 bool SocketConnection::is_waiting_to_be_read() const {
     int bytes = 0;
 
     return ioctl(fd_, SIOCOUTQ, &bytes) != 0 || bytes != 0;
 }
 
-// False: over, with nothing to say. A request of 0 bytes: none was there.
+// False: over, without a reply. A request of 0 bytes: none was there.
 bool SocketConnection::receive(Received* received, std::vector<std::byte>* scratch) {
     ssize_t got = received->take(fd_, scratch);
 
@@ -278,7 +278,7 @@ void SocketConnection::handle(const Received& received, std::span<const std::byt
     serve(request, body, received.first());
 }
 
-// An operation that is not known needs none: serve() says so.
+// An unknown operation needs no privilege: serve() rejects it.
 bool SocketConnection::has_privilege(uint32_t operation) const {
     switch (operation) {
         case KMES_SOCKET_ATTACH:
@@ -375,12 +375,12 @@ void SocketConnection::serve_identify(uint32_t cpu) {
     attachment_ = Attachment();
 }
 
-// A fetch that the end of the server cuts off is not the client's fault.
+// The client does not cause a fetch to fail that the end of the server cuts off.
 int SocketConnection::cut_off(int error) const {
     return error == -EFAULT && gate_->is_cancelled() ? -ESHUTDOWN : error;
 }
 
-// The emitters of a producer without locks are not joined: this thread is not one of them.
+// The server's thread does not emit to a producer without locks: it is not one of the emitters.
 void SocketConnection::serve_emit(const struct kmes_socket_request& request,
                                   std::span<const std::byte> bytes, int body_fd) {
     Producer* producer = gate_->producer();
@@ -395,8 +395,8 @@ void SocketConnection::serve_emit(const struct kmes_socket_request& request,
                                        request.body_bytes - request.type_len)));
 }
 
-// An entry that is not in the file is one that the client could not read (batch_file.c).
-// The bytes, 256 times MaxEventSize at most, are read by a worker; the other connections go on.
+// An entry that is not in the file is one that the client could not read (batch_file.c). A worker
+// reads the bytes, at most 256 times MaxEventSize; the other connections continue.
 void SocketConnection::serve_emit_batch(const struct kmes_socket_request& request, int body_fd) {
     Producer* producer = gate_->producer();
     Body body(body_fd, gate_);
@@ -411,7 +411,8 @@ void SocketConnection::serve_emit_batch(const struct kmes_socket_request& reques
     reply_.emitted = emitted;
 }
 
-// The next packet of a reply; an attach may need several. 0 or a negative error number.
+// Sends the next packet of a reply; an attach may need several. Returns 0 or a negative error
+// number.
 int SocketConnection::send_packet() {
     const size_t count =
         std::min<size_t>(attachment_.buffers.size() - sent_, KMES_SOCKET_CPUS_PER_PACKET);
@@ -444,7 +445,8 @@ int SocketConnection::send_packet() {
     return 0;
 }
 
-// False: over. What cannot be sent whole is said to have failed; what cannot even be said is over.
+// False: over. If a reply cannot be sent whole, an error is sent. If that also fails, the
+// connection is over.
 bool SocketConnection::send_reply() {
     for (;;) {
         int error = send_packet();
@@ -452,7 +454,7 @@ bool SocketConnection::send_reply() {
         if (error == -EAGAIN || error == -EINTR) return true;
         if (error && closes_) return false;
         if (error) {
-            // ETOOMANYREFS: this user has too many descriptors on their way.
+            // ETOOMANYREFS: this user has too many descriptors in flight.
             reply_and_close(error == -ETOOMANYREFS ? -EMFILE : error);
             continue;
         }

@@ -21,7 +21,7 @@
 namespace kmes {
 namespace {
 
-constexpr int kRestMs = 100;  // before accept is tried again when no descriptor was to be had
+constexpr int kRestMs = 100;  // until accept is tried again without a free descriptor
 constexpr size_t kFixedPolls = 2;
 constexpr int kMostWaitMs = static_cast<int>(SocketServer::kIdleMs / 4);
 
@@ -51,7 +51,7 @@ SocketLoop::SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> add
       serves_(serves),
       max_leases_(lease_limit()) {
     connections_.reserve(SocketServer::kMaxConnections + 1);
-    // A passed socket has what the last producer has set.
+    // A passed socket has the setting of the last producer.
     set_passes_descriptors(serves_ != Serves::kAttach);
 }
 
@@ -90,7 +90,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
         uint64_t now = workers_->now_ms();
 
         if (ready > 0) {
-            // From the last, so that the removal of one moves none that is still to come.
+            // From the last, so that a removal moves no connection that is still to be served.
             for (size_t i = connections_.size(); i-- > 0;) {
                 if (polled_[i + kFixedPolls].revents)
                     on_ready(i, polled_[i + kFixedPolls].revents, now);
@@ -115,7 +115,7 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
         // Over.
     }
     if (step == SocketConnection::Step::kGoesOn) return;
-    // Whoever is cut off for another reason may be asleep.
+    // A client that is cut off for another reason may be asleep.
     if (step == SocketConnection::Step::kOver && events & POLLHUP) {
         clears_are_due_ |= connections_[i]->is_lease();
         connections_[i]->end_leases();
@@ -163,7 +163,7 @@ void SocketLoop::add(ConnectionHandle connection) {
     connections_.push_back(std::move(connection));
 }
 
-// What the workers have done, and what they do not come to.
+// Takes back the connections that the workers have served, and those that they have not reached.
 void SocketLoop::take_back(uint64_t now) {
     if (polled_[0].revents) workers_->clear_wake();
     for (ConnectionHandle& connection : workers_->take_served()) add(std::move(connection));
@@ -181,7 +181,7 @@ void SocketLoop::close_idle(uint64_t now) {
     }
 }
 
-// Not all descriptors of this process for what others hold, nor all leases for one of them.
+// Limits leases: one user must not take all descriptors of this process, nor all leases.
 bool SocketLoop::may_lease(const SocketConnection& connection) const {
     const uid_t user = connection.user();
     const bool is_trusted = user == geteuid() || user == 0;
@@ -195,8 +195,8 @@ bool SocketLoop::may_lease(const SocketConnection& connection) const {
     return all < max_leases_ && (is_trusted || of_user < max_leases_ / 4);
 }
 
-// Outside of the gate. Connections that were not accepted may have descriptors like others; only
-// where they cannot be accepted may the last close wait, and with it this thread.
+// Outside of the gate. Connections that were not accepted may have descriptors, like others. Only
+// if they cannot be accepted may the last close wait, and with it this thread.
 void SocketLoop::close_all() {
     for (ConnectionHandle& connection : workers_->take_served(true))
         workers_->close(std::move(connection));
@@ -212,7 +212,7 @@ void SocketLoop::close_all() {
     address_->close_socket();
 }
 
-// For the connections that are made from now on. Nobody needs descriptors to attach.
+// For connections that are made from now on. No client needs to send descriptors to attach.
 void SocketLoop::allow_descriptors(bool is_allowed) {
     const bool value = is_allowed && serves_ != Serves::kAttach;
 

@@ -20,6 +20,6 @@ int kmes_socket_address(const char* text, struct sockaddr_un* address, socklen_t
     if (is_abstract)
         address->sun_path[0] = '\0';
     else
-        *length += 1; /* a path is ended by a zero, an abstract name by its length */
+        *length += 1; /* a zero ends a path; an abstract name ends by its length */
     return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The thread behind a producer's socket. See socket_server.h.
+// The thread of a producer's socket. See socket_server.h.
 #include "kmes/user/socket_server.h"
 
 #include <utility>

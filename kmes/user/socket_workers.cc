@@ -18,7 +18,7 @@
 namespace kmes {
 namespace {
 
-constexpr auto kIdleTime = std::chrono::seconds(1);  // after which a worker ends
+constexpr auto kIdleTime = std::chrono::seconds(1);  // an idle worker ends after this time
 
 int make_wake_fd() {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -62,7 +62,7 @@ void SocketWorkers::start(std::function<void()> body) {
     start_locked(std::move(body));
 }
 
-// Its last step is to say that it is over; whoever joins it does not wait for more than its return.
+// Its last step reports that it is over, so a join waits only for its return.
 void SocketWorkers::start_locked(std::function<void()> body) {
     threads_.emplace_back();
     Thread* self = &threads_.back();
@@ -100,7 +100,7 @@ void SocketWorkers::add(Job job) {
             start_locked([self = shared_from_this()] { self->work(); });
             workers_++;
         } catch (const std::system_error&) {
-            // It waits for a worker that there is, or for the next attempt.
+            // It waits for an existing worker, or for the next attempt.
         }
     }
     changed_.notify_all();
@@ -149,7 +149,7 @@ size_t SocketWorkers::held() const {
     return jobs_.size();
 }
 
-// The oldest of a client that has not its share of the workers.
+// Returns the oldest job of a client that has not used its share of the workers.
 SocketWorkers::Jobs::iterator SocketWorkers::next_job() {
     return std::find_if(jobs_.begin(), jobs_.end(), [this](const Job& job) {
         auto client = clients_.find(job.client);
@@ -180,7 +180,7 @@ void SocketWorkers::end_job(Job job) {
     }
 }
 
-// Under `lock`, which it gives up for the time of the job. False: there is none.
+// Called under `lock`, which it releases during the job. False: there is no job.
 bool SocketWorkers::work_next(std::unique_lock<std::mutex>* lock, std::vector<std::byte>* scratch) {
     auto next = next_job();
 
@@ -237,8 +237,8 @@ void SocketWorkers::end(uint64_t grace_ms) {
     join_finished();
     for (Thread& thread : threads_) thread.thread.detach();
     if (workers_ > 0) return;
-    // No thread was to be had for them. To close them here could take as long as a client likes, so
-    // they stay open.
+    // No thread was available for them. A close here could take as long as a client likes, so they
+    // stay open.
     for (Job& job : jobs_) job.connection.release();
     jobs_.clear();
 }

@@ -87,7 +87,7 @@ TemporaryFolder::TemporaryFolder() {
     const char* base = getenv("TEST_TMPDIR");
     std::string pattern = std::string(base ? base : P_tmpdir) + "/kmesXXXXXX";
 
-    // Bazel's folders may have longer names than a socket can.
+    // Bazel's folders may have longer names than a socket allows.
     if (pattern.size() > 70) pattern = P_tmpdir "/kmesXXXXXX";
     if (!mkdtemp(pattern.data()))
         throw std::system_error(errno, std::generic_category(), "mkdtemp " + pattern);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which way a call of libkmes goes. See ways.h.
+ * The selection of the way of a libkmes call. See ways.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
