@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls of <linux/kmes.h> that attach: all CPUs, one CPU, and which buffer a CPU writes to.
- * Each one checks the capability and copies its argument. No lock is held while memory of the
- * process is touched (E14).
+ * The ioctls of <linux/kmes.h> that attach: all CPUs, one CPU, and the identification of a CPU's
+ * current buffer. Each one checks the capability and copies its argument. No lock is held during an
+ * access to memory of the process (E14).
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -30,7 +30,7 @@ struct attached {
     int fd;
 };
 
-/* Takes back what has been made of an attach. */
+/* Undoes the completed part of an attach. */
 static void detach(struct attached* slots, u32 count) {
     u32 i;
 
@@ -40,7 +40,8 @@ static void detach(struct attached* slots, u32 count) {
     }
 }
 
-/* Files and numbers for `count` buffers, all or none; nobody sees them yet. */
+/* Makes files and descriptor numbers for `count` buffers, all or none. No process can see them
+ * yet. */
 static int make_files(struct kmes_memory** memories, struct attached* slots, u32 count) {
     u32 i;
 
@@ -59,7 +60,7 @@ static int make_files(struct kmes_memory** memories, struct attached* slots, u32
     return 0;
 }
 
-/* The last step that can fail; after it the fds are the process's. */
+/* The last step that can fail. After it the process owns the fds. */
 static int hand_out(struct attached* slots, struct kmes_ioctl_attach* attach, void __user* argument,
                     u32 count) {
     int __user* fds = u64_to_user_ptr(attach->fds_address);
@@ -128,7 +129,7 @@ int kmes_ioctl_attach(struct kmes_open* open, void __user* argument) {
 
 /* -- one CPU --------------------------------------------------------------------------------- */
 
-/* The buffer that a CPU of this file's world writes to now, referenced; an ERR_PTR. */
+/* Returns the current buffer of a CPU of this file's world, referenced, or an ERR_PTR. */
 static struct kmes_memory* find_memory(struct kmes_open* open, u32 cpu) {
     struct kmes_world* world = kmes_world_of(open);
     struct kmes_memory* memory = kmes_world_attach_cpu(world, cpu);

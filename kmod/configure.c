@@ -2,16 +2,16 @@
 /*
  * Resize, and the end of the boot phase (5.1.2, 5.1.8.4; event-model.md, Configuration).
  *
- *   make      all new buffers exist before the first CPU is touched. No lock but
- *             configuration_lock is held, here and during the next step.
- *   copy      the bulk of what survives, CPU by CPU, in pieces
+ *   make      all new buffers exist before the first CPU is changed. Only configuration_lock is
+ *             held, here and during the next step.
+ *   copy      most of the surviving events, CPU by CPU, in pieces
  *   switch    of all CPUs under world->lock, since attach sees all before it or all after it (E14).
- *             Only what was emitted since is left to copy. Nothing can fail from here on.
+ *             Only events that were emitted since are left to copy. Nothing can fail any more.
  *
- * A piece, and the switch, run on the processor of the CPU in a hard interrupt: emission is off for
+ * A piece, and the switch, run on the processor of the CPU in a hard interrupt. Emission is off for
  * one bounded piece at a time (E18), and a real-time task that monopolises the processor delays
- * nothing. What a resize can wait for is a CPU that is coming or going. It waits before it takes
- * world->lock, can be killed there, and says so.
+ * nothing. A resize can only wait for a CPU that comes online or goes offline. It waits before it
+ * takes world->lock, reports the wait, and can be killed there.
  */
 #include <linux/cpu.h>
 #include <linux/irqflags.h>
@@ -23,7 +23,7 @@
 #include "module.h"
 #include "world.h"
 
-/* So long a resize waits in silence for a CPU that comes or goes; and so long again. */
+/* The time that a resize waits for such a CPU before it reports it, and between two reports. */
 #define KMES_WAIT_SAID_AFTER_MS 2000
 #define KMES_WAIT_SAID_AGAIN_MS 30000
 
@@ -85,7 +85,7 @@ static int make_all(struct kmes_world* world, u64 capacity, struct swap_work* wo
     return 0;
 }
 
-/* What is left: the new buffers of a resize that has failed, or the old ones. */
+/* Releases the remaining buffers: the new ones of a failed resize, or the old ones. */
 static void put_all(const struct kmes_world* world, const struct swap_work* works) {
     u32 i;
 
@@ -112,13 +112,13 @@ static void step_here(void* context) {
             work->error = kmes_swap_finish(&work->swap);
             break;
     }
-    if (!irqs_disabled()) return; /* of a CPU that is offline: nobody emits there */
+    if (!irqs_disabled()) return; /* of a CPU that is offline: no emission there */
     pause_ns = ktime_get_mono_fast_ns() - pause_ns;
     if (pause_ns > work->cpu->longest_pause_ns) WRITE_ONCE(work->cpu->longest_pause_ns, pause_ns);
 }
 
-/* With the CPU hotplug lock held: one step on the processor of the CPU, or here for a CPU that is
- * offline: nobody emits there before the hotplug lock is given back. */
+/* Executes one step with the CPU hotplug lock held: on the processor of the CPU, or here for a CPU
+ * that is offline. No emission is possible there until the hotplug lock is released. */
 static void do_step(struct swap_work* work, enum swap_step step) {
     int processor = (int)work->cpu->number;
 
@@ -127,8 +127,8 @@ static void do_step(struct swap_work* work, enum swap_step step) {
         step_here(work);
 }
 
-/* Takes the CPU hotplug lock. Whoever has it may wait for a CPU that a real-time task monopolises:
- * so this says that it waits, and a fatal signal ends it with -EINTR. */
+/* Takes the CPU hotplug lock. Its holder may wait for a CPU that a real-time task monopolises. This
+ * function therefore reports the wait, and a fatal signal ends it with -EINTR. */
 static int hold_cpus(void) {
     unsigned long said_at = jiffies + msecs_to_jiffies(KMES_WAIT_SAID_AFTER_MS);
 
@@ -144,7 +144,7 @@ static int hold_cpus(void) {
     return 0;
 }
 
-/* The bulk. Other CPUs go on and come back between two pieces. */
+/* Copies most of the events. Other CPUs may come online or go offline between two pieces. */
 static int copy_bulk(struct swap_work* work) {
     enum swap_step step = SWAP_BEGIN;
     u64 rounds = 0;
@@ -155,7 +155,7 @@ static int copy_bulk(struct swap_work* work) {
         if (error) return error;
         do_step(work, step);
         cpus_read_unlock();
-        /* -EBUSY would be a swap from inside an emission, which has interrupts off. */
+        /* -EBUSY would mean a swap from inside an emission, which has interrupts off. */
         if (WARN_ON_ONCE(work->error)) return work->error;
         if (step == SWAP_BEGIN) {
             rounds = kmes_swap_rounds(&work->swap);
@@ -180,7 +180,7 @@ struct kmes_memory* kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_m
     return old;
 }
 
-/* What was emitted since the bulk, and the switch. */
+/* Copies the events that were emitted since copy_bulk, and switches. */
 static void switch_over(struct swap_work* work) {
     u64 rounds = kmes_swap_rounds(&work->swap);
 
@@ -236,7 +236,7 @@ static void set_max_event_size(struct kmes_world* world,
     if (wanted->max_event_size) WRITE_ONCE(world->max_event_bytes, wanted->max_event_size);
 }
 
-/* Of the rings to come. */
+/* Sets the capacity of the rings to come. */
 static void set_boot_capacity(struct kmes_world* world, u64 capacity) {
     mutex_lock(&world->lock);
     world->capacity = capacity;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/kmes: the ioctls of <linux/kmes.h>, but for those that attach (attach.c). Looks at
- * capabilities and copies arguments; what is done is done elsewhere. Everything is copied back with
- * no lock held (E14).
+ * /dev/kmes: the ioctls of <linux/kmes.h>, except those that attach (attach.c). This file checks
+ * capabilities and copies arguments; other files do the work. No lock is held during a copy to the
+ * process (E14).
  */
 #include <linux/capability.h>
 #include <linux/miscdevice.h>
@@ -14,10 +14,10 @@
 
 #include "world.h"
 
-/* An event of so many bytes, header aside, is staged on the stack. */
+/* The largest event, without its header, that is staged on the stack. */
 #define KMES_SMALL_EVENT_BYTES 256
 
-/* A batch of no more bytes is fetched whole before it is written, and published at once. */
+/* The largest batch that is fetched whole before it is written, and published at once. */
 #define KMES_BATCH_STAGING_BYTES (256ull << 10)
 
 /* Private memory for the events of an emit call; an open file keeps one. */
@@ -32,7 +32,7 @@ static int fetch(void* context, void* to, const void* from, __u64 bytes) {
     return copy_from_user(to, (const void __user*)from, bytes) ? -EFAULT : 0;
 }
 
-/* The open file's, or where another call has that one, or it is too small, a new one. */
+/* Returns the open file's memory, or new memory if another call uses that, or it is too small. */
 static struct kmes_staging* take_staging(struct kmes_open* open, u64 bytes) {
     struct kmes_staging* staging = xchg(&open->staging, NULL);
 
@@ -47,7 +47,7 @@ static void give_staging(struct kmes_open* open, struct kmes_staging* staging) {
     kvfree(xchg(&open->staging, staging));
 }
 
-/* The thread stays on its CPU from here to unpin, and does not sleep. */
+/* Keeps the thread on its CPU until unpin. The thread does not sleep meanwhile. */
 static struct kmes_cpu* pin(void* context) {
     struct kmes_world_cpu* cpu;
 
@@ -56,14 +56,14 @@ static struct kmes_cpu* pin(void* context) {
     if (cpu) return &cpu->core;
     preempt_enable_notrace();
     atomic64_inc(&kmes_dropped_no_cpu);
-    return NULL; /* as a producer that has ended */
+    return NULL; /* like a producer that has ended */
 }
 
 static void unpin(void* context) {
     preempt_enable_notrace();
 }
 
-/* A call of a process: its memory is fetched with nothing held, and the thread may be anywhere. */
+/* Makes the call of a process. Its memory is fetched without locks, and on any processor. */
 static struct kmes_call make_call(u8* staging, u64 staging_bytes, u64 max_event_bytes) {
     struct kmes_call call = {
         .pin = pin,
@@ -101,7 +101,7 @@ static int ioctl_emit(struct kmes_open* open, void __user* argument) {
 
         return emit(&event, small, max_event_bytes);
     }
-    /* One that is too long is refused before anything is staged. */
+    /* An event that is too long is rejected before anything is staged. */
     if (bytes > max_event_bytes) return emit(&event, NULL, max_event_bytes);
     staging = take_staging(open, bytes);
     if (!staging) return -ENOMEM;
@@ -155,8 +155,8 @@ static int ioctl_statistics(void __user* argument) {
     return copy_to_user(argument, &statistics, sizeof(statistics)) ? -EFAULT : 0;
 }
 
-/* As many as the caller has slots for, or as there are; both may be different when we look again.
- */
+/* Lists as many buffers as exist, up to the number of slots. The number of buffers may change
+ * before the second read. */
 static int list_buffers(struct kmes_world* world, struct kmes_ioctl_buffers* buffers) {
     u32 slots = min(buffers->count, kmes_world_buffers(world, NULL, 0));
     struct kmes_buffer_info* infos = kvcalloc(max(slots, 1u), sizeof(*infos), GFP_KERNEL_ACCOUNT);
@@ -246,7 +246,7 @@ static const struct file_operations device_operations = {
     .llseek = noop_llseek,
 };
 
-/* Who may do what is said by capabilities, not by the mode. */
+/* Capabilities control the access, not the mode. */
 static struct miscdevice device = {
     .minor = MISC_DYNAMIC_MINOR,
     .name = "kmes",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Emission from inside the kernel: what other modules call (kmes_kernel.h), and what KMES says of
- * itself. Any context.
+ * Emission from inside the kernel, in any context: the calls of other modules (kmes_kernel.h), and
+ * the events that KMES emits about itself.
  */
 #include <linux/export.h>
 #include <linux/preempt.h>

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file system of our own, that nobody can mount: each buffer has an inode number in it, so that
- * all fds of a buffer show one number, and those of different buffers different ones (E19).
- * Anonymous inodes would not do: they share one.
+ * An internal file system that no user can mount. Each buffer has an inode number in it. All fds of
+ * a buffer show one number, and those of different buffers different numbers (E19). Anonymous
+ * inodes would not work, because they share one number.
  *
- * What keeps the module while somebody outside refers to a buffer:
+ * References that keep the module loaded while anything outside refers to a buffer:
  *
- *   an open file   by its file_operations, as everywhere
- *   an inode       a reference of its own, from its creation to its eviction. An O_PATH descriptor
- *                  or a watch refers to the inode, and is no open file of ours.
+ *   an open file   by its file_operations, as usual
+ *   an inode       its own reference, from its creation to its eviction. An O_PATH descriptor or
+ *                  a watch refers to the inode, and is no open file of this module.
  *
- * So an inode exists only as long as somebody outside refers to it: the first open file makes it,
- * and the buffer itself only knows where it is. A later inode of the same buffer has the same
+ * An inode therefore exists only while something outside refers to it. The first open file makes
+ * it, and the buffer has only a pointer to it. A later inode of the same buffer has the same
  * number.
  *
- * The code and data of the module outlive the last use by the super block: the super block holds a
- * reference to the module too (file_system_type.owner). That one would keep the module for ever, so
- * it is given back after the mount and taken again at unload, which then waits until the kernel has
- * dropped it. The kernel drops it after kill_sb, with its last access to anything of ours. Whoever
- * evicts an inode still holds the mount, or a count that the end of the super block waits for.
+ * The code and data of the module outlive the last use by the super block. The reason is that the
+ * super block also holds a reference to the module (file_system_type.owner). This reference would
+ * keep the module loaded forever. It is therefore released after the mount and taken again at
+ * unload, which then waits until the kernel has dropped it. The kernel drops it after kill_sb, with
+ * its last access to this file system. A thread that evicts an inode still holds the mount, or a
+ * count that the end of the super block waits for.
  */
 #include <linux/delay.h>
 #include <linux/file.h>
@@ -74,11 +75,11 @@ static struct file_system_type file_system = {
 int kmes_file_system_init(void) {
     file_system_mount = kern_mount(&file_system);
     if (IS_ERR(file_system_mount)) return PTR_ERR(file_system_mount);
-    module_put(THIS_MODULE); /* the super block's: see above */
+    module_put(THIS_MODULE); /* the reference of the super block, see above */
     return 0;
 }
 
-/* Whoever let go of the last inode may still hold the mount for some instructions. */
+/* The thread that released the last inode may still hold the mount for some instructions. */
 void kmes_file_system_exit(void) {
     int others = module_refcount(THIS_MODULE);
 
@@ -95,17 +96,18 @@ unsigned long kmes_file_system_new_number(void) {
     return (unsigned long)atomic64_inc_return(&last_inode_number);
 }
 
-/* The inode that the buffer has, referenced; NULL: it has none. */
+/* Returns the inode of the buffer, referenced, or NULL if it has none. */
 static struct inode* find_inode(struct kmes_memory* memory) {
     struct inode* inode = NULL;
 
     spin_lock(&memory->users_lock);
-    if (memory->inode) inode = igrab(memory->inode); /* NULL: on its way to evict_inode */
+    if (memory->inode) inode = igrab(memory->inode); /* NULL: evict_inode will run */
     spin_unlock(&memory->users_lock);
     return inode;
 }
 
-/* Makes `inode` the buffer's, unless another thread was faster: then that one, referenced. */
+/* Sets `inode` as the buffer's inode. If another thread was faster, returns that thread's inode,
+ * referenced. */
 static struct inode* set_inode(struct kmes_memory* memory, struct inode* inode) {
     struct inode* other = NULL;
 
@@ -126,13 +128,13 @@ static struct inode* make_inode(struct kmes_memory* memory) {
     kmes_memory_get(memory);
     inode->i_private = memory;
     inode->i_ino = memory->inode_number;
-    /* Some languages compare the length of a file with what they map (testee contract). */
+    /* Some languages compare the length of a file with their mapping (testee contract). */
     i_size_write(inode, (loff_t)(1 + 2 * (u64)memory->data_pages) << PAGE_SHIFT);
     return set_inode(memory, inode);
 }
 
-/* A resize may have come since the caller found the buffer, and its nudges may have ended, since
- * nobody had the buffer: they begin again. */
+/* A resize may have come since the caller found the buffer. Its nudges may have ended, because the
+ * buffer had no user; this starts them again. */
 static void nudge_late(struct kmes_memory* memory) {
     if (!memory->world->is_real) return;
     spin_lock(&memory->world->list_lock);
@@ -146,7 +148,7 @@ struct file* kmes_memory_open(struct kmes_memory* memory) {
 
     if (!inode) inode = make_inode(memory);
     if (IS_ERR(inode)) return ERR_CAST(inode);
-    /* What alloc_file_pseudo leaves to its callers; fput gives it back. */
+    /* alloc_file_pseudo leaves this to its callers; fput releases it. */
     __module_get(THIS_MODULE);
     file =
         alloc_file_pseudo(inode, file_system_mount, "kmes", O_RDWR, &kmes_buffer_file_operations);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: parameters, load, unload. A parameter that is not valid is refused with the module,
- * never clamped.
+ * The module: parameters, load, unload. With an invalid parameter the module does not load; no
+ * value is clamped.
  */
 #include <linux/cpumask.h>
 #include <linux/module.h>
@@ -26,7 +26,7 @@ module_param_named(buffers_max, kmes_parameters.buffers_max, uint, 0444);
 MODULE_PARM_DESC(buffers_max,
                  "buffers that can exist at a time, retired ones too: 64 .. 1048576 (4096)");
 
-/* What can only be read is said at load, or written to. */
+/* Rejects a write to a read-only parameter. */
 static int refuse(const char* text, const struct kernel_param* parameter) {
     return -EPERM;
 }
@@ -47,7 +47,7 @@ MODULE_PARM_DESC(pages_live, "read only: pages that buffers have now");
 module_param_cb(buffers_live, &buffers_live_operations, NULL, 0444);
 MODULE_PARM_DESC(buffers_live, "read only: buffers that exist now");
 
-/* event-model.md: the highest id that is online now, plus one. */
+/* event-model.md: the highest id of an online CPU, plus one. */
 static u32 cpu_count(void) {
     return cpumask_last(cpu_online_mask) + 1;
 }
@@ -135,8 +135,8 @@ no_memory:
     return error;
 }
 
-/* Nobody has the device, an fd or a mapping open, nobody refers to the inode of a buffer, and no
- * module uses ours: that is what the module's count says. */
+/* The module's count is zero. So there is no open device, fd or mapping, no reference to the inode
+ * of a buffer, and no dependent module. */
 static void __exit unload(void) {
     kmes_device_exit();
     end_real_world();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The files of buffers, and their mappings in processes (5.1.5). Knows no producer.
+ * The files of buffers, and their mappings in processes (5.1.5). It knows no producer.
  *
  *   page 0            the metadata page: writable, since consumers set need_wake on it
- *   pages 1 .. 2n     the data, twice: never writable (E13), whatever a process asks for
+ *   pages 1 .. 2n     the data, twice: never writable (E13), whatever a process requests
  *
- * How the data stays what it is: the area is writable and shared, and has page_mkwrite; so the
- * kernel enters every page read-only, at mmap, at a fault and after any mprotect, and asks
- * page_mkwrite before the first write to it, also where a debugger or /proc/self/mem writes. It
- * says no for all but page 0: SIGBUS.
+ * The protection of the data: the area is writable and shared, and has page_mkwrite. The kernel
+ * therefore enters every page read-only, at mmap, at a fault and after any mprotect. It calls
+ * page_mkwrite before the first write, also for a write by a debugger or /proc/self/mem.
+ * page_mkwrite rejects all pages but page 0 with SIGBUS.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -20,8 +20,8 @@ void kmes_memory_count(struct kmes_memory* memory, int mappings, int descriptors
     spin_lock(&memory->users_lock);
     memory->mappings += (u32)mappings;
     memory->descriptors += (u32)descriptors;
-    /* E12: a consumer that was killed asleep leaves the flag set, and every event would pay for a
-     * wake. Whoever maps the buffer next does so after this. */
+    /* E12: a consumer that was killed in its sleep leaves the flag set, and every event would cost
+     * a wake. The next mapping of the buffer is made after this. */
     if (mappings < 0 && memory->mappings == 0)
         kmes_store_relaxed_u8(memory->buffer.shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
     spin_unlock(&memory->users_lock);
@@ -35,7 +35,7 @@ static int release(struct inode* inode, struct file* file) {
     return 0;
 }
 
-/* An area was copied (fork), moved, or cut in two. The file holds the memory for all of them. */
+/* An area was copied (fork), moved, or split. The file holds the memory for all of them. */
 static void area_open(struct vm_area_struct* area) {
     kmes_memory_count(area->vm_private_data, 1, 0);
 }
@@ -44,7 +44,7 @@ static void area_close(struct vm_area_struct* area) {
     kmes_memory_count(area->vm_private_data, -1, 0);
 }
 
-/* Pages that a process gave away (MADV_DONTNEED) come back. */
+/* Restores pages that a process has given up (MADV_DONTNEED). */
 static vm_fault_t area_fault(struct vm_fault* fault) {
     struct kmes_memory* memory = fault->vma->vm_private_data;
 
@@ -54,13 +54,13 @@ static vm_fault_t area_fault(struct vm_fault* fault) {
     return 0;
 }
 
-/* 0 has the page locked, and entered writable, by the caller. */
+/* After 0 the caller has the page locked, and entered writable. */
 static vm_fault_t area_page_mkwrite(struct vm_fault* fault) {
     return fault->pgoff == 0 ? 0 : VM_FAULT_SIGBUS;
 }
 
 static vm_fault_t area_pfn_mkwrite(struct vm_fault* fault) {
-    return VM_FAULT_SIGBUS; /* there are none; and if there were */
+    return VM_FAULT_SIGBUS; /* the area has no PFN pages, and none may be written */
 }
 
 static const struct vm_operations_struct area_operations = {
@@ -81,7 +81,7 @@ static void set_area_flags(struct vm_area_struct* area) {
 #endif
 }
 
-/* All of it, at once, shared: the one way in which a consumer may map a buffer (5.1.5). */
+/* Maps the whole buffer at once, and shared: a consumer has no other way to map it (5.1.5). */
 static int map(struct file* file, struct vm_area_struct* area) {
     struct kmes_memory* memory = file->private_data;
     unsigned long pages = 1 + 2 * (unsigned long)memory->data_pages;
@@ -92,7 +92,7 @@ static int map(struct file* file, struct vm_area_struct* area) {
     set_area_flags(area);
     area->vm_private_data = memory;
     area->vm_ops = &area_operations;
-    /* Without VM_SHARED: what a page of a private area gets, so read-only. */
+    /* Without VM_SHARED: the protection of a page of a private area, which is read-only. */
     area->vm_page_prot = vm_get_page_prot(area->vm_flags & ~VM_SHARED);
     error = vm_insert_pages(area, area->vm_start, memory->pages, &pages);
     if (error) return error;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of a buffer: pages, the kernel's double mapping, the boundary index. Knows no device.
+ * The memory of a buffer: pages, the kernel's double mapping, the boundary index. It knows no
+ * device.
  *
  * Data pages are ordinary pages of the CPU's node. The metadata page carries a futex that processes
- * share, and the kernel finds such a futex by the file that the page belongs to: so the metadata
- * pages of all buffers are pages of one shmem file, each at a slot of its own. A slot's page is
- * given back with its buffer, and never used by another: somebody may hold the page itself
- * (vmsplice, say) for longer than the buffer has an owner.
+ * share, and the kernel finds such a futex by the file of the page. The metadata pages of all
+ * buffers are therefore pages of one shmem file, each in its own slot. The page of a slot is freed
+ * with its buffer, and no other buffer uses it. The reason is that a process may hold the page
+ * itself (by vmsplice, for example) longer than the buffer has an owner.
  */
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -20,8 +21,7 @@
 #include "module.h"
 #include "world.h"
 
-/* No warning, and no process killed, for a buffer that there is no room for: the error is enough.
- */
+/* No warning, and no process killed, if there is no memory for a buffer: the error is enough. */
 #define KMES_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 static struct file* metadata_file;
@@ -34,8 +34,8 @@ int kmes_memory_init(void) {
     metadata_file =
         shmem_file_setup("kmes-metadata", (loff_t)kmes_metadata_file_bytes(), VM_NORESERVE);
     if (IS_ERR(metadata_file)) return PTR_ERR(metadata_file);
-    /* Never swapped out, never where memory can be unplugged: the producer writes to its pages in
-     * any context. Shmem charges them itself. */
+    /* Never swapped out, and never in memory that can be unplugged: the producer writes to its
+     * pages in any context. Shmem itself charges them. */
     mapping_set_unevictable(metadata_file->f_mapping);
     mapping_set_gfp_mask(metadata_file->f_mapping, KMES_GFP & ~__GFP_ACCOUNT);
     return 0;
@@ -83,7 +83,7 @@ static int take_metadata_page(struct kmes_memory* memory) {
     memory->slot = (u32)slot;
     error = kmes_wake_make_page(memory);
     if (error) {
-        /* Whatever the attempt has left in the file is no other buffer's. */
+        /* No other buffer may use the rest of this attempt in the file. */
         free_metadata_slot(memory);
         return error;
     }
@@ -98,12 +98,12 @@ static void give_metadata_page(struct kmes_memory* memory) {
     atomic_long_dec(&pages_live);
 }
 
-/* The processor's node; of a CPU that is no processor, any. */
+/* Returns the processor's node, or any node for a CPU that is no processor. */
 static int node_of(const struct kmes_world* world, u32 cpu) {
     return world->is_real && cpu_possible(cpu) ? cpu_to_node((int)cpu) : NUMA_NO_NODE;
 }
 
-/* 5.1.4: each data page stands twice. */
+/* 5.1.4: each data page occurs twice. */
 static int take_data_pages(struct kmes_memory* memory, int node) {
     u32 i;
 
@@ -130,7 +130,7 @@ static void give_data_pages(struct kmes_memory* memory) {
     }
 }
 
-/* All that kmes_memory_make made so far. */
+/* Frees the parts that kmes_memory_make has made so far. */
 static void unmake(struct kmes_memory* memory) {
     vunmap(memory->mapping);
     if (memory->pages) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nudging retired buffers (E19): for as long as somebody has an fd or a mapping of one, its
- * generation and its counter move on and who sleeps on it is woken, at growing intervals. The real
- * world only: in a test world a nudge is a step of the test.
+ * Nudges retired buffers (E19). While a process has an fd or a mapping of one, a nudge increments
+ * its generation and its counter and wakes its sleepers, at growing intervals. Only for the real
+ * world: in a test world a nudge is a step of the test.
  *
  * No CPU writes to a retired buffer, so a nudge needs no CPU, and no lock that a resize or an
- * attach holds: the nudges of a world are one work, which never runs beside itself. The work is
- * unbound: it neither waits for a CPU that a real-time task monopolises nor runs on an isolated
- * one.
+ * attach holds. The nudges of a world are one work item, which never runs concurrently with itself.
+ * The work is unbound: it does not wait for a CPU that a real-time task monopolises, and does not
+ * run on an isolated CPU.
  */
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
@@ -17,7 +17,7 @@
 #define KMES_NUDGE_FIRST_MS 10
 #define KMES_NUDGE_LONGEST_MS 5000
 
-/* Under list_lock. */
+/* Call it under list_lock. */
 static bool is_wanted(struct kmes_memory* memory) {
     bool wanted;
 
@@ -27,8 +27,8 @@ static bool is_wanted(struct kmes_memory* memory) {
     return wanted;
 }
 
-/* A retired buffer that is due, held, with its next time set; NULL where there is none, and then
- * *next is when there will be, if *is_any. */
+/* Returns a due retired buffer, referenced, with its next time set. If there is none, returns NULL
+ * and sets *next to the next time, if *is_any. */
 static struct kmes_memory* take_due(struct kmes_world* world, unsigned long* next, bool* is_any) {
     struct kmes_memory *memory, *due = NULL;
 
@@ -62,7 +62,8 @@ static void nudge_due_ones(struct work_struct* delayed) {
         kmes_memory_put(memory);
         cond_resched();
     }
-    /* Unless kmes_nudge_begin has, after the list was read: then for an earlier time. */
+    /* Unless kmes_nudge_begin has done so after the list was read: then it is for an earlier
+     * time. */
     if (is_any)
         queue_delayed_work(system_unbound_wq, &world->nudge,
                            time_after(next, jiffies) ? next - jiffies : 1);
@@ -77,7 +78,7 @@ void kmes_nudge_begin(struct kmes_memory* memory) {
     mod_delayed_work(system_unbound_wq, &world->nudge, memory->nudge_interval);
 }
 
-/* The nudger is a producer without a buffer, whose critical section is nobody else's. */
+/* The nudger is a producer without a buffer. It has its own critical section. */
 void kmes_nudge_init(struct kmes_world* world) {
     kmes_cpu_init(&world->nudger, 0, NULL, &world->nudger_platform, 0);
     INIT_DELAYED_WORK(&world->nudge, nudge_due_ones);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kmes/order.h for the kernel. Never included but by kmes/order.h.
+ * kmes/order.h for the kernel. Only kmes/order.h includes it.
  *
- * The data is copied by memcpy while a consumer may be reading the same bytes. KCSAN does not see
- * processes, and looks at virtual addresses, of which each byte of a ring has two here: it could
- * report a copy against a copy only where a test of the module reads a ring from another processor.
- * That race is the protocol's own (a torn result is found by RECHECK_TAIL), so the copies are
- * marked with data_race. The words are marked accesses each.
+ * The data is copied by memcpy while a consumer may read the same bytes. KCSAN does not see
+ * processes. It checks virtual addresses, and each byte of a ring has two here. It could report a
+ * race of two copies only if a test of the module reads a ring from another processor. The protocol
+ * contains that race (RECHECK_TAIL detects a torn result), so data_race marks the copies. Each
+ * access to a word is a marked access.
  */
 #ifndef KMES_KMOD_ORDER_KERNEL_H
 #define KMES_KMOD_ORDER_KERNEL_H
@@ -41,7 +41,7 @@ KMES_ORDER_DEFINE_ACCESSORS(u16)
 KMES_ORDER_DEFINE_ACCESSORS(u8)
 #undef KMES_ORDER_DEFINE_ACCESSORS
 
-/* Stores against stores is all that is asked of it: TAIL against DATA (E5). */
+/* Orders only stores against stores: TAIL against DATA (E5). */
 static inline void kmes_fence_release(enum kmes_order_label label) {
     smp_wmb();
 }
@@ -55,7 +55,7 @@ static inline void kmes_fence_full(enum kmes_order_label label) {
     smp_mb();
 }
 
-/* Never executed in the kernel: consumers of the module promise no barrier. */
+/* Never executed in the kernel: consumers of the module do not promise the barrier. */
 static inline void kmes_fence_light(enum kmes_order_label label) {
     barrier();
 }
@@ -88,7 +88,7 @@ static inline void kmes_local_store(unsigned* word, unsigned value) {
     barrier();
 }
 
-/* Against an NMI on the same processor: one instruction, or a loop that it cannot break. */
+/* Against an NMI on the same processor: one instruction, or a retry loop. */
 static inline unsigned kmes_local_add(unsigned* word, unsigned n) {
     static_assert(sizeof(atomic_t) == sizeof(*word));
     return (unsigned)atomic_fetch_add_relaxed((int)n, (atomic_t*)word);

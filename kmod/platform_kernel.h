@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kmes/platform.h for the kernel. Never included but by kmes/platform.h.
+ * kmes/platform.h for the kernel. Only kmes/platform.h includes it.
  *
- * The critical section of a CPU of the real world is "interrupts off" on that processor, with a
- * mark for what still comes in between: an NMI (E16). It takes no lock, so that it does in any
- * context, on PREEMPT_RT too. A CPU of a test world has the mark alone: its operations are kept
- * apart by world->lock, and its critical section may stay open from one ioctl to the next.
+ * The critical section of a CPU of the real world is "interrupts off" on that processor. A mark
+ * detects an NMI, which can still come (E16). The section takes no lock, so it works in any
+ * context, also on PREEMPT_RT. A CPU of a test world has only the mark. world->lock serialises its
+ * operations, and its critical section may stay open from one ioctl to the next.
  */
 #ifndef KMES_KMOD_PLATFORM_KERNEL_H
 #define KMES_KMOD_PLATFORM_KERNEL_H
@@ -19,12 +19,12 @@
 struct kmes_platform {
     bool is_real;
     unsigned is_held;         /* kmes_local_load, kmes_local_store */
-    unsigned long interrupts; /* of whoever holds it */
+    unsigned long interrupts; /* saved by the holder */
     u64* clock_ns;            /* of a test world */
     u64* clock_step_ns;
 };
 
-/* In wake.c; here, since struct kmes_memory is not known to the core. */
+/* Defined in wake.c, and declared here because the core does not know struct kmes_memory. */
 void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer* buffer);
 
 /* The fast accessor: the ordinary one waits for the writer of the time, which an NMI may have
@@ -39,8 +39,9 @@ static inline __u64 kmes_platform_clock_ns(struct kmes_platform* platform) {
 }
 
 /*
- * An NMI before the mark is set emits whole, between two emissions. One after it is turned away;
- * so nobody but the holder touches what comes after the mark here, or before it is taken off below.
+ * An NMI before the mark is set emits completely, between two emissions. An NMI after it is
+ * rejected. So only the holder accesses the fields after the mark here, or before the mark is
+ * cleared below.
  */
 static inline bool kmes_platform_enter(struct kmes_platform* platform) {
     unsigned long interrupts = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the two files of a test build know of each other: test_device.c (the ioctls, which world an
- * open file has) and test_operate.c (what the verbs do). Knows the module by world.h alone.
+ * The interface between the two files of a test build. test_device.c has the ioctls, and the world
+ * of an open file; test_operate.c has the actions of the verbs. They access the module only by
+ * world.h.
  *
- * World and CPUs are looked at under world->lock. Nothing of a process is copied under it: a fault
- * takes the mmap lock, which is the outer one.
+ * World and CPUs are accessed under world->lock. No memory of a process is copied under it: a fault
+ * takes the mmap lock, which is the outer lock.
  */
 #ifndef KMES_KMOD_TEST_H
 #define KMES_KMOD_TEST_H
@@ -13,19 +14,19 @@
 
 #include "world.h"
 
-/* What is open on one CPU of a test world, from one ioctl to the next. */
+/* State of one CPU of a test world that remains open from one ioctl to the next. */
 struct kmes_test_cpu {
     struct kmes_batch batch;
     struct kmes_reservation reservation;
     struct kmes_swap swap;
-    struct kmes_memory* next; /* held: the swap that was begun moves to it */
+    struct kmes_memory* next; /* referenced: the target of the swap in progress */
     bool has_batch;
     bool has_reservation;
     bool is_boot;
     bool is_over; /* the producer has ended */
 };
 
-/* The world that an open file has made. Goes with the file. */
+/* The world that an open file has made. It ends with the file. */
 struct kmes_test {
     struct list_head in_tests;
     struct kmes_world* world;
@@ -33,15 +34,15 @@ struct kmes_test {
     struct kmes_test_cpu cpu[]; /* world->cpus of them */
 };
 
-/* KMES_TEST_IOC_OPERATE, as far as it is the world's: `operation` is the kernel's copy. 0, with the
- * result in it, or an error. KMES_TEST_OPEN leaves the file in *file, without a descriptor. */
+/* KMES_TEST_IOC_OPERATE, the part inside a world. `operation` is the kernel's copy. Returns 0, with
+ * the result in it, or an error. KMES_TEST_OPEN leaves the file in *file, without a descriptor. */
 int kmes_test_operate(struct kmes_test* test, struct kmes_test_operation* operation,
                       struct file** file);
 
-/* Whether memory for so many bytes may be asked for: a test must not take the machine's. */
+/* True if memory for this many bytes may be requested: a test must not exhaust the machine. */
 bool kmes_test_memory_is_there(u64 bytes);
 
-/* What has not come to its end on a CPU does not: a prepared buffer goes. */
+/* Drops the unfinished actions of each CPU, and a prepared buffer. */
 void kmes_test_drop(struct kmes_test* test);
 
 #endif

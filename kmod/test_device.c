@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls of a test build, <linux/kmes_test.h>: worlds are made, joined and operated on. The
- * verbs themselves are in test_operate.c.
+ * The ioctls of a test build, <linux/kmes_test.h>: make, join and operate on worlds. test_operate.c
+ * implements the verbs.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -38,7 +38,7 @@ static int check_world(const struct kmes_test_world* wanted) {
     return kmes_test_memory_is_there(wanted->capacity * wanted->cpus) ? 0 : -ENOMEM;
 }
 
-/* The positions at which the CPUs begin, copied; NULL where all begin at 0; or an ERR_PTR. */
+/* Copies the start positions of the CPUs. Returns NULL if all begin at 0, or an ERR_PTR. */
 static u64* copy_positions(const struct kmes_test_world* wanted) {
     u64* positions;
     u32 i;
@@ -48,7 +48,7 @@ static u64* copy_positions(const struct kmes_test_world* wanted) {
         memdup_user(u64_to_user_ptr(wanted->start_positions_address), wanted->cpus * sizeof(u64));
     if (IS_ERR(positions)) return positions;
     for (i = 0; i < wanted->cpus; i++) {
-        /* E11: positions never cross 2^64; each operation looks again. */
+        /* E11: positions never wrap at 2^64; each operation checks it again. */
         if (positions[i] <= ~0ull - wanted->capacity) continue;
         kfree(positions);
         return ERR_PTR(-EINVAL);
@@ -147,7 +147,7 @@ static struct kmes_world* find_world(u32 id) {
     return world;
 }
 
-/* Joining another world leaves the first. */
+/* A join of another world leaves the first. */
 static long join(struct kmes_open* open, u32 __user* argument) {
     struct kmes_world* world;
     struct kmes_world* before;
@@ -164,7 +164,7 @@ static long join(struct kmes_open* open, u32 __user* argument) {
     return 0;
 }
 
-/* All or nothing: no descriptor without the number of it having been told. */
+/* All or nothing: the process gets no descriptor without its number. */
 static long give_file(struct kmes_test_operation __user* argument,
                       struct kmes_test_operation* operation, struct file* file) {
     int fd = get_unused_fd_flags(O_RDWR | O_CLOEXEC);
@@ -186,7 +186,7 @@ static long operate(struct kmes_open* open, struct kmes_test_operation __user* a
     int error;
 
     if (copy_from_user(&operation, argument, sizeof(operation))) return -EFAULT;
-    /* It stays until the file goes, which this call is on. */
+    /* The file remains until this call ends. */
     mutex_lock(&open->lock);
     test = open->test;
     mutex_unlock(&open->lock);

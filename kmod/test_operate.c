@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the verbs of <linux/kmes_test.h> do: each is one call of the core on a CPU of a test world,
- * under the world's lock. What is played where it makes no sense (a commit without a reservation)
- * is -EINVAL, and nothing is done.
+ * The verbs of <linux/kmes_test.h>. Each verb is one call of the core on a CPU of a test world,
+ * under the world's lock. A verb in an invalid state (a commit without a reservation) returns
+ * -EINVAL, without effect.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -13,7 +13,7 @@
 
 #define TEST_TYPE_BYTES_MAX 65535u
 
-/* What an operation works on. */
+/* The objects of one operation. */
 struct operation {
     struct kmes_test* test;
     struct kmes_world* world;
@@ -24,7 +24,7 @@ struct operation {
 
 /* -- Memory of the process, copied before the lock is taken ---------------------------------- */
 
-/* The bytes of an address; NULL for none, without an error. */
+/* Copies the bytes at an address; NULL for none, without an error. */
 static void* copy_bytes(u64 address, u64 bytes, int* error) {
     void* copy;
 
@@ -53,8 +53,8 @@ static u64 capacity_now(const struct operation* at) {
     return capacity;
 }
 
-/* An event as the core takes it; type and payload are copies. A payload that the buffer
- * cannot take has no copy: the core does not touch it. */
+/* Makes an event for the core; type and payload are copies. A payload that is too large for the
+ * buffer has no copy: the core does not access it. */
 static int make_input(const struct operation* at, struct kmes_event_input* input) {
     const struct kmes_test_operation* wanted = at->wanted;
     int error = 0;
@@ -78,7 +78,7 @@ static void free_input(const struct kmes_event_input* input) {
     kvfree(input->payload);
 }
 
-/* Under the lock: nothing that the core will read is missing. */
+/* Called under the lock. True if all memory that the core will read is present. */
 static bool is_whole(const struct operation* at, const struct kmes_event_input* input) {
     if (input->payload || input->payload_len == 0) return true;
     if (at->wanted->verb == KMES_TEST_RESERVE || at->open->has_reservation) return true;
@@ -87,8 +87,8 @@ static bool is_whole(const struct operation* at, const struct kmes_event_input* 
 
 /* -- Events ---------------------------------------------------------------------------------- */
 
-/* E11: positions never cross 2^64. An event has less than a capacity; a call has many, and leaves
- * the lock for others in between. */
+/* E11: positions never wrap at 2^64. An event is smaller than a capacity. A call has many events,
+ * and releases the lock for others in between. */
 #define TEST_CALL_EVENTS_MAX 512u
 
 static bool has_room(const struct operation* at, u64 events) {
@@ -135,7 +135,7 @@ static int emit_locked(const struct operation* at, const struct kmes_event_input
             result = add(at, input);
             break;
         default:
-            /* A nested one must not touch what the reservation that it interrupts has. */
+            /* A nested reservation must not change the fields of the one that it interrupts. */
             result = kmes_reserve(core, input, &fresh);
             if (result) break;
             open->reservation = fresh;
@@ -160,7 +160,8 @@ static int emit(const struct operation* at) {
     return error;
 }
 
-/* For kmes_call: the lock is left for the copy, so that a resize may come in between (call.h). */
+/* For kmes_call: releases the lock during the copy, so that a resize may come in between
+ * (call.h). */
 static int fetch(void* context, void* to, const void* from, __u64 bytes) {
     const struct operation* at = context;
     unsigned long left;
@@ -230,7 +231,7 @@ static int close_reservation(const struct operation* at) {
     return 0;
 }
 
-/* Not under the lock. */
+/* Called without the lock. */
 static int fill(const struct operation* at) {
     struct kmes_test_operation* wanted = at->wanted;
     u64 bytes = min_t(u64, wanted->bytes, capacity_now(at));
@@ -254,7 +255,7 @@ static int fill(const struct operation* at) {
 
 /* -- Swaps, under the lock ------------------------------------------------------------------- */
 
-/* The hand-over of a world is done when each of its CPUs has changed (5.1.2). */
+/* The hand-over of a world is complete when each of its CPUs has changed (5.1.2). */
 static void leave_boot(const struct operation* at) {
     u32 i;
 
@@ -264,7 +265,7 @@ static void leave_boot(const struct operation* at) {
     at->world->is_boot = false;
 }
 
-/* To either side, modulo 2^64. */
+/* In both directions, modulo 2^64. */
 static bool is_shift_in_range(const struct kmes_buffer* buffer, u64 shift, u64 capacity) {
     return ~0ull - (buffer->frontier + shift) >= capacity &&
            buffer->tail + shift <= buffer->frontier + shift;
@@ -378,7 +379,7 @@ static int write_bytes(const struct operation* at, struct kmes_memory* memory) {
     if (error) return error;
     if (!copy) return wanted->bytes ? -EFAULT : 0;
     mutex_lock(&at->world->lock);
-    /* As a consumer would: beside whoever is at the same bytes. */
+    /* Like a consumer, concurrently with accesses to the same bytes. */
     data_race(memcpy((u8*)memory->mapping + wanted->offset, copy, wanted->bytes));
     mutex_unlock(&at->world->lock);
     kvfree(copy);
@@ -393,7 +394,7 @@ static int nudge(const struct operation* at, struct kmes_memory* memory) {
     return 0;
 }
 
-/* Nobody sees the buffer of a swap that has not finished (E14). */
+/* The buffer of an unfinished swap is not visible (E14). */
 static bool is_seen(const struct operation* at, const struct kmes_memory* memory) {
     bool is_next = false;
     u32 i;
@@ -427,7 +428,7 @@ static int operate_on_buffer(const struct operation* at, struct file** file) {
 
 /* -- For fuzzers ----------------------------------------------------------------------------- */
 
-/* Found step by step by who follows coverage, and by chance once in 65536 times. */
+/* A coverage-guided fuzzer finds it step by step; by chance it is found once in 65536 times. */
 static s64 canary(u64 value) {
     s64 steps = 0;
 

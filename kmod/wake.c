@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waking consumers (5.1.7 step 9): a FUTEX_WAKE, shared (E17), on the metadata page of a buffer,
- * asked for in any context.
+ * Wakes consumers (5.1.7 step 9): a FUTEX_WAKE, shared (E17), on the metadata page of a buffer,
+ * requested in any context.
  *
- *   kmes_wake_queue   any context: the buffer, held (E16), goes to a list of this processor; an
- *                     irq_work is raised
+ *   kmes_wake_queue   any context: adds the buffer, referenced (E16), to a list of this processor,
+ *                     and raises an irq_work
  *   irq_work          hard interrupt, soon after interrupts are on again: marks the list, and wakes
  *                     the waker
- *   the waker         a kernel thread: takes the lists that are marked, and calls do_futex for each
- *                     buffer
+ *   the waker         a kernel thread: takes the marked lists, and calls do_futex for each buffer
  *
- * The kernel exports nothing that wakes a futex; do_futex is found by a kprobe that is never armed,
- * and called through a static call, which is right under IBT and CFI too. It takes an address of a
- * process: the waker has an mm, that of the process that loads the module, in which the metadata
- * file is mapped. The mm is given back at unload.
+ * The kernel exports no function that wakes a futex. A kprobe that is never armed finds do_futex,
+ * and a static call calls it, which is correct under IBT and CFI too. do_futex takes an address of
+ * a process. The waker therefore has an mm, that of the process that loads the module, in which the
+ * metadata file is mapped. The mm is released at unload.
  *
- * The mapping is writable: for a futex the kernel first asks for a writable page, and takes a slow
- * way and asks again where it is refused. And it never has a huge page, also where shmem is told to
- * use them always: one page of it could not be given back alone. So the waker, by this mapping, is
- * who makes the pages of the metadata file.
+ * The mapping is writable. For a futex the kernel first requests a writable page; if that fails, it
+ * takes a slow path and tries again. The mapping never has a huge page, even if shmem is configured
+ * to use them always: one page of it could not be freed alone. So the waker makes the pages of the
+ * metadata file, by this mapping.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
-#include <linux/mutex.h> /* futex.h of 6.12 uses it unsaid */
+#include <linux/mutex.h> /* futex.h of 6.12 needs it */
 
 #include <linux/futex.h>
 #include <linux/irq_work.h>
@@ -43,7 +42,7 @@
 
 #define KMES_IS_QUEUED 0 /* bit of kmes_memory.is_wake_queued */
 
-/* What somebody waits for until the waker has done it. */
+/* A request to the waker. Its sender waits until it is done. */
 struct wake_request {
     struct llist_node node;
     struct completion done;
@@ -52,19 +51,18 @@ struct wake_request {
     long result;
 };
 
-/* The wakes that were queued on one processor, so that none writes to what another one writes to.
- */
+/* The wakes that were queued on one processor. No processor writes to the data of another one. */
 struct wake_cpu {
     struct llist_head queue; /* of kmes_memory.wake_node */
     struct irq_work raise;
-    atomic64_t queued; /* wakes, ever */
+    atomic64_t queued; /* wakes so far */
     atomic64_t issued; /* by the waker */
 };
 
 DEFINE_STATIC_CALL_NULL(kmes_do_futex, do_futex);
 
 static DEFINE_PER_CPU_ALIGNED(struct wake_cpu, wake_cpus);
-static struct cpumask marked; /* processors whose list may have something */
+static struct cpumask marked; /* processors whose list may be non-empty */
 static LLIST_HEAD(requests);  /* of wake_request.node */
 static struct task_struct* waker;
 static struct mm_struct* waker_mm;
@@ -76,15 +74,15 @@ static void raise(struct irq_work* work) {
     wake_up_process(waker);
 }
 
-/* In the critical section of the CPU that wrote to the buffer, whose reference keeps it until
- * here. The mark is a full barrier: see issue_queued. */
+/* Called in the critical section of the CPU that wrote to the buffer. Its reference keeps the
+ * buffer until here. The mark is a full barrier: see issue_queued. */
 void kmes_wake_queue(struct kmes_memory* memory) {
     struct wake_cpu* cpu;
 
     if (test_and_set_bit(KMES_IS_QUEUED, &memory->is_wake_queued)) return;
     kmes_memory_get(memory);
-    /* A nudge comes without a critical section, and must not move before the irq_work is raised: it
-     * marks the list of the processor that it runs on. */
+    /* A nudge comes without a critical section. It must not migrate before the irq_work is raised,
+     * which marks the list of its processor. */
     preempt_disable_notrace();
     cpu = raw_cpu_ptr(&wake_cpus);
     atomic64_inc(&cpu->queued);
@@ -97,7 +95,7 @@ void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer
     kmes_wake_queue(kmes_memory_of(buffer));
 }
 
-/* Of the metadata page, in waker_mm. */
+/* Returns the address of the metadata page in waker_mm. */
 static unsigned long address_of(const struct kmes_memory* memory) {
     return waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES;
 }
@@ -118,9 +116,9 @@ static long issue(struct kmes_memory* memory) {
 }
 
 /*
- * The mark is taken off before the wake is issued, both full barriers: who finds the mark still set
- * has stored its counter before this wake looks for sleepers, and one who goes to sleep after that
- * finds the new counter.
+ * The mark is cleared before the wake is issued; both are full barriers. A producer that finds the
+ * mark still set has stored its counter before this wake checks for sleepers. A consumer that goes
+ * to sleep after that finds the new counter.
  */
 static void issue_queued(struct wake_cpu* cpu) {
     struct llist_node* list = llist_reverse_order(llist_del_all(&cpu->queue));
@@ -136,8 +134,8 @@ static void issue_queued(struct wake_cpu* cpu) {
     if (list) wake_up_all(&settled);
 }
 
-/* One word of `marked`, read once: the loops of <linux/cpumask.h> read it plainly, and irq_works
- * set bits in it meanwhile. */
+/* Reads one word of `marked`, once. The loops of <linux/cpumask.h> use plain reads, and irq_works
+ * set bits meanwhile. */
 static unsigned long marked_word(unsigned number) {
     return READ_ONCE(cpumask_bits(&marked)[number]);
 }
@@ -150,8 +148,8 @@ static bool is_any_marked(void) {
     return false;
 }
 
-/* The mark is taken off before the list is taken: what is added after that marks it again. Both
- * are full barriers, here and in the irq_work (whose queueing follows llist_add). */
+/* The mark is cleared before the list is taken: a later addition marks the list again. Both are
+ * full barriers, here and in the irq_work (whose queueing follows llist_add). */
 static void issue_marked(void) {
     unsigned number;
 
@@ -177,7 +175,7 @@ static void serve_requests(void) {
     }
 }
 
-/* Once the loader has exited, what is left of it in its mm but for our area is of no use. */
+/* After the loader has exited, only this module's area in its mm is still needed. */
 static bool is_loader_there(void) {
     return atomic_read(&waker_mm->mm_users) > 1;
 }
@@ -208,7 +206,7 @@ static int run_waker(void* unused) {
         serve_requests();
     }
     __set_current_state(TASK_RUNNING);
-    vm_munmap(waker_address, kmes_metadata_file_bytes()); /* the loader may live on */
+    vm_munmap(waker_address, kmes_metadata_file_bytes()); /* the loader may still run */
     kthread_unuse_mm(waker_mm);
     return 0;
 }
@@ -227,8 +225,8 @@ long kmes_wake_now(struct kmes_memory* memory) {
     return request(memory, issue);
 }
 
-/* The page of memory->slot, referenced, is memory->pages[0]. From here on a wake needs no memory:
- * the page stays where it is, and the mapping has it. */
+/* Makes the page of memory->slot, referenced, memory->pages[0]. From then on a wake needs no
+ * memory: the page does not move, and the mapping contains it. */
 static long make_page(struct kmes_memory* memory) {
     struct page* page;
     int pages;
@@ -272,15 +270,15 @@ static int find_do_futex(void) {
             -error);
         return error;
     }
-    /* Under IBT the address is behind the ENDBR of the function: fit for a direct call, which a
-     * static call is, and for that alone. */
+    /* Under IBT the address is after the ENDBR of the function. Only a direct call may use it, and
+     * a static call is a direct call. */
     static_call_update(kmes_do_futex, (typeof(&do_futex))(unsigned long)probe.addr);
     unregister_kprobe(&probe);
     return 0;
 }
 
-/* Forks of the loader do not inherit the mapping, its core dumps do not show it, and it gets small
- * pages alone. */
+/* Forks of the loader do not inherit the mapping, its core dumps omit it, and it gets only small
+ * pages. */
 static void hide_waker_area(void) {
     const vm_flags_t flags = VM_DONTCOPY | VM_DONTDUMP | VM_NOHUGEPAGE;
     struct vm_area_struct* area;
@@ -325,8 +323,8 @@ int kmes_wake_init(void) {
     }
     waker = kthread_run(run_waker, NULL, "kmes_waker");
     if (!IS_ERR(waker)) {
-        /* The scheduler moves a real-time task away from a processor that another one monopolises;
-         * an ordinary task can be left there, and with it every wake of every CPU. */
+        /* The scheduler moves a real-time task away from a processor that another one monopolises.
+         * An ordinary task can remain there, and with it every wake of every CPU. */
         sched_set_fifo_low(waker);
         return 0;
     }
@@ -335,7 +333,8 @@ int kmes_wake_init(void) {
     return error;
 }
 
-/* Nobody emits any more. What is queued is still issued: the waker stops with empty lists. */
+/* No emission is possible any more. Queued wakes are still issued: the waker stops with empty
+ * lists. */
 void kmes_wake_exit(void) {
     int cpu;
 

@@ -152,9 +152,9 @@ struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu) {
 }
 
 /*
- * Read from here, while the CPU may emit: each counter is whole, but they need not belong together.
- * Nothing waits for the CPU, and nothing disturbs it. data_race: the owner writes with plain
- * stores.
+ * Reads from this processor, while the CPU may emit. Each counter is consistent, but they may be
+ * from different moments. Nothing waits for the CPU, and nothing disturbs it. data_race: the owner
+ * uses plain stores.
  */
 static void fill_statistics(const struct kmes_world_cpu* cpu,
                             struct kmes_ioctl_statistics* statistics) {
@@ -162,7 +162,7 @@ static void fill_statistics(const struct kmes_world_cpu* cpu,
     statistics->events = KMES_SEEN(statistics.events);
     statistics->bytes = KMES_SEEN(statistics.bytes);
     statistics->dropped = KMES_SEEN(statistics.dropped);
-    /* Those whose numbers are still owed are dropped all the same. */
+    /* An emission that is still owed its number is dropped all the same. */
     statistics->dropped_nested = KMES_SEEN(statistics.dropped_nested) + KMES_SEEN(nested_missed);
     statistics->dropped_no_cpu = (u64)atomic64_read(&kmes_dropped_no_cpu);
     statistics->overwritten = KMES_SEEN(statistics.overwritten);
@@ -214,8 +214,8 @@ static void fill_info(struct kmes_memory* memory, struct kmes_buffer_info* info)
     info->is_retired = memory->is_retired;
 }
 
-/* A picture for people: of a buffer that is being written to, positions that may not belong
- * together. So they are read from here, and as they come. */
+/* A snapshot for people. For a buffer that is being written to, the positions may be from different
+ * moments. They are therefore read from this processor, without synchronisation. */
 u32 kmes_world_buffers(struct kmes_world* world, struct kmes_buffer_info* infos, u32 slots) {
     struct kmes_memory* memory;
     u32 count = 0;
