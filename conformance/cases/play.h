@@ -62,9 +62,10 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kMebibyteCases, kZeroPositionCases, kSizeCases, kEndedCpuCases, kLoadCases, kExploredCases,
     kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kOneImageCases,
     kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases, kBacklogCases, kDrainCases,
-    kBurstCases, kLapCases, kOvertakenCases, kPendingCases, kSleepCases, kLeftFlagCases,
-    kSpuriousWakeCases, kUnusualRoundCases, kFirstResizeCases, kResizeCases, kSeveralChangeCases,
-    kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases, kStreamCases;
+    kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases, kPendingCases, kSleepCases,
+    kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases, kFirstResizeCases, kResizeCases,
+    kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases,
+    kStreamCases;
 
 // Each file without a table adds its cases.
 void add_one_by_one_cases(std::vector<Case>& cases);

@@ -18,15 +18,15 @@ const std::vector<Case>& all_cases() {
         // Before whatever has a resize in it: a mistake there is named by the plainest.
         add(kFirstResizeCases, kNextBufferCases, kLapCases, kOvertakenCases);
         add_one_by_one_cases(made);
-        add(kPendingCases, kBacklogCases, kSleepCases);
+        add(kPendingCases, kThousandUnreadCases, kBacklogCases, kSleepCases);
         add_store_buffer_cases(made);
-        add(kResizeCases, kSeveralChangeCases);
+        add(kResizeCases, kOvertakenScanCases, kSeveralChangeCases);
         add_switch_cases(made);
         add(kLaterAttachCases, kBurstCases, kPositionStepCases, kSeveralCpuCases, kOtherCpuCases,
             kOldPositionCases, kLargeHeaderCases, kGapOverSwapCases, kRecordCases,
-            kSpuriousWakeCases, kThousandUnreadCases, kOtherEndCases, kManyCpuCases,
-            kThreeHundredCases, kMebibyteCases, kFullNextBufferCases, kZeroPositionCases,
-            kLeftFlagCases, kSizeCases, kEndedCpuCases, kUnusualRoundCases);
+            kSpuriousWakeCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases, kMebibyteCases,
+            kFullNextBufferCases, kZeroPositionCases, kLeftFlagCases, kSizeCases, kEndedCpuCases,
+            kUnusualRoundCases);
         add_independent_cpu_cases(made);
         add(kLoadCases, kExploredCases, kNumberCases, kMuchCases, kInterruptedAttachCases,
             kLeakCases);

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "conformance/main/symptom.h"
 
@@ -29,8 +32,7 @@ std::string clause_of_most(const std::vector<const Failed*>& group) {
 
 // A consumer that keeps a clause in the cases that were made for it breaks it only in the scenarios
 // of other cases. The failures are of what most of these were made for.
-void attribute_to_scenarios(std::vector<Failed>& failures,
-                            const std::set<std::string>& kept_clauses) {
+void attribute_to_scenarios(std::vector<Failed>& failures, const PassedCases& passed) {
     std::map<std::string, std::vector<const Failed*>> by_clause;
     for (const Failed& each : failures) {
         if (!each.is_assumed) by_clause[each.finding_clause].push_back(&each);
@@ -39,7 +41,7 @@ void attribute_to_scenarios(std::vector<Failed>& failures,
     for (const auto& [clause, group] : by_clause) {
         const bool is_far =
             std::ranges::all_of(group, [](const Failed* each) { return distance(*each) > 1; });
-        if (kept_clauses.contains(clause) && is_far) moved[clause] = clause_of_most(group);
+        if (passed.contains(clause) && is_far) moved[clause] = clause_of_most(group);
     }
     for (Failed& each : failures) {
         const auto found = each.is_assumed ? moved.end() : moved.find(each.finding_clause);
@@ -47,23 +49,35 @@ void attribute_to_scenarios(std::vector<Failed>& failures,
     }
 }
 
-// Symptom::cause of a fault that names its clause in the cases of other clauses.
-bool is_named_elsewhere(std::string_view cause) {
-    return cause == kEventPassedOver || cause == kSleepOnOldEvent;
+using CauseOfClause = std::pair<std::string, std::string>;
+
+// A finding can name a clause that the consumer keeps in all cases that were made for it. Where
+// cases of other clauses fail with the same cause, it has their reason.
+void attribute_to_cases(std::vector<Failed>& failures, const PassedCases& passed) {
+    std::set<std::string> assumed;
+    std::set<CauseOfClause> seen_near;
+    for (const Failed& each : failures) {
+        if (each.is_assumed) assumed.insert(each.cause);
+        if (distance(each) <= 1) seen_near.emplace(each.cause, each.finding_clause);
+    }
+    for (Failed& each : failures) {
+        const bool is_kept = passed.contains(each.finding_clause) &&
+                             !seen_near.contains({each.cause, each.finding_clause});
+        if (each.is_assumed || each.cause.empty() || !assumed.contains(each.cause) || !is_kept)
+            continue;
+        each.is_assumed = true;
+        each.finding_clause = each.case_clause;
+    }
 }
 
 // A fault that names its clause in the cases of others names it in its own, too.
 void attribute_to_names(std::vector<Failed>& failures) {
-    std::set<std::string> named;
+    std::set<CauseOfClause> named;
     for (const Failed& each : failures) {
-        if (!each.is_assumed && each.cause.empty()) named.insert(each.finding_clause);
+        if (!each.is_assumed && !each.cause.empty()) named.emplace(each.cause, each.finding_clause);
     }
     for (Failed& each : failures) {
-        if (!each.is_assumed || !is_named_elsewhere(each.cause) ||
-            !named.contains(each.finding_clause))
-            continue;
-        each.is_assumed = false;
-        each.cause.clear();
+        if (named.contains({each.cause, each.finding_clause})) each.is_assumed = false;
     }
 }
 
@@ -97,10 +111,11 @@ int distance(const Failed& failed) {
     return is_near ? 1 : 2;
 }
 
-void attribute(std::vector<Failed>& failures, const std::set<std::string>& kept_clauses) {
+void attribute(std::vector<Failed>& failures, const PassedCases& passed) {
+    attribute_to_cases(failures, passed);
     attribute_to_names(failures);
     attribute_to_causes(failures);
-    attribute_to_scenarios(failures, kept_clauses);
+    attribute_to_scenarios(failures, passed);
 }
 
 }  // namespace kmes::conformance

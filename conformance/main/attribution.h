@@ -5,8 +5,6 @@
 #ifndef KMES_CONFORMANCE_MAIN_ATTRIBUTION_H_
 #define KMES_CONFORMANCE_MAIN_ATTRIBUTION_H_
 
-#include <set>
-#include <string>
 #include <vector>
 
 #include "conformance/main/telling.h"
@@ -16,9 +14,8 @@ namespace kmes::conformance {
 // 0: the case was made for what it found; 1: for a part of it, or for more; 2: for something else.
 int distance(const Failed& failed);
 
-// Changes the clauses of failures that the other failures explain. `kept_clauses`: those of the
-// cases that passed.
-void attribute(std::vector<Failed>& failures, const std::set<std::string>& kept_clauses);
+// Changes the clauses of failures that the other cases of the run explain.
+void attribute(std::vector<Failed>& failures, const PassedCases& passed);
 
 }  // namespace kmes::conformance
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -85,11 +84,11 @@ void Pictures::keep(Kept kept) {
 }
 
 void Pictures::finish(RunReport& report) {
-    const std::set<std::string> kept = kept_clauses(around_.cases, report);
-    std::vector<FailureGroup> groups = group_failures(failures_, kept);
+    const PassedCases passed = passed_cases(around_.cases, report);
+    std::vector<FailureGroup> groups = group_failures(failures_, passed);
     // A second run may know a clause better, and then there are other groups.
     for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
-        groups = group_failures(failures_, kept);
+        groups = group_failures(failures_, passed);
     kept_.clear();
     // Whatever its case tests, a failure is of the clause that the clearest one with this reason is
     // of.

@@ -4,25 +4,32 @@
 #include "conformance/main/report_order.h"
 
 #include <map>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace kmes::conformance {
 
 Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
-    return {std::string(the_case.clause), result.found_clause, place, result.cause,
-            result.is_clause_assumed};
+    return {std::string(the_case.clause),
+            result.found_clause,
+            place,
+            result.cause,
+            result.is_clause_assumed,
+            the_case.demand == Demand::explored};
 }
 
-std::set<std::string> kept_clauses(const std::vector<Case>& cases, const RunReport& report) {
+PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report) {
     std::set<std::string_view> passed;
     for (const CaseResult& result : report.results) {
         if (result.verdict == Verdict::pass) passed.insert(result.id);
     }
-    std::set<std::string> clauses;
+    PassedCases by_clause;
     for (const Case& each : cases) {
-        if (passed.contains(each.id)) clauses.emplace(each.clause);
+        if (each.demand != Demand::explored && passed.contains(each.id))
+            ++by_clause[std::string(each.clause)];
     }
-    return clauses;
+    return by_clause;
 }
 
 void order_failures(const std::vector<FailureGroup>& groups,
@@ -48,7 +55,7 @@ void order_failures(const std::vector<Case>& cases, RunReport& report) {
         failures.push_back(failed_of(cases[place->second], place->second, result));
         results.push_back(i);
     }
-    order_failures(group_failures(failures, kept_clauses(cases, report)), results, report);
+    order_failures(group_failures(failures, passed_cases(cases, report)), results, report);
 }
 
 }  // namespace kmes::conformance

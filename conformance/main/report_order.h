@@ -6,8 +6,6 @@
 #define KMES_CONFORMANCE_MAIN_REPORT_ORDER_H_
 
 #include <cstddef>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "conformance/main/telling.h"
@@ -20,8 +18,7 @@ namespace kmes::conformance {
 // `place`: the index of the case among all.
 Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result);
 
-// The clauses of the cases that passed.
-std::set<std::string> kept_clauses(const std::vector<Case>& cases, const RunReport& report);
+PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report);
 
 // Sets `telling` of the report, and the clause of each failure to that of its group. `results`: of
 // each failure, its index among the results.

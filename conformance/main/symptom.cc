@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <utility>
 
 namespace kmes::conformance {
 namespace {
@@ -38,9 +40,28 @@ std::string wrong_fields(std::string_view message) {
     return names;
 }
 
+// "`mov` at program+0x12 (copy+0x6, c.c:9)" is "in copy": the instructions of a copy have one
+// reason. A place without the name of a function stays as it is.
+std::string place_of(const std::string& place) {
+    const std::string name = between(place, " (", "+0x");
+    const auto is_of_a_name = [](unsigned char byte) {
+        return std::isalnum(byte) != 0 || byte == '_' || byte == ':';
+    };
+    if (name.empty() || !std::ranges::all_of(name, is_of_a_name)) return "at " + place;
+    return "in " + name + place.substr(std::min(place.find(';'), place.size()));
+}
+
+// The field that is wrong; else the first word.
+std::string field_of(const std::string& fault) {
+    for (const char* field : {"magic", "version", "capacity", "data_offset", "cpu_id"}) {
+        if (fault.find(field) != std::string::npos) return field;
+    }
+    return fault.substr(0, fault.find(' '));
+}
+
 // The kind of a standstill, without the time that it took.
 std::string standstill_of(std::string_view message) {
-    return "a standstill: " + without_figures(between(message, "Evidence: ", ";"));
+    return std::string(kStandstillPrefix) + without_figures(between(message, "Evidence: ", ";"));
 }
 
 bool is_standstill(std::string_view message) {
@@ -52,20 +73,20 @@ std::string cause_of(const Finding& finding) {
     const std::string& message = finding.message;
     switch (finding.code) {
         case FindingCode::crash:
-            return "signal " + between(message, "signal ", ";") + " at " +
-                   between(message, ", by ", " called from ");
+            return std::string(kSignalPrefix) + between(message, "signal ", ";") + " " +
+                   place_of(between(message, ", by ", " called from "));
         case FindingCode::ended_too_early:
         case FindingCode::wrong_exit_status:
             return std::string(kExitStatusPrefix) + between(message, "status ", ";");
         case FindingCode::misread_event:
-            return "a record with another " + wrong_fields(message);
+            return std::string(kOtherRecordPrefix) + wrong_fields(message);
         case FindingCode::refused_without_reason:
-            return "a refusal: " + without_figures(between(message, "sound buffer (", ");"));
+            return std::string(kRefusalPrefix) +
+                   without_figures(between(message, "sound buffer (", ");"));
         case FindingCode::not_refused:
-        case FindingCode::delivered_from_refused: {
-            const std::string fault = between(message, "malformed buffer (", ")");
-            return "a malformed buffer kept: " + fault.substr(0, fault.find(' '));
-        }
+        case FindingCode::delivered_from_refused:
+            return std::string(kBufferKeptPrefix) +
+                   field_of(between(message, "malformed buffer (", ")"));
         case FindingCode::missing_event:
             if (message.find("Evidence: ") != std::string::npos) return standstill_of(message);
             return std::string(kEventPassedOver);
@@ -97,21 +118,23 @@ bool is_of_a_wait(std::string_view clause) {
 
 Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
     Symptom symptom{cause_of(finding), false};
+    // No buffer that is refused, or kept, names its clause.
+    if (finding.code == FindingCode::refused_without_reason ||
+        finding.code == FindingCode::not_refused ||
+        finding.code == FindingCode::delivered_from_refused) {
+        symptom.is_assumed = true;
+        return symptom;
+    }
     if (finding.clause != case_clause) {
-        // A fault that has a clause of its own needs no other name, unless every case shows it
-        // alike.
-        const bool is_sleep = finding.code == FindingCode::lost_wake_up;
+        // A standstill that has a clause of its own needs no other name.
         const bool is_gap = finding.code == FindingCode::missing_event;
-        if (is_sleep || is_gap) symptom.cause.clear();
+        if (is_gap && symptom.cause != kEventPassedOver) symptom.cause.clear();
         return symptom;
     }
     switch (finding.code) {
         case FindingCode::crash:
         case FindingCode::misread_event:
         case FindingCode::missing_event:
-        case FindingCode::refused_without_reason:
-        case FindingCode::not_refused:
-        case FindingCode::delivered_from_refused:
             symptom.is_assumed = true;
             break;
         case FindingCode::contract:
@@ -123,12 +146,27 @@ Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
             break;
         case FindingCode::lost_wake_up:
             symptom.is_assumed = !is_of_a_wait(finding.clause);
-            if (!symptom.is_assumed) symptom.cause.clear();
             break;
         default:
             break;
     }
     return symptom;
+}
+
+bool is_same_everywhere(std::string_view cause) {
+    return !cause.empty() && cause != kEventPassedOver && cause != kSleepOnOldEvent;
+}
+
+std::string_view clause_of_cause(std::string_view cause) {
+    constexpr std::pair<std::string_view, std::string_view> kClauses[] = {
+        {kRefusalPrefix, "contract-records"}, {kOtherRecordPrefix, "event-model"},
+        {kExitStatusPrefix, "contract-4"},    {kSignalPrefix, "contract"},
+        {kBufferKeptPrefix, "5.1.6.1"},       {kStandstillPrefix, "contract-2"},
+    };
+    for (const auto& [prefix, clause] : kClauses) {
+        if (cause.starts_with(prefix)) return clause;
+    }
+    return "contract-2";
 }
 
 }  // namespace kmes::conformance

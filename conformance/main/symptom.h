@@ -18,12 +18,23 @@ struct Symptom {
         false;  // the clause is that of the case, because the fault may have any reason
 };
 
-// Causes that another fault of the run can explain (attribution.h).
+// The causes that others compare, or the begin of each.
 inline constexpr std::string_view kEventPassedOver = "an event that is passed over";
 inline constexpr std::string_view kSleepOnOldEvent = "a sleep on an old event";
 inline constexpr std::string_view kExitStatusPrefix = "exit status ";
+inline constexpr std::string_view kSignalPrefix = "signal ";
+inline constexpr std::string_view kRefusalPrefix = "a refusal: ";
+inline constexpr std::string_view kOtherRecordPrefix = "a record with another ";
+inline constexpr std::string_view kBufferKeptPrefix = "a malformed buffer kept: ";
+inline constexpr std::string_view kStandstillPrefix = "a standstill: ";
 
 Symptom symptom_of(const Finding& finding, std::string_view case_clause);
+
+// Whether the fault looks the same in every case, so that any case shows it as well as another.
+bool is_same_everywhere(std::string_view cause);
+
+// The clause of a cause by itself, whatever the cases test.
+std::string_view clause_of_cause(std::string_view cause);
 
 }  // namespace kmes::conformance
 

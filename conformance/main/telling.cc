@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "conformance/main/attribution.h"
+#include "conformance/main/symptom.h"
 
 namespace kmes::conformance {
 
@@ -18,65 +18,89 @@ namespace {
 
 // The least tells most. A fault that looks the same in every case needs no case that was made for
 // it.
-std::tuple<int, std::uint64_t> rank_of(const Failed& failed) {
-    return {failed.cause.empty() ? distance(failed) : 0, failed.place};
+std::tuple<bool, int, std::uint64_t> rank_of(const Failed& failed) {
+    const int far = is_same_everywhere(failed.cause) ? 0 : distance(failed);
+    return {failed.is_explored, far, failed.place};
 }
 
-// The clause of a symptom by itself.
-std::string_view clause_of_symptom(std::string_view cause) {
-    constexpr std::pair<std::string_view, std::string_view> kClauses[] = {
-        {"a refusal", "contract-records"}, {"a record with another", "event-model"},
-        {"exit status", "contract-4"},     {"signal", "contract"},
-        {"a malformed buffer", "5.1.6.1"},
-    };
-    for (const auto& [symptom, clause] : kClauses) {
-        if (cause.starts_with(symptom)) return clause;
-    }
-    return "contract-2";
-}
-
-// A symptom in the cases of this many clauses belongs to none of them.
+// A symptom in the cases of this many clauses belongs to none of them, if it is in most cases, or
+// if the consumer breaks all of these clauses in all their cases.
 constexpr std::size_t kManyClauses = 8;
 
-// Where the clause is that of the case: the clauses of a group, with the number of their cases, and
-// whether no case that was made for them passed.
-struct CaseClauses {
-    CaseClauses(const std::vector<std::size_t>& members, const std::vector<Failed>& failures,
-                const std::set<std::string>& kept_clauses) {
-        for (const std::size_t member : members) {
-            const std::string& clause = failures[member].case_clause;
-            ++(kept_clauses.contains(clause) ? kept : broken)[clause];
-        }
-        is_of_none =
-            broken.size() >= kManyClauses || (broken.empty() && kept.size() >= kManyClauses);
-        // A consumer that breaks most clauses breaks something that all cases need.
-        if (is_of_none) broken.clear();
+// Of the cases of one clause, without those that search interleavings.
+struct ClauseCases {
+    std::size_t ran = 0;
+    std::size_t assumed = 0;  // failed, and the clause is no more than that of the case
+};
+using RunCases = std::map<std::string, ClauseCases>;
+
+RunCases count_cases(const std::vector<Failed>& failures, const PassedCases& passed) {
+    RunCases cases;
+    for (const auto& [clause, count] : passed) cases[clause].ran = count;
+    for (const Failed& each : failures) {
+        if (each.is_explored) continue;
+        ClauseCases& of_clause = cases[each.case_clause];
+        ++of_clause.ran;
+        if (each.is_assumed) ++of_clause.assumed;
     }
-    // The least says most: of a clause that is broken in all its cases, of which there are many.
-    std::pair<bool, std::int64_t> rank_of(const Failed& failed) const {
-        const auto found = broken.find(failed.case_clause);
-        if (found == broken.end()) return {true, 0};
-        return {false, -static_cast<std::int64_t>(found->second)};
+    return cases;
+}
+
+// Which clause a group has whose failures have no more than the clauses of their cases.
+class AssumedClause {
+  public:
+    AssumedClause(const std::vector<std::size_t>& members, const std::vector<Failed>& failures,
+                  const PassedCases& passed, const RunCases& cases)
+        : cases_(cases) {
+        std::size_t ran = 0;
+        for (const auto& [clause, counts] : cases) ran += counts.ran;
+        for (const std::size_t member : members) {
+            if (failures[member].is_explored) continue;
+            ++count_;
+            ++failed_[failures[member].case_clause];
+        }
+        const auto is_broken = [&passed](const auto& each) { return !passed.contains(each.first); };
+        // A consumer that breaks most clauses breaks something that all cases need.
+        is_of_none_ =
+            static_cast<std::size_t>(std::ranges::count_if(failed_, is_broken)) >= kManyClauses ||
+            (failed_.size() >= kManyClauses && 2 * count_ > ran);
     }
 
-    std::map<std::string_view, std::size_t> kept;
-    std::map<std::string_view, std::size_t> broken;
-    bool is_of_none = false;
+    bool is_of_none() const { return is_of_none_; }
+
+    // The least says most: the clause of nearly all cases of the group; then the clause that is
+    // broken in the largest part of its cases. A single one of several cases may fail by accident.
+    std::tuple<bool, bool, bool, double, std::int64_t> rank_of(const Failed& failed) const {
+        if (is_of_none_ || failed.is_explored) return {failed.is_explored, true, true, 0, 0};
+        const ClauseCases& cases = cases_.at(failed.case_clause);
+        const bool is_of_nearly_all = 4 * failed_.at(failed.case_clause) > 3 * count_;
+        const bool is_accident = cases.assumed < 2 && cases.assumed < cases.ran;
+        const double part = static_cast<double>(cases.assumed) / static_cast<double>(cases.ran);
+        return {false, !is_of_nearly_all, is_accident, -part,
+                -static_cast<std::int64_t>(cases.assumed)};
+    }
+
+  private:
+    const RunCases& cases_;
+    std::map<std::string, std::size_t> failed_;  // of the group, by clause
+    std::size_t count_ = 0;
+    bool is_of_none_ = false;
 };
 
-std::string clause_of(const Failed& best, const CaseClauses& clauses) {
-    if (!best.is_assumed || !clauses.is_of_none) return best.finding_clause;
-    return std::string(clause_of_symptom(best.cause));
+std::string clause_of(const Failed& best, const AssumedClause& clauses) {
+    if (!best.is_assumed || !clauses.is_of_none()) return best.finding_clause;
+    return std::string(clause_of_cause(best.cause));
 }
 
 // How much a failure says for its group: it names the clause itself, and a case that was made for
-// the clause did; or the clause is no more than that of the case.
+// the clause did; or the clause is no more than that of the case, or is the whole contract.
 std::uint64_t weight_of(const Failed& failed) {
     constexpr std::uint64_t kMadeForIt = 4;
     constexpr std::uint64_t kNamed = 2;
     constexpr std::uint64_t kAssumed = 1;
-    if (failed.is_assumed) return kAssumed;
-    return std::get<0>(rank_of(failed)) == 0 ? kMadeForIt : kNamed;
+    if (failed.is_explored) return 0;
+    if (failed.is_assumed || failed.finding_clause == "contract") return kAssumed;
+    return std::get<1>(rank_of(failed)) == 0 ? kMadeForIt : kNamed;
 }
 
 }  // namespace
@@ -90,28 +114,31 @@ bool is_better_evidence(const Failed& one, const Failed& other) {
 }
 
 std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
-                                         const std::set<std::string>& kept_clauses) {
+                                         const PassedCases& passed) {
     std::vector<Failed> failures = found;
-    attribute(failures, kept_clauses);
+    attribute(failures, passed);
+    const RunCases cases = count_cases(failures, passed);
     struct Weighed {
         FailureGroup group;
         std::uint64_t weight = 0;
+        std::uint64_t made_for_it = 0;  // failures of cases that were made for the clause
     };
     std::map<std::string, Weighed> by_reason;
     for (std::size_t i = 0; i < failures.size(); ++i) {
         Weighed& weighed = by_reason[group_key(failures[i])];
         weighed.group.members.push_back(i);
         weighed.weight += weight_of(failures[i]);
+        if (distance(failures[i]) == 0) ++weighed.made_for_it;
     }
     std::vector<Weighed> groups;
     for (auto& [reason, weighed] : by_reason) {
         // Of those that tell as much, the one that was seen first. (std::stable_sort of libstdc++
         // 12 uses what clang calls deprecated.)
-        const CaseClauses clauses(weighed.group.members, failures, kept_clauses);
+        const AssumedClause clauses(weighed.group.members, failures, passed, cases);
         const auto rank = [&](std::size_t index) {
             const Failed& failed = failures[index];
-            const auto of_its_clause = clauses.rank_of(failed);
-            return std::tuple(failed.is_assumed ? of_its_clause : std::pair<bool, std::int64_t>(),
+            using OfClause = decltype(clauses.rank_of(failed));
+            return std::tuple(failed.is_assumed ? clauses.rank_of(failed) : OfClause(),
                               rank_of(failed), index);
         };
         std::sort(weighed.group.members.begin(), weighed.group.members.end(),
@@ -122,9 +149,10 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
     std::sort(groups.begin(), groups.end(), [&](const Weighed& one, const Weighed& other) {
         const std::size_t first = one.group.members.front();
         const std::size_t second = other.group.members.front();
-        // Of groups that explain as much, the one with the simplest scenario.
-        return std::tuple(other.weight, failures[first].place, first) <
-               std::tuple(one.weight, failures[second].place, second);
+        // Of groups that explain as much, the one whose cases were made for it; then the one with
+        // the simplest scenario.
+        return std::tuple(other.weight, other.made_for_it, failures[first].place, first) <
+               std::tuple(one.weight, one.made_for_it, failures[second].place, second);
     });
     std::vector<FailureGroup> sorted;
     for (Weighed& each : groups) sorted.push_back(std::move(each.group));

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +21,11 @@ struct Failed {
     std::uint64_t place = 0;
     std::string cause = {};   // Symptom::cause
     bool is_assumed = false;  // finding_clause is the case's, because the fault may have any reason
+    bool is_explored = false;  // the case searches interleavings, so it says little about a clause
 };
+
+// How many cases of each clause passed, without those that search interleavings.
+using PassedCases = std::map<std::string, std::size_t>;
 
 // Failures that have one reason, as far as one can see: the same clause, or the same cause where
 // the clause is assumed. The best evidence is the first of them.
@@ -31,9 +35,9 @@ struct FailureGroup {
     std::vector<std::size_t> members;  // indexes, the most telling first
 };
 
-// Beginning with the group that explains most. `kept_clauses`: those of the cases that passed.
+// Beginning with the group that explains most.
 std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
-                                         const std::set<std::string>& kept_clauses);
+                                         const PassedCases& passed);
 
 // The same for failures that have one reason.
 std::string group_key(const Failed& failed);

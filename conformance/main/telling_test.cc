@@ -85,25 +85,27 @@ TEST(TellingTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
 
 // It sleeps on a retired buffer (E3), but only where generation jumps: the cases of E3 pass.
 TEST(TellingTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
-    const std::vector<Failed> failures = {{"E15", "E3", 70}, {"E15", "E3", 60}, {"E15", "E15", 80}};
+    const std::vector<Failed> failures = {
+        {"E15", "E3", 70}, {"E15", "E3", 60}, {"E15", "E15", 80}, {"E15", "E3", 90}};
     EXPECT_EQ(group_failures(failures, {}).front().clause, "E3");
-    const std::vector<FailureGroup> groups = group_failures(failures, {"E3"});
+    const std::vector<FailureGroup> groups = group_failures(failures, {{"E3", 1}});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_EQ(groups[0].clause, "E15");
-    EXPECT_THAT(groups[0].members, ElementsAre(1, 0, 2));
+    EXPECT_THAT(groups[0].members, ElementsAre(1, 0, 2, 3));
 }
 
 TEST(TellingTest, AClauseThatCasesOfSeveralOthersFindBrokenStays) {
-    EXPECT_EQ(group_failures({{"E15", "E3", 70}, {"E19", "E3", 60}}, {"E3"}).front().clause, "E3");
-    EXPECT_EQ(group_failures({{"5.1.8.2-2", "5.1.8.2", 70}}, {"5.1.8.2"}).front().clause,
+    EXPECT_EQ(group_failures({{"E15", "E3", 70}, {"E19", "E3", 60}}, {{"E3", 1}}).front().clause,
+              "E3");
+    EXPECT_EQ(group_failures({{"5.1.8.2-2", "5.1.8.2", 70}}, {{"5.1.8.2", 1}}).front().clause,
               "5.1.8.2");
 }
 
 TEST(TellingTest, MostOfTheScenariosSayWhatTheyAreOf) {
     const std::vector<Failed> most = {
         {"E3", "5.1.8.3", 7}, {"E3", "5.1.8.3", 6}, {"E1", "5.1.8.3", 5}};
-    EXPECT_EQ(group_failures(most, {"5.1.8.3"}).front().clause, "E3");
-    EXPECT_EQ(group_failures(most, {"E3"}).front().clause, "5.1.8.3");
+    EXPECT_EQ(group_failures(most, {{"5.1.8.3", 1}}).front().clause, "E3");
+    EXPECT_EQ(group_failures(most, {{"E3", 1}}).front().clause, "5.1.8.3");
 }
 
 // A sleep on an old event has the clause of any case. All cases of E15 fail, and some of E10 pass.
@@ -113,7 +115,7 @@ TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
                                           {"E9", "E9", 2, cause, true},
                                           {"E15", "E15", 4, cause, true},
                                           {"E15", "E15", 3, cause, true}};
-    const std::vector<FailureGroup> groups = group_failures(failures, {"E10"});
+    const std::vector<FailureGroup> groups = group_failures(failures, {{"E10", 1}});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_EQ(groups[0].clause, "E15");
     EXPECT_THAT(groups[0].members, ElementsAre(3, 2, 1, 0));
@@ -123,9 +125,48 @@ TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
 TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
     const std::string cause = "an event that is passed over";
     const std::vector<FailureGroup> groups =
-        group_failures({{"E21", "E10", 5}, {"E10", "E10", 9, cause, true}}, {});
+        group_failures({{"E21", "E10", 5, cause}, {"E10", "E10", 9, cause, true}}, {});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_THAT(groups[0].members, ElementsAre(1, 0));
+}
+
+// The finding names 5.1.4 where the event crosses the end, but the cases of 5.1.4 pass.
+TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
+    const std::string cause = "a record with another payload length";
+    const std::vector<Failed> failures = {{"E2", "5.1.4", 5, cause},
+                                          {"E10", "5.1.4", 6, cause},
+                                          {"5.1.7-5", "5.1.7-5", 9, cause, true}};
+    const std::vector<FailureGroup> groups =
+        group_failures(failures, {{"5.1.4", 2}, {"E2", 5}, {"E10", 5}});
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups[0].clause, "5.1.7-5");
+    EXPECT_EQ(group_failures(failures, {}).front().clause, "5.1.4");
+}
+
+TEST(TellingTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
+    const std::string cause = "a refusal: corrupt";
+    const std::vector<Failed> failures = {{"E3", "E3", 1, cause, true},
+                                          {"E3", "E3", 2, cause, true},
+                                          {"E7", "E7", 3, cause, true},
+                                          {"E7", "E7", 4, cause, true},
+                                          {"E9", "E9", 5, cause, true}};
+    const PassedCases passed = {{"E3", 10}, {"E7", 3}, {"E9", 1}};
+    EXPECT_THAT(group_failures(failures, passed).front().members, ElementsAre(2, 3, 0, 1, 4));
+}
+
+TEST(TellingTest, ASearchIsShownLast) {
+    const std::vector<Failed> failures = {{"E20", "E20", 1, "", false, true},
+                                          {"E2", "E20", 7},
+                                          {"E3", "E3", 9},
+                                          {"E3", "E3", 5, "", false, true}};
+    EXPECT_THAT(rank(failures), ElementsAre(2, 1, 3, 0));
+}
+
+TEST(TellingTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
+    EXPECT_THAT(rank({{"E2", "contract", 1, "write-outside"},
+                      {"E7", "E7", 3, "signal 11 in copy", true},
+                      {"E7", "E7", 4, "signal 11 in copy", true}}),
+                ElementsAre(1, 0, 2));
 }
 
 TEST(TellingTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
@@ -143,6 +184,12 @@ TEST(TellingTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
 
 TEST(TellingTest, WhatExplainsMoreComesFirst) {
     EXPECT_THAT(rank({{"E2", "E2", 5}, {"E3", "E3", 90}, {"E3", "E3", 70}}), ElementsAre(2, 0, 1));
+}
+
+TEST(TellingTest, OfTwoThatExplainAsMuchTheOneOfItsOwnCasesComesFirst) {
+    EXPECT_THAT(rank({{"event-model", "contract-records", 1, "malformed-record"},
+                      {"contract-3", "contract-3", 5, "malformed-record"}}),
+                ElementsAre(1, 0));
 }
 
 TEST(TellingTest, TheBestOfEachClauseComesFirst) {
