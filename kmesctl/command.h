@@ -54,6 +54,7 @@ Runner declare_record(CLI::App& app);
 Runner declare_convert(CLI::App& app);
 Runner declare_replay(CLI::App& app);
 Runner declare_emit(CLI::App& app);
+Runner declare_emitters(CLI::App& app);
 Runner declare_print(CLI::App& app);
 Runner declare_top(CLI::App& app);
 

@@ -14,6 +14,8 @@ const std::vector<CommandEntry>& commands() {
         {"emit", "emit events on the current CPU", declare_emit},
         {"print", "print events as they come, all CPUs merged", declare_print},
         {"top", "show rates, losses, fill and wakes", declare_top},
+        {"emitters", "show which processes have emitted by a socket, and how much",
+         declare_emitters},
         {"resize", "configure the buffers of all CPUs (kernel module)", nullptr},
         {"registry-available", "end the boot phase (kernel module)", nullptr},
         {"statistics", "print the counters of each CPU (kernel module)", nullptr},

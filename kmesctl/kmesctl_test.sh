@@ -132,6 +132,32 @@ test_events() {
     expect 0 'events/s .* cpus 1 types 4' "$KMESCTL" top --count 1
 }
 
+# Each emit was a process of its own, which has ended.
+test_emitters() {
+    expect 1 'no producer in userspace' "$KMESCTL" emitters --socket @nobody
+    "$KMESCTL" emitters >said || fail "emitters: $(cat said)"
+    # Four events, a type that is no UTF-8, and a large event.
+    grep -qE '^ +\(6 earlier\) +4 +[0-9]+ +2$' said || fail "emitters: $(cat said)"
+    expect 0 '^{"earlier":6,"events":4,"bytes":[0-9]*,"refused":2}$' "$KMESCTL" emitters --json
+    "$KMESCTL" emit live --count 1000000 --rate 20 &
+    local emitter=$!
+    started+=("$emitter")
+    until_true emits "$emitter"
+    kill -KILL "$emitter"
+    wait "$emitter"
+    until_true has_gone "$emitter"
+}
+
+# emits PID: it is the latest emitter.
+emits() {
+    "$KMESCTL" emitters --json >said
+    head -n 1 said | grep -q "^{\"pid\":$1,\"uid\":$UID,\"events\":[1-9][0-9]*,.*\"refused\":0}\$"
+}
+
+has_gone() {
+    ! "$KMESCTL" emitters | grep -qE "^ *$1 "
+}
+
 # With the server of test_events.
 test_outputs() {
     local command
@@ -219,6 +245,7 @@ PYTHON
 
 test_usage
 test_events
+test_emitters
 test_outputs
 test_restarts
 kill -TERM "$SERVER"

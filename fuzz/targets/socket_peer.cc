@@ -177,6 +177,7 @@ void SocketPeer::take_descriptors(struct msghdr* message) {
 void SocketPeer::receive() {
     struct {
         kmes_socket_reply reply;
+        kmes_socket_emitter emitters[KMES_SOCKET_EMITTERS_MAX];
         char more;
     } room = {};
     alignas(struct cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
@@ -199,12 +200,19 @@ void SocketPeer::receive() {
     }
     take_descriptors(&message);
     expect(!is_over_, "nothing comes after the end");
-    expect_equal(got, static_cast<ssize_t>(sizeof(kmes_socket_reply)), "bytes of a reply");
     expect(!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)), "a reply is whole");
     expect(!sent_.empty(), "each reply has a request");
     const SentPacket packet = std::move(sent_.front());
 
     sent_.pop_front();
+    const bool has_emitters = packet.request().operation == KMES_SOCKET_EMITTERS &&
+                              !room.reply.error && room.reply.count >= 1 &&
+                              room.reply.count <= KMES_SOCKET_EMITTERS_MAX;
+
+    expect_equal(static_cast<std::size_t>(got),
+                 sizeof(kmes_socket_reply) +
+                     (has_emitters ? room.reply.count * sizeof(kmes_socket_emitter) : 0),
+                 "bytes of a reply");
     last_error_ = room.reply.error;
     last_capacity_ = room.reply.capacity;
     check(packet, room.reply);
@@ -225,6 +233,8 @@ int SocketPeer::expected_error(const SentPacket& packet) const {
         case KMES_SOCKET_IDENTIFY:
             if (facts_->serves == Serves::kEmit) return -EPERM;
             return is_there ? 0 : -EINVAL;
+        case KMES_SOCKET_EMITTERS:
+            return facts_->serves == Serves::kEmit ? -EPERM : 0;
         case KMES_SOCKET_EMIT:
         case KMES_SOCKET_EMIT_BATCH:
             if (facts_->serves == Serves::kAttach) return -EPERM;

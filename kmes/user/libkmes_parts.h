@@ -60,6 +60,12 @@ int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
  * the promise is needed. */
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
+struct kmes_socket_emitter; /* socket_protocol.h */
+
+/* Who has emitted: *count entries, from 1 to KMES_SOCKET_EMITTERS_MAX, for which `emitters` has
+ * room.
+ */
+int kmes_socket_emitters(struct kmes_socket_emitter* emitters, __u32* count);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 /* *emitted is always written. */
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);

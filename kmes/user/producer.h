@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "kmes/ring.h"
+#include "kmes/user/emitter_counts.h"
 #include "kmes/user/memory.h"
 #include "kmes/user/platform.h"
 #include "kmes/user/resume.h"
@@ -303,6 +304,8 @@ class Producer {
     // for the same CPU.
     Statistics statistics(unsigned cpu) const;
     Statistics statistics() const;
+    // Who has emitted by the sockets, and how much. Of this object, at any time.
+    EmitterCounts* emitter_counts() { return &emitter_counts_; }
     unsigned cpus() const { return static_cast<unsigned>(cpus_.size()); }
     EmitterMode emitters() const { return options_.emitters; }
     // Returns kFull if kAsymmetric was requested but is not available; an event reports the reason.
@@ -359,6 +362,7 @@ class Producer {
     ResumeState final_state_;
     std::thread nudge_thread_;
 
+    EmitterCounts emitter_counts_;  // before what uses it
     std::mutex server_mutex_;
     std::vector<std::unique_ptr<SocketServer>> servers_;
     bool serves_no_more_ = false;  // retired, or about to retire

@@ -320,7 +320,7 @@ TEST_F(ServeTest, UnknownOperationIsAProtocolErrorWithEveryPrivilege) {
         auto producer = started();
 
         ASSERT_EQ(0, serve_error(*producer, address_, 0600, serves));
-        for (uint32_t operation : {0u, KMES_SOCKET_LEASE_WITH_MEMBARRIER + 1u}) {
+        for (uint32_t operation : {0u, KMES_SOCKET_EMITTERS + 1u}) {
             RawClient client(address_);
 
             ASSERT_TRUE(client.ask(operation, 0));

@@ -322,6 +322,49 @@ int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identi
     return 0;
 }
 
+/* One packet without descriptors: none are installed for a message that has no room for them. */
+static int receive_emitters(int fd, struct kmes_socket_reply* reply,
+                            struct kmes_socket_emitter* emitters) {
+    struct iovec pieces[2] = {{reply, sizeof(*reply)},
+                              {emitters, KMES_SOCKET_EMITTERS_MAX * sizeof(*emitters)}};
+    struct descriptors none = {.count = 0};
+    struct msghdr message;
+    ssize_t got;
+    int error;
+
+    do {
+        memset(&message, 0, sizeof(message));
+        message.msg_iov = pieces;
+        message.msg_iovlen = 2;
+        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return errno == EAGAIN ? -ETIMEDOUT : errno == ECONNRESET ? -ENOSYS : -errno;
+    if (got <= (ssize_t)sizeof(*reply)) {
+        if (got == (ssize_t)sizeof(*reply)) reply->count = 0;
+        error = check_reply(reply, &message, got, &none);
+        return error ? error : -EPROTO;
+    }
+    none.count = 2 * reply->count; /* here they are entries, and no descriptors */
+    error = check_reply(reply, &message, sizeof(*reply), &none);
+    if (error) return error;
+    got -= (ssize_t)sizeof(*reply);
+    if (reply->count > KMES_SOCKET_EMITTERS_MAX) return -EPROTO;
+    return (size_t)got == reply->count * sizeof(*emitters) ? 0 : -EPROTO;
+}
+
+int kmes_socket_emitters(struct kmes_socket_emitter* emitters, __u32* count) {
+    struct kmes_socket_reply reply;
+    int fd = send_request(KMES_SOCKET_EMITTERS, 0, KMES_SOCKET_ANSWER_MS);
+    int error;
+
+    *count = 0;
+    if (fd < 0) return fd;
+    error = receive_emitters(fd, &reply, emitters);
+    close(fd);
+    if (!error) *count = reply.count;
+    return error;
+}
+
 static int write_file(int fd, const void* from, __u64 bytes) {
     const char* at = (const char*)from;
 

@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <utility>
 
 namespace kmes {
@@ -29,15 +31,25 @@ bool is_memory_file(int fd, uint64_t at_least_bytes) {
            static_cast<uint64_t>(status.st_size) >= at_least_bytes;
 }
 
+uint64_t event_bytes_of(uint64_t type_len, uint64_t payload_len) {
+    return KMES_EVENT_FIXED_BYTES + type_len + payload_len;
+}
+
 // The body of a request as the memory of the caller: an address is an offset in it. kmes/call.h
 // assumes that the caller's memory may change at any time. The same holds for a file: its owner may
 // write to it and truncate it meanwhile. So the file is read, and not mapped.
 class Body {
   public:
     explicit Body(std::span<const std::byte> bytes) : bytes_(bytes) {}
-    Body(int fd, const ProducerGate* gate) : fd_(fd), gate_(gate) {}
+    // The entries of a batch begin at `entries_offset`.
+    Body(int fd, const ProducerGate* gate, uint64_t entries_offset = UINT64_MAX)
+        : fd_(fd), gate_(gate), next_entry_(entries_offset) {}
 
     CallerMemory memory() { return {fetch, this}; }
+    // Bytes of the first `count` events of a batch that was emitted.
+    uint64_t event_bytes(size_t count) const {
+        return std::accumulate(event_bytes_.begin(), event_bytes_.begin() + count, uint64_t{0});
+    }
     static const void* address(uint64_t offset) { return reinterpret_cast<const void*>(offset); }
 
   private:
@@ -66,7 +78,18 @@ class Body {
             if (got <= 0) return -EFAULT;
             done += static_cast<uint64_t>(got);
         }
+        if (offset == next_entry_) note_entry(to, bytes);
         return 0;
+    }
+
+    // The entries are fetched in their order, each once.
+    void note_entry(const char* bytes, uint64_t count) const {
+        struct kmes_emit_entry entry;
+
+        if (count != sizeof(entry) || entries_ == event_bytes_.size()) return;
+        std::memcpy(&entry, bytes, sizeof(entry));
+        event_bytes_[entries_++] = event_bytes_of(entry.type_len, entry.payload_len);
+        next_entry_ += sizeof(entry);
     }
 
     static constexpr uint64_t kPieceBytes = 256 << 10;  // between two checks of the gate
@@ -74,6 +97,9 @@ class Body {
     std::span<const std::byte> bytes_;
     int fd_ = -1;
     const ProducerGate* gate_ = nullptr;
+    mutable uint64_t next_entry_ = UINT64_MAX;
+    mutable size_t entries_ = 0;
+    mutable std::array<uint64_t, KMES_BATCH_MAX_ENTRIES> event_bytes_ = {};
 };
 
 constexpr size_t kCredentialsRoom = CMSG_SPACE(sizeof(struct ucred));
@@ -285,6 +311,7 @@ bool SocketConnection::has_privilege(uint32_t operation) const {
         case KMES_SOCKET_LEASE:
         case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
         case KMES_SOCKET_IDENTIFY:
+        case KMES_SOCKET_EMITTERS:
             return serves_ != Serves::kEmit;
         case KMES_SOCKET_EMIT:
         case KMES_SOCKET_EMIT_BATCH:
@@ -297,7 +324,10 @@ bool SocketConnection::has_privilege(uint32_t operation) const {
 void SocketConnection::serve(const struct kmes_socket_request& request,
                              std::span<const std::byte> body, int body_fd) {
     if (is_lease()) return reply_and_close(-EPROTO);
-    if (!has_privilege(request.operation)) return reply(-EPERM);
+    if (!has_privilege(request.operation)) {
+        if (serves_ == Serves::kAttach) count(-EPERM, 0, 0);  // it wants to emit
+        return reply(-EPERM);
+    }
     switch (request.operation) {
         case KMES_SOCKET_ATTACH:
             return serve_attach(request.cpu, Promise::kNone);
@@ -307,6 +337,8 @@ void SocketConnection::serve(const struct kmes_socket_request& request,
             return serve_lease(request.cpu, Promise::kMembarrier);
         case KMES_SOCKET_IDENTIFY:
             return serve_identify(request.cpu);
+        case KMES_SOCKET_EMITTERS:
+            return serve_emitters();
         case KMES_SOCKET_EMIT:
             return serve_emit(request, body, body_fd);
         case KMES_SOCKET_EMIT_BATCH:
@@ -375,6 +407,18 @@ void SocketConnection::serve_identify(uint32_t cpu) {
     attachment_ = Attachment();
 }
 
+void SocketConnection::serve_emitters() {
+    emitters_.clear();
+    for (const EmitterCount& count : gate_->producer()->emitter_counts()->snapshot())
+        emitters_.push_back({static_cast<__u32>(count.process), count.user, count.emitters,
+                             count.events, count.bytes, count.refused});
+    reply(0);
+}
+
+void SocketConnection::count(int error, uint64_t events, uint64_t bytes) const {
+    gate_->producer()->emitter_counts()->add({peer_, user_, 1, events, bytes, error != 0});
+}
+
 // The client does not cause a fetch to fail that the end of the server cuts off.
 int SocketConnection::cut_off(int error) const {
     return error == -EFAULT && gate_->is_cancelled() ? -ESHUTDOWN : error;
@@ -389,25 +433,31 @@ void SocketConnection::serve_emit(const struct kmes_socket_request& request,
     if (producer->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
     if (body_fd >= 0 && !is_memory_file(body_fd, request.body_bytes))
         return reply_and_close(-EPROTO);
-    reply(cut_off(producer->serve_emit(request.cpu % producer->cpus(), body.memory(),
-                                       Body::address(0), static_cast<uint16_t>(request.type_len),
-                                       Body::address(request.type_len),
-                                       request.body_bytes - request.type_len)));
+    const uint32_t payload_len = request.body_bytes - request.type_len;
+    const int error = cut_off(producer->serve_emit(
+        request.cpu % producer->cpus(), body.memory(), Body::address(0),
+        static_cast<uint16_t>(request.type_len), Body::address(request.type_len), payload_len));
+
+    count(error, error ? 0 : 1, error ? 0 : event_bytes_of(request.type_len, payload_len));
+    reply(error);
 }
 
 // An entry that is not in the file is one that the client could not read (batch_file.c). A worker
 // reads the bytes, at most 256 times MaxEventSize; the other connections continue.
 void SocketConnection::serve_emit_batch(const struct kmes_socket_request& request, int body_fd) {
     Producer* producer = gate_->producer();
-    Body body(body_fd, gate_);
+    Body body(body_fd, gate_, request.body_bytes);
     uint32_t emitted = 0;
 
     if (producer->emitters() == EmitterMode::kSingle) return reply(-EOPNOTSUPP);
     if (!is_memory_file(body_fd, request.body_bytes)) return reply_and_close(-EPROTO);
-    reply(cut_off(producer->serve_emit_batch(
+    const int error = cut_off(producer->serve_emit_batch(
         request.cpu % producer->cpus(), body.memory(),
         static_cast<const struct kmes_emit_entry*>(Body::address(request.body_bytes)),
-        request.count, &emitted)));
+        request.count, &emitted));
+
+    count(error, emitted, body.event_bytes(emitted));
+    reply(error);
     reply_.emitted = emitted;
 }
 
@@ -417,13 +467,15 @@ int SocketConnection::send_packet() {
     const size_t count =
         std::min<size_t>(attachment_.buffers.size() - sent_, KMES_SOCKET_CPUS_PER_PACKET);
     alignas(struct cmsghdr) char room[CMSG_SPACE(2 * KMES_SOCKET_CPUS_PER_PACKET * sizeof(int))];
-    struct iovec piece = {&reply_, sizeof(reply_)};
+    struct iovec pieces[] = {
+        {&reply_, sizeof(reply_)},
+        {emitters_.data(), emitters_.size() * sizeof(struct kmes_socket_emitter)}};
     struct msghdr message = {};
 
     reply_.first = first_cpu_ + static_cast<uint32_t>(sent_);
-    reply_.count = static_cast<uint32_t>(count);
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
+    reply_.count = static_cast<uint32_t>(count + emitters_.size());
+    message.msg_iov = pieces;
+    message.msg_iovlen = 2;
     if (count) {
         std::memset(room, 0, sizeof(room));
         message.msg_control = room;
@@ -455,11 +507,13 @@ bool SocketConnection::send_reply() {
         if (error && closes_) return false;
         if (error) {
             // ETOOMANYREFS: this user has too many descriptors in flight.
+            emitters_.clear();
             reply_and_close(error == -ETOOMANYREFS ? -EMFILE : error);
             continue;
         }
         if (sent_ < attachment_.buffers.size()) continue;
         attachment_ = Attachment();
+        emitters_.clear();
         has_reply_ = false;
         return !closes_;
     }

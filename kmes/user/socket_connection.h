@@ -84,9 +84,11 @@ class SocketConnection {
     void serve_attach(uint32_t cpu, Promise promise);
     void serve_lease(uint32_t cpu, Promise promise);
     void serve_identify(uint32_t cpu);
+    void serve_emitters();
     void serve_emit(const struct kmes_socket_request& request, std::span<const std::byte> body,
                     int body_fd);
     void serve_emit_batch(const struct kmes_socket_request& request, int body_fd);
+    void count(int error, uint64_t events, uint64_t bytes) const;
     int cut_off(int error) const;
     bool has_privilege(uint32_t operation) const;
     void reply(int error);
@@ -107,7 +109,8 @@ class SocketConnection {
     uint32_t first_cpu_ = 0;  // of attachment_.buffers[0]
     size_t sent_ = 0;         // of those buffers
     struct kmes_socket_reply reply_ = {};
-    Attachment attachment_;  // keeps its buffers until they are sent
+    std::vector<struct kmes_socket_emitter> emitters_;  // that follow the reply
+    Attachment attachment_;                             // keeps its buffers until they are sent
 };
 
 }  // namespace kmes

@@ -19,6 +19,9 @@
  *   emit batch  cpu, count       the entries and the bytes that they point to are in a memory file
  *                                that is passed with it; pointers are offsets in the file
  *                                (batch_file.c)
+ *   emitters                     the processes that have emitted by the sockets of this producer.
+ *                                `count` entries (kmes_socket_emitter) follow the reply in its
+ *                                packet. The operation needs the privilege to attach
  */
 #ifndef KMES_USER_SOCKET_PROTOCOL_H
 #define KMES_USER_SOCKET_PROTOCOL_H
@@ -46,6 +49,7 @@ enum kmes_socket_operation {
     KMES_SOCKET_EMIT_BATCH = 4,
     KMES_SOCKET_LEASE = 5,
     KMES_SOCKET_LEASE_WITH_MEMBARRIER = 6,
+    KMES_SOCKET_EMITTERS = 7,
 };
 
 /* Flags of the reply to a lease: grants and requests. */
@@ -67,7 +71,7 @@ struct kmes_socket_reply {
     __s32 error;    /* 0, or a negative error number: then only `emitted` is valid */
     __u32 cpus;     /* CPUs of the producer */
     __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
-    __u32 count;    /* attach: CPUs in this packet */
+    __u32 count;    /* attach: CPUs in this packet; emitters: entries after this */
     __u32 emitted;  /* emit batch: entries before the bad one, or all. lease: KMES_SOCKET_IS_LEASE
                        and KMES_SOCKET_NEEDS_BARRIER. Otherwise 0 */
     __u64 capacity; /* bytes of each buffer */
@@ -76,6 +80,20 @@ struct kmes_socket_reply {
     __u64 inode;
 };
 
+/* A process that has emitted. The first entry is the sum of those that have ended, and of those
+ * that were silent for longest where there are too many. */
+struct kmes_socket_emitter {
+    __u32 process; /* its number for the producer; 0: it has none there. Of the sum: 0 */
+    __u32 user;
+    __u64 emitters; /* 1, or how many processes the sum has */
+    __u64 events;
+    __u64 bytes;   /* of the whole events */
+    __u64 refused; /* calls with an error */
+};
+
+#define KMES_SOCKET_EMITTERS_MAX 257u
+
+KMES_STATIC_ASSERT(sizeof(struct kmes_socket_emitter) == 40, "an emitter has no holes");
 KMES_STATIC_ASSERT(sizeof(struct kmes_socket_request) == 24, "a request has no holes");
 KMES_STATIC_ASSERT(sizeof(struct kmes_socket_reply) == 56, "a reply has no holes");
 

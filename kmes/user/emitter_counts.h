@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//
+// Who has emitted by a producer's socket, and how much. A client is the process that connected, as
+// the kernel says it (SO_PEERCRED). Knows no socket and no ring.
+//
+// The number of clients is bounded, whatever they do: a client of its own number comes for each
+// fork. What is not kept for one client alone is part of a sum, so the totals are exact.
+#ifndef KMES_USER_EMITTER_COUNTS_H
+#define KMES_USER_EMITTER_COUNTS_H
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace kmes {
+
+struct EmitterCount {
+    pid_t process = 0;  // 0: of another PID namespace
+    uid_t user = 0;
+    uint64_t emitters = 1;  // that this is the sum of
+    uint64_t events = 0;
+    uint64_t bytes = 0;    // of the whole events, as in Statistics
+    uint64_t refused = 0;  // calls with an error
+};
+
+class EmitterCounts {
+  public:
+    static constexpr size_t kMost = 256;
+
+    // A process with the number and the user of an earlier one continues its count, unless that one
+    // was found to have ended meanwhile. Without memory the count is part of the sum.
+    void add(const EmitterCount& more) noexcept;
+
+    // The sum of those that have ended, or were silent for longest when there were more than kMost;
+    // then the others, the latest first.
+    std::vector<EmitterCount> snapshot();
+
+  private:
+    using Key = std::pair<pid_t, uid_t>;
+    using Latest = std::list<EmitterCount>;
+
+    static void add_to(EmitterCount* sum, const EmitterCount& more);
+    Latest::iterator find_or_make(const EmitterCount& more);
+    void fold(Latest::iterator emitter);
+
+    std::mutex mutex_;
+    Latest latest_;  // first: the one that has emitted last
+    std::map<Key, Latest::iterator> places_;
+    EmitterCount earlier_ = {0, 0, 0, 0, 0, 0};
+};
+
+}  // namespace kmes
+
+#endif
