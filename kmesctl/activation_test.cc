@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl serve as a service that systemd starts for a socket. This test plays systemd: it listens,
-// passes the socket, receives the notifications, and starts the service again when it has ended.
+// kmesctl serve as a service that systemd starts for a socket. This test acts as systemd. It
+// listens, passes the socket, receives the notifications, and starts the service again after its
+// end.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -36,14 +36,14 @@ using ::testing::Not;
 using testing::wait_until;
 
 constexpr int kFirstPassed = 3;
-constexpr int kAboveThose = 50;  // of this process, so that a child can use the numbers below
+constexpr int kAboveThose = 50;  // numbers of this process, so that a child can use those below
 
 std::string random_name() {
     return fmt::format("@kmes-{:016x}",
                        std::uint64_t{std::random_device()()} << 32 | std::random_device()());
 }
 
-// Bazel's folders may have longer names than a socket can.
+// Bazel's folders may have longer names than a socket allows.
 std::string random_path() {
     return P_tmpdir "/" + random_name().substr(1);
 }
@@ -72,7 +72,7 @@ struct Environment {
     std::string names;  // empty: not set
 };
 
-// In the child: the descriptors from 3 on, and the variables.
+// Runs in the child: sets the descriptors from 3 on, and the variables.
 void pass(const std::vector<int>& fds, const Environment& environment) {
     for (std::size_t i = 0; i < fds.size(); ++i) dup2(fds[i], kFirstPassed + static_cast<int>(i));
     const std::string process =
@@ -95,7 +95,7 @@ class Activation : public ::testing::Test {
     }
     std::string log() { return folder_.path(fmt::format("log.{}", ++logs_)); }
 
-    // The service, for these sockets.
+    // Starts the service for these sockets.
     std::unique_ptr<Kmesctl> service(const std::vector<int>& fds, const std::string& names = "",
                                      const std::string& notify = "") {
         const Environment environment = {"", fmt::format("{}", fds.size()), names};
@@ -136,7 +136,7 @@ std::string notification(int fd) {
 TEST_F(Activation, ServesAtThePassedSocketAndLeavesIt) {
     const std::string address = random_path();
     const int socket = kept(listening_socket(address));
-    // The service is not there yet: the request waits for it.
+    // The service does not run yet: the request waits for it.
     auto early = command({"emit", "before.start", "--socket", address});
     bool is_first = true;
     for (const std::string& notify : {random_name(), random_path()}) {
@@ -155,7 +155,7 @@ TEST_F(Activation, ServesAtThePassedSocketAndLeavesIt) {
     unlink(address.c_str());
 }
 
-// A restart is another producer. A consumer reads on there, as after any killed producer.
+// A restart makes another producer. A consumer continues there, as after any killed producer.
 TEST_F(Activation, ConsumerGoesOnAfterARestart) {
     const std::string address = random_name();
     const std::string out = folder_.path("out");
@@ -168,7 +168,7 @@ TEST_F(Activation, ConsumerGoesOnAfterARestart) {
         ASSERT_TRUE(wait_until([&] { return text_of(out).find(type) != std::string::npos; }))
             << printer->log();
         EXPECT_EQ(serves->finish(end), end == SIGKILL ? -1 - SIGKILL : 0);
-        // An emitter that comes now is served by the next producer.
+        // The next producer serves an emitter that comes now.
         auto between = command({"emit", type + ".next", "--socket", address});
         serves = service({socket});
         EXPECT_EQ(between->finish(0), 0) << between->log();
@@ -214,7 +214,7 @@ TEST_F(Activation, OptionsOfTheAddressAreNotForAPassedSocket) {
     }
 }
 
-// Whoever starts the service chooses all of this.
+// The process that starts the service controls all of these values.
 TEST_F(Activation, MalformedVariablesAndWrongDescriptorsGetOneLine) {
     const int good = kept(listening_socket(random_name()));
     const int stream = kept(listening_socket(random_name(), SOCK_STREAM));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
+// The common parts of all commands of kmesctl: the entry in the table (commands.cc), the exit
+// statuses, and the output of one line.
 //
-// What every command of kmesctl has: its entry in the table (commands.cc), its exit statuses, and
-// its way to say one line.
-//
-// To add a command: write a function `Runner declare_NAME(CLI::App& app)` in a file NAME.cc, which
-// declares the options on `app` and returns what runs the command; declare it here, and add one
-// line to the table in commands.cc.
+// To add a command, write a function `Runner declare_NAME(CLI::App& app)` in a file NAME.cc. It
+// declares the options on `app` and returns the function that runs the command. Declare it here,
+// and add one line to the table in commands.cc.
 #ifndef KMES_KMESCTL_COMMAND_H_
 #define KMES_KMESCTL_COMMAND_H_
 
@@ -26,10 +25,10 @@ namespace kmes::kmesctl {
 inline constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;  // the system, the producer or a file refused
-inline constexpr int kExitUsage = 2;   // the command line is wrong; nothing was done
+inline constexpr int kExitFailed = 1;  // an error of the system, the producer or a file
+inline constexpr int kExitUsage = 2;   // the command line is invalid; nothing was done
 
-// Ends the command: main prints the text as one line on standard error, and exits with `status`.
+// Ends the command. main prints the text as one line on standard error, and exits with `status`.
 class Failure : public std::runtime_error {
   public:
     Failure(int status, const std::string& line) : std::runtime_error(line), status(status) {}
@@ -61,15 +60,15 @@ Runner declare_top(CLI::App& app);
 // Prints "kmesctl: LINE" on standard error, with control characters escaped.
 void say(std::string_view line);
 
-// The value of an option that is a number from `least` to `most`, or a Failure of kExitUsage that
-// names the option and the range.
+// Returns the value of an option that is a number from `least` to `most`. Otherwise throws a
+// Failure of kExitUsage that names the option and the range.
 std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
                             std::uint64_t most);
 
 // Declares --socket, for choose_socket().
 void add_socket_option(CLI::App& app, std::string* address);
 
-// Makes `address` the producer that libkmes talks to (KMES_SOCKET). Empty: as it is.
+// Makes `address` the producer of libkmes (KMES_SOCKET). Empty: no change.
 void choose_socket(const std::string& address);
 
 }  // namespace kmes::kmesctl

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl convert: a record file in a form of other programs.
+// kmesctl convert: writes a record file in a format of other programs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,7 +50,7 @@ std::unique_ptr<ConvertForm> make_form(const ConvertOptions& options) {
     return options.to == "json" ? make_json_form(stdout) : make_csv_form(stdout);
 }
 
-// How many whole blocks follow the damage; the reader is at its end then.
+// Returns how many whole blocks follow the damage. The reader is then at its end.
 std::uint64_t count_after(Reader* reader) {
     std::uint64_t count = 0;
     Block block;

@@ -24,7 +24,7 @@ using record::ItemKind;
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
 constexpr std::uint32_t kPacketMagic = 0xc1fc1fc1;
-// Of the events in the metadata.
+// The id of the events in the metadata.
 constexpr std::uint16_t kEventId = 0;
 constexpr std::uint16_t kLostId = 1;
 constexpr std::uint16_t kSessionId = 2;
@@ -175,7 +175,8 @@ class Ctf : public ConvertForm {
         std::uint64_t last_ns = 0;
     };
 
-    // The format allows no step back, and CLOCK_REALTIME does: the field `emitted` has it.
+    // The format forbids a step back, which CLOCK_REALTIME can make. The field `emitted` has the
+    // original time.
     Packet& begin_event(std::uint16_t cpu, std::uint64_t timestamp_ns, std::uint16_t id) {
         Packet& packet = packets_[cpu];
         packet.last_ns = std::max(packet.last_ns, timestamp_ns);
@@ -185,7 +186,7 @@ class Ctf : public ConvertForm {
         return packet;
     }
 
-    // Opened for each packet: there may be more CPUs than a process may open files.
+    // Opens the file for each packet: there may be more CPUs than files that a process may open.
     void append(const std::string& name, std::string_view bytes) const {
         const int fd =
             open((path_ + "/" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

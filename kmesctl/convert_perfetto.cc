@@ -59,13 +59,13 @@ constexpr std::uint32_t kName = 10;
 
 // The bound of losses without an event after them. Only a hostile file has more.
 constexpr std::size_t kMostWaiting = 1000;
-// All packets are of one writer.
+// One writer has written all packets.
 constexpr std::uint64_t kSequence = 1;
 
 ProtobufMessage instant(std::uint16_t cpu, std::string_view category, std::string_view name) {
     ProtobufMessage event;
     event.add_number(track_event::kType, track_event::kInstant);
-    // The track 0 is the one of the whole trace.
+    // Track 0 is that of the whole trace.
     event.add_number(track_event::kTrack, cpu + std::uint64_t{1});
     event.add_bytes(track_event::kCategories, category);
     event.add_bytes(track_event::kName, name);
@@ -123,7 +123,7 @@ class Perfetto : public ConvertForm {
     struct Cpu {
         std::uint64_t last_ns = 0;
         bool has_track = false;
-        // Losses and sessions have the time of the next event.
+        // Losses and sessions get the time of the next event.
         std::vector<ProtobufMessage> waiting;
     };
 

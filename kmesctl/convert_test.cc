@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl convert: each form has every event and every loss, and damage is one line.
+// kmesctl convert: each format has every event and every loss, and reports damage in one line.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +27,7 @@ const char* perfetto_schema = nullptr;
 
 struct Ran {
     int status;
-    std::string output;  // standard output, then standard error, as they came
+    std::string output;  // standard output and standard error, in their order of output
 };
 
 Ran run(const std::string& command) {
@@ -121,7 +120,7 @@ TEST_F(Convert, WritesATraceThatBabeltraceReads) {
     EXPECT_THAT(read.output, HasSubstr("sequence = 3, emitted = 1000000003"));
 }
 
-// By a reader that knows the schema alone.
+// Checks the trace by a reader that only knows the schema.
 TEST_F(Convert, WritesATraceOfPerfetto) {
     const std::string trace = folder_.path("trace");
     const Ran ran = convert("--to perfetto -o " + trace);

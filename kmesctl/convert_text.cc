@@ -56,7 +56,7 @@ class Json : public Lines {
     }
 };
 
-// RFC 4180, with a newline alone at the end of a line. Each type is quoted and escaped, so that
+// RFC 4180, with a single newline at the end of a line. Each type is quoted and escaped, so that
 // every event is one line.
 class Csv : public Lines {
   public:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl emit: events by libkmes, whatever serves it.
+// kmesctl emit: emits events by libkmes, with any server.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
@@ -155,7 +154,8 @@ int emit(const EmitOptions& options) {
     entry.type_len = static_cast<__u16>(options.type.size());
     entry.payload = payload.data();
     entry.payload_len = static_cast<__u32>(payload.size());
-    // A rate is kept for each event; else batches, which are not larger than they need to be.
+    // A rate applies to each event. Without a rate, events are emitted in batches no larger than
+    // necessary.
     const std::size_t event_bytes = options.type.size() + payload.size();
     const std::uint64_t most_at_a_time =
         rate > 0 ? 1 : std::clamp<std::uint64_t>(kBatchBytes / event_bytes, 1, kMostEntries);

@@ -67,9 +67,9 @@ std::string payload_json(std::string_view payload, PayloadForm wanted) {
         MsgpackText value = msgpack_text(payload);
         if (value.end == MsgpackEnd::kWhole)
             return fmt::format(",\"payload_form\":\"msgpack\",\"payload\":{}", value.text);
-        form = PayloadForm::kHex;  // what is cut off is no JSON
+        form = PayloadForm::kHex;  // truncated bytes are not JSON
     }
-    // JSON has no form for bytes that are no text.
+    // JSON cannot represent bytes that are not text.
     if (form == PayloadForm::kText && is_utf8(payload))
         return fmt::format(",\"payload_form\":\"text\",\"payload\":{}", json_quoted(payload));
     return fmt::format(",\"payload_form\":\"hex\",\"payload\":\"{}\"", hex_text(payload));

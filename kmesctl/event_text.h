@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// One event as one line, and which events are printed. Types and payloads are hostile.
+// Formats one event as one line, and filters the printed events. Types and payloads are hostile.
 #ifndef KMES_KMESCTL_EVENT_TEXT_H_
 #define KMES_KMESCTL_EVENT_TEXT_H_
 
@@ -23,15 +22,15 @@ struct LineStyle {
     bool has_colors = false;
 };
 
-// Without the end of the line. As JSON: an object with timestamp (ns), cpu, sequence, origin, type,
-// payload and payload_form ("text", "hex" or "msgpack").
+// Returns the line without a newline. As JSON: an object with timestamp (ns), cpu, sequence,
+// origin, type, payload and payload_form ("text", "hex" or "msgpack").
 std::string event_line(const struct kmes_event_view& event, const LineStyle& style);
 
-// The events that are missing before `event`, which has lost_before > 0. As JSON: an object with
-// lost, cpu and before_sequence.
+// Reports the events that are missing before `event`, which has lost_before > 0. As JSON: an object
+// with lost, cpu and before_sequence.
 std::string loss_line(const struct kmes_event_view& event, const LineStyle& style);
 
-// Which events are printed. An empty list lets all pass.
+// Selects the printed events. An empty list accepts all.
 struct Filter {
     std::vector<std::pair<unsigned, unsigned>> cpus;  // first and last of each range
     std::vector<unsigned> origins;
@@ -42,19 +41,21 @@ struct Filter {
     bool matches(const struct kmes_event_view& event) const;
 };
 
-// "0,2-5". Nothing: it is no list of CPUs.
+// Parses "0,2-5". Returns nothing if it is no list of CPUs.
 std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string_view text);
 
-// "PATH=VALUE" of --field, for Filter::fields. A Failure of kExitUsage that names `option`.
+// Parses "PATH=VALUE" of --field, for Filter::fields. Throws a Failure of kExitUsage that names
+// `option`.
 std::pair<std::string, std::string> field_option(const char* option, const std::string& text);
 
-// "userspace", "kmes", "kacs", "lcs", or a number from 0 to 255.
+// Parses "userspace", "kmes", "kacs", "lcs", or a number from 0 to 255.
 std::optional<unsigned> parse_origin(std::string_view text);
 
-// "userspace", or "origin-7" for a class without a name.
+// Returns "userspace", for example, or "origin-7" for a class without a name.
 std::string origin_text(unsigned origin_class);
 
-// A text in quotes, hexadecimal digits, or MessagePack as JSON, with a remark where that is cut.
+// Returns quoted text, hexadecimal digits, or MessagePack as JSON, with a note if that is
+// truncated.
 std::string payload_text(std::string_view payload, PayloadForm wanted);
 
 std::string_view type_of(const struct kmes_event_view& event);

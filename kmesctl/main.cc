@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl: KMES from a shell, whatever serves it: the kernel module or a producer in userspace.
+// kmesctl: access to KMES from a shell, with the kernel module or a producer in userspace.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -27,8 +26,8 @@ using conformance::one_line;
 
 constexpr const char* kStatuses = "Exit status: 0 done; 1 refused or failed; 2 wrong usage.";
 
-// A closed standard descriptor would become the number of some file. As these are opened, an access
-// to it fails, as it would if it were closed.
+// The number of a closed standard descriptor would be reused for another file. This function opens
+// each of them such that an access fails, as for a closed descriptor.
 void fill_standard_descriptors() {
     for (int fd = 0; fd <= 2; ++fd) {
         if (fcntl(fd, F_GETFD) == -1) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -64,7 +63,7 @@ std::string general_help() {
 int run_command(const CommandEntry& command, const std::vector<std::string>& words) {
     CLI::App app(command.summary, std::string("kmesctl ") + command.name);
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-    app.footer(kStatuses);  // a command with more to say replaces it
+    app.footer(kStatuses);  // a command with more statuses replaces it
     const Runner runner = command.declare(app);
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -99,7 +98,7 @@ int run(const std::vector<std::string>& words) {
 int main(int count, char** arguments) {
     using namespace kmes::kmesctl;
     fill_standard_descriptors();
-    // A write that is over a limit, or to a closed pipe, fails and is reported.
+    // A write that exceeds a limit, or goes to a closed pipe, fails and is reported.
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     try {

@@ -30,7 +30,8 @@ enum class Kind {
     kMap
 };
 
-// A value without its elements: for kArray and kMap, `count` says how many follow (pairs of a map).
+// A value without its elements. For kArray and kMap, `count` is the number of elements (pairs of a
+// map) that follow.
 struct Token {
     Kind kind = Kind::kNil;
     std::uint64_t number = 0;  // kUnsigned; kSigned: two's complement
@@ -44,7 +45,7 @@ class Tokens {
   public:
     explicit Tokens(std::string_view bytes) : bytes_(bytes) {}
 
-    // False: there is none; end() says why.
+    // False: there is no token; end() is the reason.
     bool next(Token& token) {
         std::uint64_t first = 0;
         if (!take_number(1, first)) return false;
@@ -55,7 +56,7 @@ class Tokens {
         if (first >= 0xE0) return signed_number(token, first, 1);
         return next_long(token, static_cast<unsigned>(first));
     }
-    // Reads one value, and keeps nothing of it. False: as next(), or the value is too deep.
+    // Reads one value and discards it. False: as next(), or the value is too deep.
     bool skip(unsigned depth) {
         Token token;
         if (!next(token)) return false;
@@ -269,13 +270,13 @@ class Writer {
         return true;
     }
     bool scalar(const Token& token) {
-        // Not even made where it is too long.
+        // Text that is too long is not built.
         if (token.bytes.size() > kMsgpackMaxTextBytes - text_.size())
             return ends(MsgpackEnd::kLong);
         return write(scalar_text(token));
     }
     // A key of JSON is a string: the text of another scalar is quoted. A container is shown by its
-    // bytes: quoting its text would double the backslashes at each level, an exponential cost.
+    // bytes. Quoting its text would double the backslashes at each level, at exponential cost.
     bool key(unsigned depth) {
         const std::size_t start = tokens_.position();
         Token token;
@@ -297,7 +298,7 @@ class Writer {
     MsgpackEnd end_ = MsgpackEnd::kShort;
 };
 
-// Moves `tokens` to the element that `name` names in the container that was just read.
+// Moves `tokens` to the element `name` of the container that was just read.
 bool enter(Tokens& tokens, const Token& container, std::string_view name) {
     if (container.kind == Kind::kArray) {
         std::uint32_t index = 0;

@@ -79,7 +79,7 @@ std::vector<PassedSocket> passed_sockets() {
     std::vector<PassedSocket> sockets;
     for (std::size_t i = 0; i < count; ++i) {
         const int fd = kFirstFd + static_cast<int>(i);
-        // Later the number may be a file of this process.
+        // Later the number may be another file of this process.
         if (fcntl(fd, F_GETFD) < 0)
             throw Failure(
                 kExitFailed,

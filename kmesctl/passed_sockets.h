@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// The sockets that systemd passes to a service that it starts for them, sd_listen_fds(3), without
+// The sockets that systemd passes to a service for which it listens, sd_listen_fds(3), without
 // libsystemd.
 #ifndef KMES_KMESCTL_PASSED_SOCKETS_H_
 #define KMES_KMESCTL_PASSED_SOCKETS_H_
@@ -13,13 +12,12 @@ namespace kmes::kmesctl {
 
 struct PassedSocket {
     int fd;
-    Serves serves;  // by its name: "attach", "emit", or both for any other name
+    Serves serves;  // from its name: "attach", "emit", or both for any other name
 };
 
-// None where $LISTEN_PID is not this process. Removes the variables, so that no child believes
-// them. A Failure of kExitFailed for a variable that is malformed, and for a descriptor that is not
-// open; whether it is a socket is for the producer to check. Call it before this process opens any
-// file.
+// Returns none if $LISTEN_PID is not this process. Removes the variables, so that no child uses
+// them. Throws a Failure of kExitFailed for a malformed variable, and for a descriptor that is not
+// open. The producer checks whether it is a socket. Call it before this process opens any file.
 std::vector<PassedSocket> passed_sockets();
 
 }  // namespace kmes::kmesctl

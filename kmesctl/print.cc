@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl print: events as they come, all CPUs merged.
+// kmesctl print: prints events as they come, with all CPUs merged.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +17,7 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // a signal may come just before the wait
+constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // limits the delay of an earlier signal
 constexpr unsigned kEventsAtATime = 4096;              // merged by their timestamps
 constexpr std::size_t kBytesAtATime = std::size_t{1} << 20;
 constexpr std::uint64_t kMostSeconds = 1'000'000'000;
@@ -77,7 +76,7 @@ Filter filter_option(const PrintOptions& options) {
     return filter;
 }
 
-// The lines of a few events, merged by timestamp. The order of each CPU stays, whatever its clock
+// Merges the lines of a few events by timestamp. The order of each CPU is kept, whatever its clock
 // did.
 class Merger {
   public:
@@ -140,7 +139,7 @@ class Printer {
     // False: no more events now.
     bool take(const struct kmes_event_view& event) {
         std::string text;
-        // A loss is told also where the event after it is filtered out.
+        // A loss is reported even if the event after it is filtered out.
         if (event.lost_before > 0 && filter_.has_cpu(event.cpu_id))
             text = loss_line(event, style_) + '\n';
         if (filter_.matches(event)) {
@@ -158,7 +157,7 @@ class Printer {
         bytes_ = 0;
     }
 
-    // After everything that came before it.
+    // After all earlier lines.
     void tell(const std::string& news) {
         show();
         say(news);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl record: the events of all CPUs into a file (docs/record-format.md).
+// kmesctl record: writes the events of all CPUs into a file (docs/record-format.md).
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -24,9 +23,9 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 // A signal may come just before a wait, which then lasts this long.
 constexpr std::uint64_t kLongestWaitNs = 100 * kNsPerMs;
-// What a stop still reads of a producer that does not stop.
+// The number of events that a stop still reads from a producer that does not stop.
 constexpr unsigned kEventsAtATime = 4096;
-// The producer wakes this reader at most once for so many bytes, or in so long.
+// The producer wakes this reader at most once in this many bytes, or in this time.
 constexpr std::uint64_t kWatermarkBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kWatermarkNs = 10 * kNsPerMs;
 
@@ -43,7 +42,7 @@ struct RecordOptions {
     std::string process;
 };
 
-// What one recording has done so far.
+// The state of one recording.
 class Recording {
   public:
     Recording(RecordFilesOptions options, std::uint64_t sync_ns)
@@ -66,7 +65,7 @@ class Recording {
         files_.close();
     }
 
-    // The line at the end of a recording, whatever has ended it.
+    // The line at the end of a recording, whatever the cause of the end.
     std::string summary() const {
         return fmt::format(
             "{} events in {} file{}, {} lost, {} corrupt places skipped{}", files_.events(),
@@ -147,7 +146,7 @@ int record(const RecordOptions& options) {
     return kExitDone;
 }
 
-// When to write a snapshot.
+// The reasons to write a snapshot.
 void add_reasons(CLI::App& app, RecordOptions* options, CLI::Option* snapshot) {
     app.add_option("--on-type", options->types,
                    "with --snapshot: an event whose type matches this shell pattern is a reason; "

@@ -21,25 +21,26 @@ struct RecordFilesOptions {
     std::uint64_t keep = 0;          // files; 0: all
 };
 
-// Functions throw a Failure of kExitFailed for an error of the file, which then ends with a whole
-// block. Clocks are CLOCK_MONOTONIC, but for the header.
+// The functions throw a Failure of kExitFailed for an error of the file, which then ends with a
+// whole block. Clocks are CLOCK_MONOTONIC, except in the header.
 class RecordFiles {
   public:
-    // Without rotation the file is `path`, else PATH.1, PATH.2 and so on.
+    // Without rotation the file is `path`, otherwise PATH.1, PATH.2 and so on.
     RecordFiles(RecordFilesOptions options, record::FileHeader header);
 
-    // The next items of this CPU are of this producer. Adds an item where that is news in the file.
+    // The next items of this CPU are from this producer. Adds an item if the producer is new in the
+    // file.
     void enter_session(unsigned cpu, std::uint64_t session);
-    // An event, after what was lost before it.
+    // Adds an event, and before it the loss that precedes it.
     void add(const kmes_event_view& event);
     void add_loss(const record::Loss& loss);
-    // Begins the next file where it is time.
+    // Begins the next file if it is due.
     void rotate_if_due();
     void sync();
     void close();
 
     std::uint64_t files() const { return number_; }
-    // That were added, also those of files that a rotation has removed.
+    // The number of added events, including those in files that a rotation has removed.
     std::uint64_t events() const { return events_; }
     std::uint64_t lost() const { return lost_; }
     const std::string& path() const { return path_; }
@@ -60,13 +61,13 @@ class RecordFiles {
     std::uint64_t lost_ = 0;
 };
 
-// The header of a recording: the producer, and the capacity of its rings.
+// Makes the header of a recording: the producer, and the capacity of its rings.
 record::FileHeader record_header(unsigned cpus, std::uint64_t session);
 
-// A Failure of kExitFailed where `path` exists, or cannot be created.
+// Throws a Failure of kExitFailed if `path` exists, or cannot be created.
 void require_new_file(const std::string& path);
 
-// Opens a file for reading; a Failure of kExitFailed with the reason.
+// Opens a file for reading. Throws a Failure of kExitFailed with the reason.
 void open_record(const std::string& path, record::Reader* reader);
 
 }  // namespace kmes::kmesctl

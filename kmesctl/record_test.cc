@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl record: what a producer emits is in the file, whatever ends the recording.
+// kmesctl record: the events of a producer are in the file, whatever ends the recording.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +106,7 @@ TEST_F(RecordCommand, EndsWithOneLineAndAReadableFileAtALimit) {
     EXPECT_EQ(read().wrong, "");
 }
 
-// The sequence numbers of the second producer begin again; the file says where.
+// The sequence numbers of the second producer restart; the file says where.
 TEST_F(RecordCommand, RecordsWhereAnotherProducerBegins) {
     const std::string next = address() + "-next";
     auto first = std::make_unique<Producer>(small_rings());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl replay: a record file once more, through a producer in this process.
+// kmesctl replay: emits the events of a record file again, by a producer in this process.
 #include <fmt/format.h>
 #include <signal.h>
 #include <time.h>
@@ -44,7 +43,7 @@ double speed_of(const std::string& text) {
     return speed;
 }
 
-// False: a signal asks for the end.
+// False: a signal has requested the end.
 bool wait_until_ns(const sigset_t& ends, std::uint64_t due_ns) {
     while (true) {
         const std::uint64_t now = kmes_clock_monotonic_ns();
@@ -61,7 +60,7 @@ class Replay {
     Replay(Producer* producer, const sigset_t& ends, double speed)
         : producer_(producer), ends_(ends), speed_(speed) {}
 
-    // False: a signal asks for the end. `speed` 0: without a pace.
+    // False: a signal has requested the end. `speed` 0: as fast as possible.
     bool play(const record::Item& item) {
         if (item.kind != record::ItemKind::kEvent) return true;
         const kmes_event_view& event = item.event;
@@ -80,7 +79,7 @@ class Replay {
     }
 
   private:
-    // A step back of the clock, or of the order between CPUs, costs no time.
+    // A step back of the clock, or between CPUs, takes no time.
     std::uint64_t due_ns(std::uint64_t timestamp) {
         if (begun_ns_ == 0) {
             begun_ns_ = kmes_clock_monotonic_ns();
@@ -100,7 +99,7 @@ class Replay {
     std::uint64_t refused_ = 0;
 };
 
-// False: a signal asks for the end. The damage of the file is in *wrong.
+// False: a signal has requested the end. *wrong describes the damage of the file.
 bool play_all(Reader* reader, Replay* replay, std::string* wrong) {
     record::Block block;
     ReadResult result = ReadResult::kEnd;

@@ -66,7 +66,7 @@ std::string address_of(const ServeOptions& options) {
     return named != nullptr && *named != '\0' ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
-// Serves, and returns where.
+// Serves, and returns the addresses.
 std::string serve_at(Producer* producer, const ServeOptions& options,
                      const std::vector<PassedSocket>& passed) {
     if (passed.empty()) {

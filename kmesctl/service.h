@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// What the commands have in common that serve a producer in this process until a signal.
+// Shared parts of the commands that serve a producer in this process until a signal.
 #ifndef KMES_KMESCTL_SERVICE_H_
 #define KMES_KMESCTL_SERVICE_H_
 
@@ -10,14 +9,14 @@
 
 namespace kmes::kmesctl {
 
-// Blocks the signals that end a service, and returns them. Before any thread of the producer
-// exists.
+// Blocks the signals that end a service, and returns them. Call it before any thread of the
+// producer exists.
 sigset_t block_end_signals();
 
-// Returns when one of them has come.
+// Returns after one of them has come.
 void wait_for_end(const sigset_t& ends);
 
-// Makes the rings of a new producer. A std::system_error where that fails.
+// Makes the rings of a new producer. Throws std::system_error if that fails.
 void start_rings(Producer* producer);
 
 }  // namespace kmes::kmesctl

@@ -29,9 +29,9 @@ namespace kmes::kmesctl {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-// How often to ask whether the rings are still those of the producer.
+// The interval between checks whether the rings still belong to the producer.
 constexpr std::uint64_t kAskEveryNs = 100 * kNsPerMs;
-// What is still read of a producer that does not stop.
+// The number of events that are still read from a producer that does not stop.
 constexpr unsigned kEventsAtATime = 4096;
 constexpr Watermark kWatermark = {std::uint64_t{64} << 10, 10 * kNsPerMs};
 
@@ -40,7 +40,7 @@ struct CloseSet {
 };
 using ReaderSet = std::unique_ptr<kmes_reader_set, CloseSet>;
 
-// Read-only: the producer has no work with it.
+// Read-only: the producer has no work for it.
 ReaderSet open_set(int* error) {
     kmes_reader_set_options options = {};
     options.is_read_only = true;
@@ -49,7 +49,8 @@ ReaderSet open_set(int* error) {
     return ReaderSet(set);
 }
 
-// Of the producer that a set was attached to. A set that is not read stays with it.
+// Returns the session of the producer to which a set is attached. A set that is not read does not
+// change its producer.
 std::uint64_t session_of(const ReaderSet& set) {
     for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set.get()); ++cpu) {
         if (kmes_reader_set_error(set.get(), cpu) == 0)
@@ -76,7 +77,7 @@ std::optional<Identity> current_identity() {
     return Identity{mapping.device, mapping.inode, mapping.session};
 }
 
-// The rings of the producer, and of the one before it, which stay mapped when it dies.
+// The rings of the producer and of the one before it, which remain mapped after its death.
 class HeldRings {
   public:
     HeldRings() : identity_(current_identity()) {
@@ -85,7 +86,8 @@ class HeldRings {
         if (error != 0) throw Failure(kExitFailed, explain_attach(error));
     }
 
-    // Comes over to the rings of a resize, which hold what survived, and of another producer.
+    // Switches to the rings of a resize, which contain the surviving events, and to those of
+    // another producer.
     void follow() {
         asked_ns_ = kmes_clock_monotonic_ns();
         const auto now = current_identity();
@@ -116,12 +118,12 @@ class HeldRings {
         std::vector<bool> has_begun(kmes_reader_set_cpus(set.get()));
         const auto take = [&](const kmes_event_view& event) {
             const unsigned cpu = event.cpu_id;
-            // The set may come to the next producer, whose events another set has.
+            // The set may switch to the next producer, whose events are in another set.
             if (cpu >= has_begun.size() ||
                 kmes_reader_set_get_place(set.get(), cpu).session != session)
                 return true;
             kmes_event_view written = event;
-            // What is older than the ring is not lost.
+            // Events that are older than the ring are not lost.
             if (!has_begun[cpu]) written.lost_before = 0;
             has_begun[cpu] = true;
             files->enter_session(cpu, session);
@@ -173,7 +175,7 @@ class Trigger {
     Trigger(const Trigger&) = delete;
     Trigger& operator=(const Trigger&) = delete;
 
-    // Returns early where there is something new.
+    // Returns early if there is an event.
     void wait() {
         pollfd fds[] = {{signals_, POLLIN, 0}, {process_, POLLIN, 0}, {ready_, POLLIN, 0}};
         if (poll(fds, std::size(fds), static_cast<int>(kAskEveryNs / kNsPerMs)) <= 0) return;
@@ -181,10 +183,10 @@ class Trigger {
         if (fds[1].revents != 0) found(fmt::format("process {} has ended", options_.process));
         if (fds[2].revents != 0) take_events();
     }
-    // Why to write a snapshot; empty: there is no reason yet.
+    // Returns the reason to write a snapshot; empty: there is no reason yet.
     const std::string& reason() const { return reason_; }
     bool is_over() const { return is_over_; }
-    // Events that were overwritten before they could be compared.
+    // The number of events that were overwritten before the comparison.
     std::uint64_t missed() const { return missed_; }
 
     std::string description() const {
@@ -218,7 +220,7 @@ class Trigger {
         });
     }
 
-    // Events of an earlier time are no reason.
+    // Earlier events are no reason.
     void pass_old_events() {
         const auto pass = [](const kmes_event_view&) { return true; };
         read_to_end([&] { return source_->consume(kEventsAtATime, pass); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl record --snapshot, the flight recorder: keeps the rings mapped and writes nothing, until
-// there is a reason to write what they hold.
+// kmesctl record --snapshot, the flight recorder: keeps the rings mapped, and writes their content
+// only for a reason.
 #ifndef KMES_KMESCTL_SNAPSHOT_H_
 #define KMES_KMESCTL_SNAPSHOT_H_
 
@@ -20,8 +19,9 @@ struct SnapshotOptions {
     pid_t process = 0;            // its death is a reason; 0: none
 };
 
-// Waits for the first reason, which SIGUSR2 always is, and writes the file. The exit status; a
-// Failure with the reason. SIGTERM, SIGINT and SIGHUP end the wait without a file.
+// Waits for the first reason and writes the file. SIGUSR2 is always a reason. Returns the exit
+// status, or throws a Failure with the reason. SIGTERM, SIGINT and SIGHUP end the wait without a
+// file.
 int record_snapshot(const SnapshotOptions& options);
 
 }  // namespace kmes::kmesctl

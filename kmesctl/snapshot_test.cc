@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl record --snapshot: nothing is written without a reason, and what the rings hold is
-// written for one, whatever has happened to the producer.
+// kmesctl record --snapshot: nothing is written without a reason. With a reason the content of the
+// rings is written, whatever has happened to the producer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +36,7 @@ class Snapshot : public ::testing::Test {
   protected:
     Snapshot() { serve(); }
 
-    // After the end of the one before it.
+    // Called after the end of the previous producer.
     void serve() {
         producer_.reset();
         producer_ = std::make_unique<Producer>(small_rings());
@@ -55,7 +54,7 @@ class Snapshot : public ::testing::Test {
         words.insert(words.end(), more.begin(), more.end());
         return words;
     }
-    // The file is there when the program has ended.
+    // Call it after the program has ended: the file then exists.
     Read read() const {
         EXPECT_TRUE(std::filesystem::exists(file()));
         const Read read = read_all(bytes_of_file(file()));
@@ -85,7 +84,7 @@ TEST_F(Snapshot, HasWhatTheRingsHoldWhenASignalComes) {
 }
 
 TEST_F(Snapshot, IsWrittenForAnEventThatMatches) {
-    emit_type("app.crash");  // of an earlier time: no reason
+    emit_type("app.crash");  // from an earlier time: no reason
     Kmesctl recorder(words({"--on-type", "app.cr*", "--on-type", "other"}), log());
     ASSERT_TRUE(recorder.says("an event that matches")) << recorder.log();
     emit(10);

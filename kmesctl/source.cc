@@ -23,12 +23,12 @@ constexpr std::uint64_t kLastReadNs = kNsPerSecond;
 
 }  // namespace
 
-// Stands between a reader and its attach functions, and hands everything on.
+// A layer between a reader and its attach functions, which passes every call on.
 struct Source::Hook {
     Source* source = nullptr;
     struct kmes_attach_functions inner = {};
     int (*inner_is_current)(void* context, __u16 cpu, struct kmes_mapping* mapping) = nullptr;
-    struct kmes_mapping mapping = {};  // the newest; base is NULL where there is none
+    struct kmes_mapping mapping = {};  // the newest; base is NULL if there is none
     std::uint64_t attaches = 0;
 };
 
@@ -82,7 +82,7 @@ void Source::wait(std::uint64_t timeout_ns) {
 }
 
 unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take) {
-    // The reader set is C: no exception may pass it.
+    // The reader set is C: no exception may pass through it.
     struct Call {
         const Take& take;
         std::exception_ptr thrown;
@@ -118,7 +118,7 @@ int Source::ready_fd() {
 }
 
 void Source::check_producer() {
-    // The readers ask after 50 ms of sleep (kmes_reader_wait).
+    // Readers check for the producer after 50 ms of sleep (kmes_reader_wait).
     constexpr std::uint64_t kUntilReadersAskNs = 60'000'000;
     struct kmes_mapping mapping = {};
     if (hooks_.empty() || session_ == 0) return;
@@ -135,7 +135,7 @@ Source::Ring Source::ring(unsigned cpu) const {
     if (!kmes_bind_fields(&fields, hooks_[cpu]->mapping.base, KMES_VERSION_1)) return ring;
     ring.is_attached = true;
     ring.capacity_bytes = (hooks_[cpu]->mapping.mapped_bytes - KMES_METADATA_BYTES) / 2;
-    // Figures for a person: no order among them is needed.
+    // Values for a person: no order between them is needed.
     ring.tail_pos = __atomic_load_n(fields.tail_pos, __ATOMIC_RELAXED);
     ring.write_pos = __atomic_load_n(fields.write_pos, __ATOMIC_RELAXED);
     ring.futex_counter = __atomic_load_n(fields.futex_counter, __ATOMIC_RELAXED);

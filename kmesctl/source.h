@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// The events of all CPUs, from whichever producer serves: over a reader set of libkmes, with what
-// happens to the producer.
+// The events of all CPUs from the current producer, by a reader set of libkmes, with reports of a
+// new or ended producer.
 #ifndef KMES_KMESCTL_SOURCE_H_
 #define KMES_KMESCTL_SOURCE_H_
 
@@ -16,15 +15,16 @@
 
 namespace kmes::kmesctl {
 
-// What is done with an event. False: no more events now.
+// Handles an event. False: no more events now.
 using Take = std::function<bool(const struct kmes_event_view&)>;
 
-// As kmes_reader_set_consume. What `take` throws is thrown from here; a Failure for an error of the
-// rings.
+// As kmes_reader_set_consume. Rethrows the exception of `take`; throws a Failure for an error of
+// the rings.
 unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take);
 
-// Calls `read`, which returns how many events it has read, until there are none, or for a second: a
-// producer that never pauses has no last event. False: the time has ended it.
+// Calls `read`, which returns the number of events that it has read, until it returns 0. It stops
+// after a second, because a producer that never pauses has no last event. False: the time has ended
+// it.
 bool read_to_end(const std::function<unsigned()>& read);
 
 // As kmes_reader_set_options; 0: none.
@@ -35,8 +35,8 @@ struct Watermark {
 
 class Source {
   public:
-    // `on_news` gets one line when the producer ends, and when another one serves. A Failure of
-    // kExitFailed where nobody serves, or attach is refused.
+    // `on_news` gets one line when the producer ends, and when another one serves. Throws a Failure
+    // of kExitFailed if no producer serves, or if the attach is rejected.
     explicit Source(std::function<void(const std::string&)> on_news, Watermark watermark = {});
     ~Source();
     Source(const Source&) = delete;
@@ -44,28 +44,28 @@ class Source {
 
     unsigned cpus() const { return kmes_reader_set_cpus(set_); }
 
-    // Waits for events, for at most timeout_ns. An error of one moment (no producer, a signal) is
-    // no error: the caller goes on.
+    // Waits for events, for at most timeout_ns. A temporary error (no producer, a signal) is
+    // ignored: the caller continues.
     void wait(std::uint64_t timeout_ns);
 
     // As consume_set().
     unsigned consume(unsigned most, const Take& take) { return consume_set(set_, most, take); }
 
-    // Of the producer whose events of this CPU are read now (E25).
+    // The session of the producer whose events of this CPU are currently read (E25).
     std::uint64_t session(unsigned cpu) const {
         return kmes_reader_set_get_place(set_, cpu).session;
     }
-    // Places on all CPUs where the content was impossible, and was skipped.
+    // The number of places with impossible content on all CPUs, which were skipped.
     std::uint64_t corrupt() const;
 
-    // A descriptor that is readable while there is something to read (kmes_reader_set_fd).
+    // A descriptor that is readable while there are events to read (kmes_reader_set_fd).
     int ready_fd();
 
-    // Asks without any wake whether the producer still serves; if not, the readers look for the
+    // Checks without any wake whether the producer still serves. If not, the readers look for the
     // next one. For a caller that never calls wait().
     void check_producer();
 
-    // The metadata of a CPU's buffer at this moment.
+    // The current metadata of a CPU's buffer.
     struct Ring {
         bool is_attached = false;
         std::uint64_t capacity_bytes = 0;
@@ -74,7 +74,7 @@ class Source {
         std::uint32_t futex_counter = 0;  // one for each wake, modulo 2^32
     };
     Ring ring(unsigned cpu) const;
-    // How many times another buffer or producer has taken the place of the first.
+    // The number of times that another buffer or producer has replaced the current one.
     std::uint64_t attaches(unsigned cpu) const;
 
   private:
@@ -94,7 +94,7 @@ class Source {
     bool has_ended_ = false;
 };
 
-// What a negative error number of attach means, and what would be right.
+// Explains a negative error number of attach, and its remedy.
 std::string explain_attach(int error);
 
 }  // namespace kmes::kmesctl

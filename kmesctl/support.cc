@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// What the commands share. See command.h.
+// Shared functions of the commands. See command.h.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// What the tests share that start kmesctl: the program, a producer for it, and waiting.
+// Shared parts of the tests that start kmesctl: the program, a producer for it, and waiting.
 #ifndef KMES_KMESCTL_TEST_PROGRAM_H_
 #define KMES_KMESCTL_TEST_PROGRAM_H_
 
@@ -16,17 +15,17 @@
 
 namespace kmes::kmesctl::testing {
 
-// A main: the only argument of the test is the path of kmesctl.
+// The main of a test, whose only argument is the path of kmesctl.
 int run_all_tests(int count, char** arguments);
 
-// An address that no other test uses. A process of another sandbox may have the same number, and
-// shares the abstract names.
+// An address that no other test uses. A process of another sandbox may have the same process id,
+// and shares the abstract names.
 std::string address();
 
 // One CPU, and the smallest ring.
 ProducerOptions small_rings();
 
-// Events of the type "test.type" with 100 bytes of payload, on CPU 0.
+// Emits events of the type "test.type" with 100 bytes of payload, on CPU 0.
 void emit(Producer* producer, unsigned count);
 
 bool wait_until(const std::function<bool()>& condition);
@@ -36,7 +35,7 @@ std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count);
 // A limit of the size of files, for a Kmesctl.
 std::function<void()> file_limit(rlim_t bytes);
 
-// kmesctl with these arguments; its standard error is in a file.
+// Runs kmesctl with these arguments; its standard error is in a file.
 class Kmesctl {
   public:
     // `prepare` is called in the child before the program begins.
@@ -46,11 +45,12 @@ class Kmesctl {
     Kmesctl(const Kmesctl&) = delete;
     Kmesctl& operator=(const Kmesctl&) = delete;
 
-    // The exit status, or -1 - the signal that ended it. `signal` 0: it ends by itself.
+    // Returns the exit status, or -1 - the number of the signal that ended it. `signal` 0: it ends
+    // by itself.
     int finish(int signal);
     pid_t pid() const { return pid_; }
     std::string log() const;
-    // Waits until the log has the text.
+    // Waits until the log contains the text.
     bool says(const std::string& text) const;
 
   private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// kmesctl top: rates, losses, fill and wakes by CPU, and rates by type.
+// kmesctl top: rates, losses, fill and wakes of each CPU, and the rate of each type.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -22,7 +21,7 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kReadEveryNs = 5'000'000;  // reads without any wake of the producer
+constexpr std::uint64_t kReadEveryNs = 5'000'000;  // reads without waking by the producer
 constexpr unsigned kEventsAtATime = 65536;
 constexpr std::size_t kMostTypes = 1000;  // all others are counted as one
 constexpr std::size_t kMostTypesShown = 20;
@@ -104,7 +103,7 @@ class Top {
         nanosleep(&time, nullptr);
     }
 
-    // A new buffer begins with a counter of its own.
+    // A new buffer has a new counter.
     void count_wakes(unsigned cpu) {
         const Source::Ring ring = source_.ring(cpu);
         Counter& counter = counters_[cpu];

@@ -13,7 +13,7 @@ static_assert(std::endian::native == std::endian::little, "words are read as the
 constexpr std::uint32_t kReflectedPolynomial = 0x82f63b78;
 constexpr std::size_t kSlices = 8;
 
-// Table s, entry b: what byte b contributes when s more bytes follow it.
+// Table s, entry b: the contribution of byte b if s more bytes follow it.
 constexpr auto make_tables() {
     std::array<std::array<std::uint32_t, 256>, kSlices> tables = {};
     for (std::uint32_t byte = 0; byte < 256; ++byte) {

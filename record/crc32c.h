@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// CRC-32C (Castagnoli), as iSCSI has it (RFC 3720, B.4).
+// CRC-32C (Castagnoli), as in iSCSI (RFC 3720, B.4).
 #ifndef KMES_RECORD_CRC32C_H_
 #define KMES_RECORD_CRC32C_H_
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// Cut or change a record file anywhere: the reader gives exactly the blocks before the damage, and
-// one line; when asked, also the whole blocks after it.
+// The tests cut or change a record file at any place. The reader returns exactly the blocks before
+// the damage, and one line. On request it also returns the whole blocks after the damage.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -86,7 +85,8 @@ RC_GTEST_PROP(Damage, RemovedBytesCostTheirBlocksAlone, ()) {
     auto file = whole.file;
     const auto first = file.begin() + static_cast<std::ptrdiff_t>(from);
     file.erase(first, first + static_cast<std::ptrdiff_t>(count));
-    // Of two blocks that end alike, those bytes of the second may be what is left of the first.
+    // If two blocks end with the same bytes, the remains of the first can serve as the end of the
+    // second.
     const auto same = std::mismatch(file.begin(), file.end(), whole.file.begin()).first;
     const auto damaged = static_cast<std::size_t>(same - file.begin());
     const auto before = sequences(1, whole.blocks_before(damaged) * kPerBlock);

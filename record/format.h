@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
 // The bytes of a record file (docs/record-format.md): its header, the headers of its blocks, and
-// the items in a block. Everything that is decoded here is taken as hostile.
+// the items in a block. All bytes that this code decodes are hostile.
 #ifndef KMES_RECORD_FORMAT_H_
 #define KMES_RECORD_FORMAT_H_
 
@@ -16,7 +15,7 @@
 
 namespace kmes::record {
 
-// The writer writes version 2; the reader reads 1, which has no sessions, and 2.
+// The writer writes version 2. The reader accepts version 1, which has no sessions, and 2.
 inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kOldestVersion = 1;
 inline constexpr std::size_t kFileHeaderBytes = 64;
@@ -24,20 +23,20 @@ inline constexpr std::size_t kBlockHeaderBytes = 40;
 inline constexpr std::size_t kItemHeaderBytes = 8;
 inline constexpr std::size_t kLossBytes = 24;
 inline constexpr std::size_t kSessionBytes = 16;
-// The largest event has half of the largest ring. A block has room for it and a loss before it.
+// The largest event is half of the largest ring. A block has room for it and for a loss before it.
 inline constexpr std::uint32_t kMaxEventBytes = 128u << 20;
 inline constexpr std::uint32_t kMaxBodyBytes = kMaxEventBytes + 4096;
 
 enum class Clock : std::uint32_t { kRealtime = 1 };
 
-// What the first bytes of a file say.
+// The content of the file header.
 struct FileHeader {
     std::uint32_t cpus = 0;            // 1 to 65536
-    std::uint64_t capacity_bytes = 0;  // of each ring when the recording began; 0: unknown
+    std::uint64_t capacity_bytes = 0;  // of each ring at the start of the recording; 0: unknown
     std::uint64_t session = 0;         // the first producer (E25); 0: there is only one
     std::uint64_t started_ns = 0;      // CLOCK_REALTIME
-    std::uint64_t file_id = 0;         // random: the same in all blocks of the file
-    std::uint32_t file_number = 1;     // of a rotation, from 1
+    std::uint64_t file_id = 0;         // random, and the same in all blocks of the file
+    std::uint32_t file_number = 1;     // number in a rotation, from 1
     Clock clock = Clock::kRealtime;    // of the events
 
     bool operator==(const FileHeader&) const = default;
@@ -56,10 +55,10 @@ struct BlockHeader {
 enum class ItemKind : std::uint32_t {
     kEvent = 1,    // a whole event, its KMES header unchanged
     kLoss = 2,     // events that were overwritten before they were recorded
-    kSession = 3,  // another producer
+    kSession = 3,  // another producer follows
 };
 
-// `count` events of a CPU, the first of which has `first_sequence`, are missing here.
+// `count` events of a CPU are missing here. The first of them has the number `first_sequence`.
 struct Loss {
     std::uint16_t cpu = 0;
     std::uint64_t first_sequence = 0;
@@ -68,7 +67,7 @@ struct Loss {
     bool operator==(const Loss&) const = default;
 };
 
-// The later items of a CPU are of another producer, whose sequence numbers begin again.
+// The later items of a CPU belong to another producer, whose sequence numbers restart.
 struct Session {
     std::uint16_t cpu = 0;
     std::uint64_t session = 0;  // as in the file header
@@ -91,25 +90,24 @@ std::array<std::byte, kItemHeaderBytes> encode_item(ItemKind kind, std::uint32_t
 std::array<std::byte, kLossBytes> encode(const Loss& loss);
 std::array<std::byte, kSessionBytes> encode(const Session& session);
 
-// What is wrong with the bytes in *wrong, where nothing is returned.
+// If it returns nothing, *wrong describes the error.
 std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, std::string* wrong);
-// Nothing: these bytes begin no block of the file `file_id`.
+// Returns nothing if these bytes begin no block of the file `file_id`.
 std::optional<BlockHeader> decode_block_header(std::span<const std::byte> bytes,
                                                std::uint64_t file_id);
 
-// Whether `bytes` are one whole event, which *view then shows.
+// True if `bytes` are one whole event. *view then points to it.
 bool is_event(std::span<const std::byte> bytes, kmes_event_view* view);
 
-// Takes the items of a body one after the other. Items of a kind that this version does not know
-// are left out.
+// Returns the items of a body in sequence. Skips items of unknown kinds.
 class ItemCursor {
   public:
     explicit ItemCursor(std::span<const std::byte> body) : left_(body) {}
 
-    // The next item; false at the end, and where the rest is no item (is_broken).
+    // Returns the next item. False at the end, and if the rest is no item (is_broken).
     bool next(Item* item);
     bool is_broken() const { return is_broken_; }
-    // Items so far, those of unknown kinds included.
+    // The number of items so far, including those of unknown kinds.
     std::uint32_t passed() const { return passed_; }
 
   private:

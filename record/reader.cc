@@ -16,7 +16,7 @@ namespace kmes::record {
 namespace {
 
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
-// The search after damage gives up when its candidates have cost so many reads of the whole file.
+// The limit of the search after damage: its candidates may cost this many reads of the whole file.
 constexpr std::uint64_t kSearchesOfFile = 4;
 
 class FileSource : public Source {
@@ -58,7 +58,7 @@ class MemorySource : public Source {
     const std::span<const std::byte> bytes_;
 };
 
-// Whether a body is `items` items and nothing else.
+// True if a body consists of exactly `items` items.
 bool is_whole(std::span<const std::byte> body, std::uint32_t items) {
     ItemCursor cursor(body);
     Item item;
@@ -69,7 +69,7 @@ bool is_whole(std::span<const std::byte> body, std::uint32_t items) {
 }  // namespace
 
 std::unique_ptr<Source> open_file(const std::string& path, std::string* wrong) {
-    // O_NONBLOCK: a pipe without a writer is refused and not waited for.
+    // O_NONBLOCK: a pipe without a writer is rejected, without a wait.
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status = {};
     if (fd < 0 || fstat(fd, &status) != 0) {
@@ -183,7 +183,7 @@ bool Reader::skip_damage() {
             std::string wrong;
             if (!found || found->index < least_index_) continue;
             if (!read_block(at + i, &header, &wrong)) {
-                // A hostile file may claim a large block at every byte.
+                // A hostile file may have a header of a large block at every byte.
                 if (found->body_bytes >= search_bytes_) return false;
                 search_bytes_ -= found->body_bytes;
                 continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-//
-// Reads a record file (docs/record-format.md), block by block. The file is taken as hostile: a
-// reader holds one block in memory, and no block is larger than kMaxBodyBytes or than the file.
+// Reads a record file (docs/record-format.md), block by block. The file is hostile. A reader holds
+// one block in memory. No block is larger than kMaxBodyBytes or than the file.
 #ifndef KMES_RECORD_READER_H_
 #define KMES_RECORD_READER_H_
 
@@ -15,34 +14,34 @@
 
 namespace kmes::record {
 
-// Where the bytes of a record come from.
+// The source of the bytes of a record.
 class Source {
   public:
     virtual ~Source() = default;
     virtual std::uint64_t size() const = 0;
-    // Fills `to` from `offset`; false: the bytes are not there, or cannot be read.
+    // Fills `to` from `offset`. False: the bytes do not exist, or cannot be read.
     virtual bool read(std::uint64_t offset, std::span<std::byte> to) = 0;
 };
 
-// A file; nullptr and one line in *wrong where it cannot be opened, or is no plain file.
+// Opens a file. Returns nullptr, with one line in *wrong, if it cannot be opened or is not regular.
 std::unique_ptr<Source> open_file(const std::string& path, std::string* wrong);
 
-// Bytes that the caller keeps.
+// Reads from bytes that the caller keeps.
 std::unique_ptr<Source> source_of(std::span<const std::byte> bytes);
 
 struct Block {
     std::uint64_t index = 0;
     std::uint32_t items = 0;
-    std::span<const std::byte> body{};  // until the next call of the reader
+    std::span<const std::byte> body{};  // valid until the next call of the reader
 };
 
 enum class ReadResult {
     kBlock,
     kEnd,     // the file ends after a whole block
-    kDamage,  // damage() says what is wrong
+    kDamage,  // damage() describes it
 };
 
-// What is wrong with a file, and what follows it.
+// The damage of a file, and the data after it.
 struct Damage {
     std::uint64_t offset_bytes = 0;  // of the first byte that belongs to no whole block
     std::string what;                // one line, without the name of the file
@@ -50,17 +49,17 @@ struct Damage {
 
 class Reader {
   public:
-    // Reads the header. False: `*wrong` is one line that says what is wrong.
+    // Reads the header. False: `*wrong` describes the error in one line.
     bool open(std::unique_ptr<Source> source, std::string* wrong);
 
     const FileHeader& header() const { return header_; }
 
-    // The next block. After kDamage and kEnd it returns the same again.
+    // Returns the next block. After kDamage and kEnd it returns the same result again.
     ReadResult next(Block* block);
     const Damage& damage() const { return damage_; }
 
-    // After kDamage: goes to the next whole block after the damage, which next() returns then.
-    // False: there is none.
+    // Call it after kDamage. Goes to the next whole block after the damage, which next() then
+    // returns. False: there is no such block.
     bool skip_damage();
 
   private:
@@ -74,7 +73,7 @@ class Reader {
     std::uint64_t offset_ = 0;
     std::uint64_t least_index_ = 0;
     std::uint64_t search_from_ = 0;   // where skip_damage begins
-    std::uint64_t search_bytes_ = 0;  // that candidates of skip_damage may still cost
+    std::uint64_t search_bytes_ = 0;  // remaining cost of the candidates of skip_damage
     bool is_damaged_ = false;
     bool may_skip_blocks_ = false;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// Record files: what is written is read, and a full disk leaves whole blocks.
+// Record files: the reader returns what the writer wrote, and a full disk leaves whole blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -130,7 +129,7 @@ TEST(Record, WritesLargeEventsAsBlocksOfTheirOwn) {
     EXPECT_EQ(read.block_ends.size(), 3u);
 }
 
-// What was flushed survives the death of the writer: no buffer of the process holds it.
+// Flushed data survives the death of the writer: no buffer of the process holds it.
 TEST(Record, HasWhatWasFlushedWhileTheWriterLives) {
     const Folder folder;
     Writer writer;
@@ -143,7 +142,7 @@ TEST(Record, HasWhatWasFlushedWhileTheWriterLives) {
     EXPECT_THAT(read.sequences, ElementsAre(1));
 }
 
-// A limit of the file size cuts a write in its middle, as a full disk does.
+// A limit of the file size cuts a write in the middle, like a full disk.
 TEST(Record, EndsWithAWholeBlockWhereTheFileMayNotGrow) {
     const Folder folder;
     rlimit before = {};
@@ -197,7 +196,7 @@ TEST(Record, GoesOnWithTheBlockAfterOneThatIsMissing) {
     EXPECT_THAT(read_all(file, true).sequences, ElementsAre(1, 3));
 }
 
-// A payload that is a block of another file is not taken for a block of this one.
+// The reader does not mistake a payload that is a block of another file for a block of this one.
 TEST(Record, TakesNoBlockOfAnotherFileAfterDamage) {
     const auto other = file_of(4, 1, "");
     const std::string_view whole(reinterpret_cast<const char*>(other.data()), other.size());

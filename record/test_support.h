@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-//
-// What the tests of record files share: events, files and what a reader says of them.
+// Shared parts of the tests of record files: events, files and the results of a reader.
 #ifndef KMES_RECORD_TEST_SUPPORT_H_
 #define KMES_RECORD_TEST_SUPPORT_H_
 
@@ -14,13 +13,13 @@
 
 namespace kmes::record::testing {
 
-// A whole event, as a producer writes it.
+// Returns a whole event, in the form that a producer writes.
 std::vector<std::byte> event_of(std::uint64_t sequence, std::uint16_t cpu, std::string_view type,
                                 std::string_view payload);
 
 std::vector<std::byte> bytes_of_file(const std::string& path);
 
-// Removes a folder of its own, and the files in it, at its end.
+// Makes a folder, and removes it with its files at the end.
 class Folder {
   public:
     Folder();
@@ -31,11 +30,11 @@ class Folder {
     std::string path_;
 };
 
-// A file of `blocks` blocks. Block b has `per_block` events of CPU 0, each with `payload`; the
-// sequence numbers go up from 1.
+// Makes a file of `blocks` blocks. Block b has `per_block` events of CPU 0, each with `payload`.
+// The sequence numbers ascend from 1.
 std::vector<std::byte> file_of(unsigned blocks, unsigned per_block, const std::string& payload);
 
-// All that a reader says of a file.
+// All results of a reader for one file.
 struct Read {
     std::vector<std::uint64_t> sequences;
     std::vector<Loss> losses;

@@ -45,7 +45,7 @@ std::uint64_t Writer::file_bytes() const {
 
 int Writer::fail(int error) {
     error_ = error;
-    // A part of a block would be read as damage. Where this fails the reader says so.
+    // A reader would report part of a block as damage. If the truncation fails, the reader does so.
     if (ftruncate(fd_, static_cast<off_t>(written_bytes_)) != 0) return error;
     return error;
 }
@@ -108,7 +108,7 @@ int Writer::flush() {
     ++index_;
     items_ = 0;
     block_.resize(kBlockHeaderBytes);
-    // The room of one large event is not kept.
+    // Frees the memory of a large event.
     if (block_.capacity() > 2 * kBodyBytes) block_.shrink_to_fit();
     return 0;
 }

@@ -13,10 +13,11 @@
 
 namespace kmes::record {
 
-// One thread at a time uses a writer. Functions that return an int: 0, or a negative error number.
+// At most one thread uses a writer at a time. A function of type int returns 0 or a negative error
+// number.
 //
-// After an error of the file (-ENOSPC, -EFBIG, -EIO) the file ends with the last whole block, and
-// every later call returns the same error.
+// After an error of the file (-ENOSPC, -EFBIG, -EIO) the file ends with the last whole block. Every
+// later call returns the same error.
 class Writer {
   public:
     // A body that has reached this size is written as a block.
@@ -27,25 +28,25 @@ class Writer {
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
-    // Creates `path`, which must not exist (-EEXIST), with mode 0600 less the umask: what is
-    // recorded is as private as the rings. Writes the header; file_id is drawn here. -EINVAL: there
-    // are no CPUs, or a file is open.
+    // Creates `path`, which must not exist (-EEXIST), with mode 0600 less the umask: recorded data
+    // is as private as the rings. Writes the header, with a random file_id. -EINVAL: there are no
+    // CPUs, or a file is open.
     int open(const std::string& path, FileHeader header);
 
-    // A whole event. -EINVAL: the bytes are none.
+    // Adds a whole event. -EINVAL: the bytes are no event.
     int add_event(std::span<const std::byte> event);
     int add_loss(const Loss& loss);
     int add_session(const Session& session);
 
-    // Writes what was added as a block. What is written survives the death of this process.
+    // Writes the added items as a block. Written blocks survive the death of this process.
     int flush();
-    // Flushes, and waits until the disk has it: it survives the death of the machine.
+    // Flushes, and waits until the disk has the data, which then survives the death of the machine.
     int sync();
-    // Syncs and closes. 0 where no file is open.
+    // Syncs and closes. Returns 0 if no file is open.
     int close();
 
     bool is_open() const { return fd_ >= 0; }
-    // Of the file once the current block is written.
+    // The size of the file after the current block is written.
     std::uint64_t file_bytes() const;
 
   private:
