@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The asymmetric barrier: who may attach to a producer without a full fence, what a reader promises
-// for it, and what happens where the kernel has no membarrier. That no wake is lost is shown by
-// props/threads/wake_race_test.cc and by the models.
+// The asymmetric barrier. The tests cover who may attach to a producer without a full fence, the
+// promise of a reader, and a kernel without membarrier. props/threads/wake_race_test.cc and the
+// models show that no wake is lost.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -64,7 +63,7 @@ class Served {
     Producer producer_;
 };
 
-// What the server answers, the descriptors, and what it grants.
+// The reply of the server: the descriptors, and the granted flags.
 struct Answer {
     int error;
     size_t descriptors;
@@ -83,7 +82,7 @@ Answer ask(const Served& served, uint32_t operation, uint32_t cpu) {
     return {error, descriptors, reply.emitted};
 }
 
-// A libkmes reader of CPU 0: 0, or why it cannot open.
+// Opens a libkmes reader of CPU 0. Returns 0 or the error.
 int open_reader(struct kmes_reader* reader, bool promises) {
     struct kmes_reader_config config = {};
 
@@ -174,7 +173,7 @@ TEST(BarrierTest, LibkmesAttachesOnlyWithThePromise) {
     kmes_reader_close(&reader);
 }
 
-// Every event is delivered to a reader that sleeps between them, also in the buffer after a resize.
+// A reader that sleeps between events gets every event, also in the buffer after a resize.
 TEST(BarrierTest, AReaderSleepsAndIsWoken) {
     if (!has_membarrier()) GTEST_SKIP() << "no membarrier here";
     Served served(Barrier::kAsymmetric);
@@ -221,7 +220,7 @@ bool forbid_membarrier(unsigned error) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// 0, or the number of what is not as it should be.
+// Returns 0, or the number of the failed check.
 int run_without_membarrier(unsigned forbidden, int expected, const std::string& reason) {
     struct kmes_reader_config config = {};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Producer with several threads and with signal handlers: no event lost, none twice, no wake-up
-// lost, and nothing after the end.
+// Producer with several threads and with signal handlers: no event is lost or repeated, no wake is
+// lost, and no event comes after the end.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -31,7 +30,8 @@ void emit_numbered(Producer* producer, unsigned cpu, int thread, int count) {
     }
 }
 
-// Sequence numbers without a gap from 1, and the events of each thread in its order, all of them.
+// Expects all events: sequence numbers without a gap from 1, and the events of each thread in its
+// order.
 void expect_all_numbered(const std::vector<Delivered>& events, int threads, int count) {
     std::map<int, int> last;
 
@@ -84,7 +84,7 @@ TEST(OwnerLockTest, KeepsThreadsOut) {
     EXPECT_EQ(20000u, count);
 }
 
-// The next to hold it is the thread that sleeps, and not the one that is here already.
+// The sleeping thread gets the lock next, and not the thread that is already running.
 TEST(OwnerLockTest, LetsAThreadThatWaitsInFirst) {
     OwnerLock lock;
     bool was_first = false;
@@ -102,7 +102,7 @@ TEST(OwnerLockTest, LetsAThreadThatWaitsInFirst) {
     EXPECT_TRUE(was_first);
     lock.unlock();
     waiter.join();
-    lock.let_others_in(UINT64_MAX / 2);  // nobody waits
+    lock.let_others_in(UINT64_MAX / 2);  // no thread waits
 }
 
 TEST(OwnerLockTest, LetsNobodyInForLongerThanTheTimeout) {
@@ -114,7 +114,7 @@ TEST(OwnerLockTest, LetsNobodyInForLongerThanTheTimeout) {
         lock.unlock();
     });
     EXPECT_TRUE(comes_true(other_threads_sleep));
-    lock.let_others_in(1);  // it is still held, so nobody comes
+    lock.let_others_in(1);  // it is still held, so no thread gets it
     lock.unlock();
     waiter.join();
 }
@@ -132,7 +132,8 @@ TEST(ConcurrencyTest, SeveralEmittersOnOneCpuLoseNothing) {
     expect_all_numbered(InProcessReader(producer, 0).drain(), 4, 3000);
 }
 
-// E16: batches of several threads on one CPU are appended to each other, and all is published.
+// E16: batches of several threads on one CPU are appended to each other, and all events are
+// published.
 TEST(ConcurrencyTest, BatchesOfSeveralThreadsAreAllPublished) {
     ProducerOptions options = test_options();
 
@@ -160,8 +161,8 @@ TEST(ConcurrencyTest, BatchesOfSeveralThreadsAreAllPublished) {
     expect_all_numbered(InProcessReader(producer, 0).drain(), 3, 2000);
 }
 
-// 5.1.8.4: emitters, a reader and a resizer at a time. Nothing is lapped: the rings are large
-// enough.
+// 5.1.8.4: emitters, a reader and a resizer run concurrently. No reader is lapped: the rings are
+// large enough.
 TEST(ConcurrencyTest, ResizesLoseNothingUnderEmittersAndAReader) {
     ProducerOptions options = test_options();
 
@@ -191,8 +192,8 @@ TEST(ConcurrencyTest, ResizesLoseNothingUnderEmittersAndAReader) {
     EXPECT_EQ(17u, producer.statistics().swaps);
 }
 
-// The capacity that a served call looks at beforehand belongs to a buffer that is being replaced,
-// and dropped: every entry is as large as fits into the smaller one.
+// A served call checks the capacity of a buffer that is being replaced and dropped. Every entry is
+// as large as the smaller buffer allows.
 TEST(ConcurrencyTest, ResizesLoseNothingUnderServedBatches) {
     ProducerOptions options = test_options();
 
@@ -229,7 +230,7 @@ TEST(ConcurrencyTest, ResizesLoseNothingUnderServedBatches) {
     EXPECT_EQ(8000u, InProcessReader(producer, 0).drain().back().sequence);
 }
 
-// A reader that is lapped counts what it lost, exactly.
+// A lapped reader reports its exact loss.
 TEST(ConcurrencyTest, LappedReaderCountsItsLosses) {
     Producer producer(test_options());
     std::vector<Delivered> events;
@@ -268,7 +269,7 @@ TEST(ConcurrencyTest, LappedReaderCountsItsLosses) {
 
 // -- Sleep and wake ---------------------------------------------------------------------------
 
-// A reader that is asleep, or about to be (its flag is set), gets up when `act` has been done.
+// A reader that is asleep, or about to sleep (its flag is set), returns after `act`.
 void expect_woken_by(Producer* producer, const std::function<void()>& act) {
     InProcessReader reader(*producer, 0);
     std::atomic<int> result{-1};
@@ -300,7 +301,7 @@ TEST(ConcurrencyTest, SleepersAreWokenByABatchAndByACommit) {
 
     ASSERT_EQ(0, producer.start_without_registry());
     expect_woken_by(&producer, [&] { EXPECT_EQ(0, producer.emit_batch(0, entries, &emitted)); });
-    EXPECT_EQ(1u, producer.statistics().wakes);  // one a batch
+    EXPECT_EQ(1u, producer.statistics().wakes);  // one for each batch
     expect_woken_by(&producer, [&] {
         Reservation reservation;
 
@@ -327,8 +328,8 @@ TEST(ConcurrencyTest, SleepersAreWokenByTheEnd) {
     expect_woken_by(&producer, [&] { producer.retire(); });
 }
 
-// E19: one that sleeps on a retired buffer, with the generation that the swap left there, is woken
-// by nobody but a nudge.
+// E19: a reader sleeps on a retired buffer, with the generation that the swap stored there. Only a
+// nudge wakes it.
 TEST(ConcurrencyTest, SleepersOnARetiredBufferAreWokenByANudge) {
     Producer producer(test_options());
     Attachment attachment;
@@ -350,7 +351,7 @@ TEST(ConcurrencyTest, SleepersOnARetiredBufferAreWokenByANudge) {
     EXPECT_EQ(generation + 1, __atomic_load_n(shared.generation, __ATOMIC_ACQUIRE));
 }
 
-// The same by the thread that does it by the clock.
+// E19, with the background thread that nudges by the clock.
 TEST(ConcurrencyTest, BackgroundThreadNudges) {
     ProducerOptions options = test_options();
 
@@ -368,7 +369,7 @@ TEST(ConcurrencyTest, BackgroundThreadNudges) {
 
 // -- E14 --------------------------------------------------------------------------------------
 
-// While a resize is under way an attach waits: no answer has buffers of two capacities.
+// An attach waits during a resize: no reply has buffers of two capacities.
 TEST(ConcurrencyTest, AttachNeverSeesHalfAResize) {
     Producer producer(test_options(4));
     std::atomic<bool> ends{false};
@@ -391,8 +392,8 @@ TEST(ConcurrencyTest, AttachNeverSeesHalfAResize) {
 
 // -- E25 --------------------------------------------------------------------------------------
 
-// Emitters that are in full flight when the producer ends: what was accepted is there, what came
-// later was told so, and the state has the last number.
+// The producer ends while emitters run. Accepted events are present, later ones were rejected, and
+// the state has the last number.
 TEST(ConcurrencyTest, TheEndCutsEmittersOffCleanly) {
     for (int round = 0; round < 10; round++) {
         ProducerOptions options = test_options();
@@ -439,7 +440,7 @@ void on_signal(int) {
                                        : handler_producer->emit_in_kernel(0, "nested");
 }
 
-// Read inside the critical section: the signal comes in the middle of the emission.
+// Called inside the critical section: the signal arrives during the emission.
 uint64_t raising_clock_ns(void*) {
     if (clock_raises.exchange(false)) raise(SIGUSR1);
     return 1;
@@ -478,14 +479,14 @@ TEST_P(NestedTest, InKernelEventIsCountedAndItsGapShows) {
     clock_raises = true;
     ASSERT_EQ(0, producer.emit(0, "interrupted"));
     EXPECT_EQ(-EBUSY, handler_result);
-    EXPECT_EQ(1u, producer.statistics().dropped_nested);  // before its number is used, too
+    EXPECT_EQ(1u, producer.statistics().dropped_nested);  // also before its number is used
     ASSERT_EQ(0, producer.emit(0, "after"));
 
     std::vector<Delivered> events = InProcessReader(producer, 0).drain();
 
     ASSERT_EQ(3u, events.size());
     EXPECT_EQ(1u, events[0].sequence);
-    // The number of the nested one is used before the next one is given (E16).
+    // The number of the nested emission is used before the next one is assigned (E16).
     EXPECT_EQ(4u, events[2].sequence);
     EXPECT_EQ(1u, events[1].lost_before + events[2].lost_before);
     EXPECT_EQ(1u, producer.statistics().dropped);
@@ -514,7 +515,7 @@ TEST_P(NestedTest, BetweenTheEventsOfABatchAHandlerMayEmit) {
     ASSERT_EQ(0, producer.start_without_registry());
     handler_producer = &producer;
     handler_is_a_call = false;
-    clock_raises = true;  // the clock of a batch is read once, outside
+    clock_raises = true;  // the clock of a batch is read once, outside of the section
     ASSERT_EQ(0, producer.emit_batch(0, entries, &emitted));
     EXPECT_EQ(0, handler_result);
     EXPECT_EQ(3u, InProcessReader(producer, 0).drain().size());

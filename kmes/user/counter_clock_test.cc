@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The clock from the counter, on a machine whose counter and clock the test moves.
+// The clock from the counter, on a machine whose counter and clock the test controls.
 #include "kmes/user/counter_clock.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +58,7 @@ class CounterClock : public ::testing::Test {
   protected:
     CounterClock() { Machine::reset(); }
 
-    // Readings `step_ns` apart until the counter serves.
+    // Reads at intervals of `step_ns` until the counter is used.
     void learn(uint64_t step_ns = 300'000) {
         for (int i = 0; i < 8; i++) {
             Machine::pass(step_ns);
@@ -87,7 +86,7 @@ TEST_F(CounterClock, IsTheSystemsWhileTheRateIsUnknown) {
     EXPECT_GE(system_readings(5, 100), 5u);
 }
 
-// The first reading of both clocks has no other to be compared with.
+// The first reading of both clocks has no earlier one for comparison.
 TEST_F(CounterClock, AnInterruptedFirstReadingIsNoAnchor) {
     Machine::pause_ns = 50'000;
     learn();
@@ -155,7 +154,7 @@ TEST_F(CounterClock, StandsStillWhereItWasAheadByLessThanAStep) {
     EXPECT_LE(distance(last, Machine::truth()), 100u);
 }
 
-// A suspended or migrated machine: the counter jumps, the system's clock goes on.
+// A suspended or migrated machine: the counter jumps, the system's clock continues.
 TEST_F(CounterClock, ACounterThatJumpsIsNotBelieved) {
     learn();
     for (const int64_t jump : std::initializer_list<int64_t>{int64_t{1} << 40, -(int64_t{1} << 40),
@@ -200,9 +199,9 @@ TEST_F(CounterClock, ACounterThatStandsStillIsNotUsed) {
     EXPECT_LE(distance(clock_.now_ns(), Machine::truth()), 100u);
 }
 
-// How often a clock that three threads share was off by a step, for the machine of the test. Each
-// reading lies between two of the system's clock, but for the error of the rate; a machine that is
-// busy only makes that wider.
+// Counts how often a clock that three threads share was off by a step, on the test's machine. Each
+// reading must be between two readings of the system's clock, except for the error of the rate. A
+// busy machine only widens that range.
 uint64_t wrong_readings(int readings) {
     CounterClockOf<MachineSource> clock;
     std::atomic<uint64_t> wrong{0};
@@ -226,8 +225,8 @@ TEST(MachineCounterClock, LiesBetweenTwoReadingsOfTheSystems) {
     EXPECT_EQ(wrong_readings(200'000), 0u);
 }
 
-// A thread that reads while another one sets the anchor finds parts of two anchors. The first
-// windows of a clock have the most of that, and a thread that is suspended there makes it long.
+// A thread that reads while another one sets the anchor loads parts of two anchors. This is most
+// frequent in the first windows of a clock, and a thread that is suspended there prolongs it.
 TEST(MachineCounterClock, NeverMixesTwoAnchors) {
     if (!counter_is_usable()) GTEST_SKIP() << "the counter of this machine is no clock";
     for (int i = 0; i < 100; i++) ASSERT_EQ(wrong_readings(20'000), 0u) << "clock " << i;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What libkmes asks of /dev/kmes, and what it makes of the answers. open and ioctl are replaced
-// when this test is linked (--wrap); the device itself is tested in a virtual machine (kmod/vm).
+// The requests of libkmes to /dev/kmes, and its use of the answers. --wrap replaces open and ioctl
+// when this test is linked. The tests of kmod/vm test the device itself in a virtual machine.
 #include "kmes/user/device.h"
 
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 
 namespace {
 
-// The device of this test. `open_error` 0: it is there.
+// The device of this test. `open_error` 0: it exists.
 struct FakeDevice {
     int open_error = 0;
     std::function<int(unsigned long request, void* argument)> answer;  // 0, or an error number
@@ -70,7 +69,7 @@ class DeviceTest : public testing::Test {
   protected:
     void SetUp() override { fake = &device_; }
     void TearDown() override {
-        // Whatever was opened is closed again.
+        // Every opened file is closed again.
         struct stat status{};
         if (device_.opened > 0) {
             EXPECT_EQ(fstat(device_.open_fd, &status), -1);
@@ -96,7 +95,7 @@ TEST_F(DeviceTest, AttachGivesWhatTheDeviceGives) {
     int fds[3] = {-1, -1, -1};
     int count = 3;
     __u64 capacity = 0;
-    // Linux of today has no call 1091: the device is the next that is asked.
+    // Today's Linux has no call 1091, so the device is tried next.
     ASSERT_EQ(kmes_attach(fds, &count, &capacity), 0) << strerror(errno);
     EXPECT_EQ(count, 2);
     EXPECT_EQ(capacity, 131072u);
@@ -180,7 +179,7 @@ TEST_F(DeviceTest, IdentifyMakesNoDescriptor) {
     EXPECT_EQ(device_.opened, 1);
 }
 
-// ENOTTY: an older module; the caller attaches to all CPUs there.
+// ENOTTY: an older module; the caller then attaches to all CPUs.
 TEST_F(DeviceTest, AnErrorOfOneCpuChangesNothing) {
     int error = 0;
     device_.answer = [&error](unsigned long request, void* argument) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// kmes_emitter: one connection for many events, which restarts, forks, threads and closes outlive.
+// kmes_emitter: one connection for many events, which survives restarts, forks, threads and closes.
 #include "kmes/user/emitter.h"
 
 #include <fcntl.h>
@@ -51,14 +50,14 @@ class EmitterTest : public testing::Test {
     }
     void TearDown() override { unsetenv("KMES_SOCKET"); }
 
-    // After the end of the one before it.
+    // Called after the end of the previous producer.
     void serve() {
         producer_.reset();
         producer_ = std::make_unique<Producer>(test_options(2));
         ASSERT_EQ(0, producer_->start_without_registry());
         producer_->serve(address_);
     }
-    // How many events of each type all rings have.
+    // Returns the number of events of each type in all rings.
     std::map<std::string, unsigned> types() const {
         std::map<std::string, unsigned> found;
 
@@ -151,8 +150,7 @@ TEST_F(EmitterTest, ThreadsEmitByOne) {
               types());
 }
 
-// A reply that the child took would be missed by the parent. The fork comes while another thread
-// emits.
+// If the child took a reply, the parent would miss it. The fork comes while another thread emits.
 TEST_F(EmitterTest, ParentAndChildGoOnAfterAFork) {
     const Emitter emitter = open_emitter();
     std::thread other([&emitter] {
@@ -192,7 +190,7 @@ TEST_F(EmitterTest, LeavesANumberAloneThatIsAnotherFile) {
     EXPECT_EQ((std::map<std::string, unsigned>{{"a", 3}}), types());
 }
 
-// It takes a request and closes, as a producer that is killed.
+// The server takes a request and closes, like a killed producer.
 TEST_F(EmitterTest, SaysThatNobodyKnowsWhatBecameOfACall) {
     const std::string name = folder_.path("other");
     struct sockaddr_un address;

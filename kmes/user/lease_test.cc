@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Leases (E12): a consumer that is killed in its sleep leaves need_wake set, and the producer
-// clears it when nobody can be asleep any more. The consumers are this program again (main, at the
-// end).
+// Leases (E12): a consumer that is killed in its sleep leaves need_wake set. The producer clears it
+// when no consumer can be asleep any more. This program is also the consumers (main, at the end).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,8 +24,8 @@
 
 namespace kmes {
 
-// read: sleeps for the next event of CPU 0, for ever, and writes a line for each. It has closed its
-// lease and everything else where `closes_all`.
+// read: sleeps for the next event of CPU 0, without end, and writes a line for each. With
+// `closes_all` it has closed its lease and all other descriptors.
 int read_for_ever(bool closes_all) {
     struct kmes_reader_config config = {};
     struct kmes_reader reader;
@@ -46,7 +44,7 @@ int read_for_ever(bool closes_all) {
     }
 }
 
-// sleep: by the calls of libkmes, asleep on CPU 0 for ever, with nothing but the mapping.
+// sleep: sleeps on CPU 0 without end, by the calls of libkmes, with only the mapping.
 int sleep_for_ever() {
     int fds[2], count = 2;
     __u64 capacity;
@@ -87,7 +85,7 @@ class LeaseTest : public testing::Test {
     }
     void TearDown() override { unsetenv("KMES_SOCKET"); }
 
-    // Whether somebody has asked to be woken: an event wakes then.
+    // True if a consumer has asked for a wake: an event then wakes.
     bool event_wakes(unsigned cpu = 0) {
         const uint64_t before = producer_->statistics(cpu).wakes;
 
@@ -156,7 +154,7 @@ TEST_F(LeaseTest, FlagOfAConsumerThatHasClosedItsLeaseIsCleared) {
     }
 }
 
-// A reader comes over to another buffer with a lease of that.
+// A reader switches to another buffer with a lease of that buffer.
 TEST_F(LeaseTest, EachBufferHasLeasesOfItsOwn) {
     Child child({"read"}, address_);
 
@@ -170,7 +168,7 @@ TEST_F(LeaseTest, EachBufferHasLeasesOfItsOwn) {
     expect_cleared();
 }
 
-// The end of a lease waits for no emitter: neither does an attach after it.
+// The end of a lease waits for no emitter. Neither does an attach after it.
 TEST_F(LeaseTest, FlagIsClearedAfterAnOpenReservation) {
     Child child({"read"}, address_);
     RawClient client(address_);
@@ -187,7 +185,7 @@ TEST_F(LeaseTest, FlagIsClearedAfterAnOpenReservation) {
     expect_cleared();
 }
 
-// Nobody knows when a consumer ends that attached without a lease.
+// The producer does not notice the end of a consumer that attached without a lease.
 TEST_F(LeaseTest, FlagStaysWhereSomebodyIsUnknown) {
     InProcessReader unknown(*producer_, 0);
 
@@ -243,7 +241,7 @@ TEST_F(LeaseTest, ReaderRenewsALeaseThatWasClosed) {
     kmes_reader_close(&reader);
 }
 
-// The bound: an attach goes on without a lease, and the descriptors are not used up.
+// The limit: an attach continues without a lease, and the descriptors are not exhausted.
 TEST_F(LeaseTest, AttachGoesOnWithoutALeaseWhereThereAreTooMany) {
     struct rlimit limit;
     std::vector<std::unique_ptr<struct kmes_reader>> readers;

@@ -26,8 +26,8 @@
 
 namespace kmes {
 
-// daemon: attaches, closes all its descriptors as daemons do, opens its own, and goes on. 0: none
-// of them was closed or mapped, and what was attached to serves on.
+// daemon: attaches, closes all its descriptors as daemons do, opens its own, and continues. 0: none
+// of these was closed or mapped, and the attached buffers still work.
 int be_a_daemon() {
     int fds[2], again[2], count = 2;
     __u64 capacity;
@@ -120,7 +120,7 @@ TEST_F(LibkmesTest, FileSizeLimitIsAnError) {
     EXPECT_EQ(6u, producer_->statistics().events);
 }
 
-// Another thread is inside libkmes at the fork: the child may call it all the same.
+// Another thread is inside libkmes at the fork: the child may call libkmes all the same.
 TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -153,7 +153,7 @@ TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
 
 int forked_in_handler = 0;
 
-// A signal handler that forks does not find its own thread in the middle of the table.
+// A signal handler that forks never interrupts its own thread while the table is locked.
 TEST_F(LibkmesTest, HandlerMayForkInTheMiddleOfACall) {
     struct sigaction action = {}, before;
     std::atomic<bool> stop{false};
@@ -183,7 +183,8 @@ TEST_F(LibkmesTest, HandlerMayForkInTheMiddleOfACall) {
     sigaction(SIGUSR1, &before, nullptr);
 }
 
-// A child has what its parent attached to; what it closes is the parent's still.
+// A child has the attached buffers of its parent. A descriptor that the child closes remains open
+// in the parent.
 TEST_F(LibkmesTest, ChildOfAForkHasWhatItsParentHas) {
     struct kmes_reader_config config = {};
     struct kmes_reader reader;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The producer under the limits of its process: each is an error that names the limit, and the
-// rings go on.
+// The producer under the limits of its process. Each limit causes an error that names it, and the
+// rings continue.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -120,7 +119,7 @@ TEST(LimitsTest, ResizeOverTheFileSizeLimitLeavesTheRings) {
     EXPECT_EQ(0, producer.resize(256 << 10));
 }
 
-// Retired buffers hold no descriptors, so resizes do not end at RLIMIT_NOFILE.
+// Retired buffers hold no descriptors, so resizes do not fail at RLIMIT_NOFILE.
 TEST(LimitsTest, ResizesKeepNoDescriptors) {
     Producer producer(test_options(4));
 
@@ -132,7 +131,7 @@ TEST(LimitsTest, ResizesKeepNoDescriptors) {
     EXPECT_EQ(16u, producer.retired_buffers());
 }
 
-// An attachment on its way keeps the descriptors and the data of a buffer that is retired.
+// An attachment in progress keeps the descriptors and the data of a retired buffer.
 TEST(LimitsTest, AttachmentsKeepTheirDescriptorsAndData) {
     Producer producer(test_options());
     Attachment attachment;

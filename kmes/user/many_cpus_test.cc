@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// More CPUs than one packet has descriptors for: the kernel passes 253 at a time, and a CPU needs
-// two.
+// More CPUs than one packet has descriptors for: the kernel passes at most 253 at a time, and a CPU
+// needs two.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -46,9 +45,9 @@ TEST(ManyCpusTest, AttachGivesAllOfThemInOrder) {
     }
 }
 
-// Beside the data region: the metadata page, what the producer keeps for a CPU, and the index of
-// event boundaries, 16 bytes for each 4 KiB of data (E13). Both sizes of ring are written whole, so
-// that their pages exist.
+// The memory besides the data region. It consists of the metadata page, the producer's state of a
+// CPU, and the index of event boundaries, 16 bytes for each 4 KiB of data (E13). Both sizes of ring
+// are written completely, so that their pages exist.
 TEST(ManyCpusTest, TakeLittleMemoryBesideTheirRings) {
     constexpr uint64_t kCpus = 32, kMost = 32 << 10;
     const std::vector<std::byte> payload(16 << 10);
@@ -83,7 +82,7 @@ TEST(ManyCpusTest, TakeLittleMemoryBesideTheirRings) {
     }
 }
 
-// A process that may open so few files gets none of them.
+// A process with too few free descriptors gets none of them.
 TEST(ManyCpusTest, AllOrNone) {
     const struct rlimit limit = {2000, 2000};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The memory of a buffer: its layout, its seals, and what it refuses. What another process may do
-// to it is in process_test.cc.
+// The memory of a buffer: its layout, its seals, and the options that it rejects. process_test.cc
+// tests the actions of another process on it.
 #include "kmes/user/memory.h"
 
 #include <fcntl.h>
@@ -28,7 +27,7 @@ BufferOptions small_options() {
     return options;
 }
 
-// The error number with which `options` are refused, and its text; 0 if they are not.
+// Returns the error number and the text with which `options` are rejected; 0 if they are accepted.
 int refusal(const BufferOptions& options, std::string* text) {
     try {
         BufferMemory::create(options);
@@ -68,7 +67,7 @@ TEST(BufferMemoryTest, FreshMetadataPageHasTheBytesOfTheSpecification) {
     EXPECT_EQ(4096u + 2u * 65536u, memory->mapped_bytes());
 }
 
-// 5.1.4: the second half is the first.
+// 5.1.4: the second half is an alias of the first.
 TEST(BufferMemoryTest, DataIsMappedTwice) {
     BufferHandle memory = BufferMemory::create(small_options());
     auto* data = static_cast<uint8_t*>(memory->base()) + 4096;
@@ -107,7 +106,7 @@ TEST(BufferMemoryTest, ConsumerMappingMoves) {
     EXPECT_EQ(0, std::memcmp(first.base(), "KMESRING", 8));
 }
 
-// E19: fstat tells buffers apart.
+// E19: fstat distinguishes buffers.
 TEST(BufferMemoryTest, EachBufferHasAnInodeOfItsOwn) {
     std::set<std::pair<uint64_t, uint64_t>> seen;
     std::vector<BufferHandle> all;
@@ -123,7 +122,7 @@ TEST(BufferMemoryTest, EachBufferHasAnInodeOfItsOwn) {
     }
 }
 
-// E13: in the producer's own process too.
+// E13: also in the producer's own process.
 TEST(BufferMemoryTest, FilesAreSealed) {
     BufferHandle memory = BufferMemory::create(small_options());
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The merge of all CPUs by time, on rings that the test writes itself: any timestamp at any moment.
+// The merge of all CPUs by time, on rings that the test itself writes: any timestamp at any moment.
 #include "kmes/user/merge.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +116,7 @@ class MergeTest : public testing::Test {
         return 0;
     }
 
-    // False: none is due.
+    // False: no event is due.
     bool next() {
         kmes_event_view view;
         bool is_out_of_order = false;
@@ -154,7 +153,7 @@ kmes_merge_options holding(uint64_t hold_ns, uint64_t most_bytes = 0) {
     return {hold_ns, most_bytes};
 }
 
-// Longer than the time since the Unix epoch, so that no timestamp is old enough by itself.
+// Longer than the time since the Unix epoch, so that the age of a timestamp makes no event due.
 constexpr uint64_t kForEver = UINT64_MAX / 2;
 
 TEST_F(MergeTest, EventComesAtOnceWhereEveryCpuHasALaterOne) {
@@ -195,7 +194,7 @@ TEST_F(MergeTest, IdleCpuStallsNobody) {
         merge_, KMES_NO_TIMEOUT, [](void*, const kmes_event_view*, bool) { return 0; }, nullptr);
 
     EXPECT_EQ(1, count);
-    rings_[1]->emit(kmes_clock_realtime_ns() + kHourNs);  // its clock is wrong
+    rings_[1]->emit(kmes_clock_realtime_ns() + kHourNs);  // its clock is incorrect
     EXPECT_TRUE(comes_true([this] { return next(); }));
     EXPECT_EQ(KMES_NO_TIMEOUT, kmes_merge_due_ns(merge_));
 }

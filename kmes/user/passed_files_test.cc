@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// What libkmes believes of who serves it: files that could be taken away from under a mapping are
-// refused before they are mapped, and so is an abstract name of another user. (getsockopt is
-// replaced when this test is linked: only root could be another user.)
+// The trust of libkmes in its server. It rejects files whose pages could be removed under a
+// mapping, before it maps them. It also rejects an abstract name of another user. --wrap replaces
+// getsockopt when this test is linked, because only root could act as another user.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ namespace {
 constexpr uint64_t kCapacity = 65536;
 constexpr int kDataSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 
-std::atomic<uid_t> server_uid{static_cast<uid_t>(-1)};  // -1: as it is
+std::atomic<uid_t> server_uid{static_cast<uid_t>(-1)};  // -1: the real one
 
 }  // namespace
 
@@ -78,7 +77,7 @@ int make_metadata(int seals) {
     return fd;
 }
 
-// A server with one CPU that passes what it is given, or answers everything with an error.
+// A server with one CPU that passes the given files, or replies to every request with an error.
 class Server {
   public:
     Server(const std::string& address, int metadata_fd, int data_fd, int32_t error = 0)
@@ -161,7 +160,7 @@ class PassedFilesTest : public testing::Test {
         unsetenv("KMES_SOCKET");
     }
 
-    // The errors of kmes_attach and of a reader. Nothing is left open or mapped.
+    // Expects this error of kmes_attach and of a reader. No descriptor or mapping remains.
     void expect_answer(int error) {
         struct kmes_reader_config config = {};
         struct kmes_reader reader;
@@ -177,7 +176,7 @@ class PassedFilesTest : public testing::Test {
         kmes_reader_by_libkmes(&config, 0);
         EXPECT_EQ(-error, kmes_reader_open(&reader, &config));
         kmes_reader_close(&reader);
-        EXPECT_EQ(-1, kmes_unmap(nullptr, 0));  // forgets what is closed
+        EXPECT_EQ(-1, kmes_unmap(nullptr, 0));  // forgets the closed entries
         EXPECT_TRUE(comes_true([before] { return open_descriptors() <= before; }));
         EXPECT_EQ(0u, mappings_named("memfd:file"));
     }
@@ -248,7 +247,7 @@ TEST_F(PassedFilesTest, MetadataThatCannotBeWrittenIsRefused) {
         expect_refused(make_metadata(F_SEAL_SHRINK | seal), make_file(kCapacity, kDataSeals));
 }
 
-// From -1 to -4095, as a system call has it.
+// From -1 to -4095, like a system call.
 TEST_F(PassedFilesTest, ErrorThatIsNoErrorNumberIsRefused) {
     for (int32_t error : {INT32_MIN, -4096, 1, INT32_MAX}) {
         SCOPED_TRACE(error);

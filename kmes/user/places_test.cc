@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Places as bytes, and processes that go on from them: after a kill, a resize, a lap and another
-// producer. The consumers that are killed are this program again (main, at the end).
+// Places as bytes, and processes that continue from them: after a kill, a resize, a lap and another
+// producer. This program is also the consumers that are killed (main, at the end).
 #include "kmes/user/places.h"
 
 #include <fcntl.h>
@@ -63,7 +62,7 @@ kmes_reader_set_options options_at(const Places& places) {
     return options;
 }
 
-// What a consumer keeps: events and the places after them, in one write.
+// The record of a consumer: events and the places after them, in one write.
 struct Batch {
     uint32_t count;
     struct {
@@ -93,7 +92,7 @@ int add_event(void* context, const kmes_event_view* view) {
 
 }  // namespace
 
-// consume FILE: goes on from the last batch of the file, and adds batches until it is killed.
+// consume FILE: continues from the last batch of the file, and adds batches until it is killed.
 int consume(const std::string& path) {
     const std::vector<Batch> before = batches_of(path);
     const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -179,7 +178,7 @@ uint32_t crc32_of(const std::string& bytes) {
     return ~sum;
 }
 
-// With `value` at `at`, and the checksum that belongs to it.
+// Returns the bytes with `value` at `at`, and a matching checksum.
 std::string changed(std::string bytes, size_t at, char value) {
     bytes[at] = value;
     const uint32_t sum = crc32_of(bytes.substr(0, bytes.size() - 4));
@@ -200,7 +199,7 @@ TEST(PlacesTest, ContentsWithARightChecksumAreCheckedToo) {
     EXPECT_EQ(-EBADMSG, read_places(changed(good, 32 + 16, 2), &read));  // known
     EXPECT_EQ(-EBADMSG, read_places(changed(good, 32 + 20, 1), &read));
     EXPECT_EQ(2, read_places(changed(good, 16, static_cast<char>(good[16] ^ 1)), &read));
-    EXPECT_NE(0u, read[0].session);  // the kernel was booted again
+    EXPECT_NE(0u, read[0].session);  // the kernel has booted again
     EXPECT_EQ(8u, read[1].session);
 }
 
@@ -233,7 +232,7 @@ class ResumeSetTest : public testing::Test {
         for (int i = 0; i < count; i++) ASSERT_EQ(0, producer_->emit(cpu, "t"));
     }
 
-    // Closes the set, and opens one that goes on from the bytes.
+    // Closes the set, and opens one that continues from the bytes.
     void reopen() {
         const std::string bytes = bytes_of_places(places_of(set_));
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Producer and consumer in two processes: what a consumer can do to the files, attach and read
-// through libkmes over resizes, and the end and return of a producer. The consumer is this program
-// again (main, at the end).
+// Producer and consumer in two processes: the possible actions of a consumer on the files, attach
+// and read through libkmes over resizes, and the end and return of a producer. This program is also
+// the consumer (main, at the end).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -29,8 +28,8 @@ namespace kmes {
 
 // -- The child's roles ------------------------------------------------------------------------
 
-// attack <metadata fd> <data fd> <capacity>: tries what a hostile consumer would. 0: all of it was
-// refused, and need_wake was set. Else the number of what was not.
+// attack <metadata fd> <data fd> <capacity>: tries the actions of a hostile consumer. 0: all of
+// them failed, and need_wake was set. Otherwise the number of the action that succeeded.
 int attack(int metadata_fd, int data_fd, uint64_t capacity) {
     void* base = nullptr;
     char reopened[64];
@@ -48,7 +47,7 @@ int attack(int metadata_fd, int data_fd, uint64_t capacity) {
     if (pwrite(data_fd, "x", 1, 0) >= 0) return 8;
     if (fallocate(data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0) return 9;
     if (madvise(page + 4096, capacity, MADV_REMOVE) == 0) return 10;
-    // The same file, opened again by its name in /proc, is sealed as well.
+    // The same file, opened again by its name in /proc, is also sealed.
     snprintf(reopened, sizeof(reopened), "/proc/self/fd/%d", data_fd);
     int again = open(reopened, O_RDWR | O_CLOEXEC);
 
@@ -57,13 +56,13 @@ int attack(int metadata_fd, int data_fd, uint64_t capacity) {
             return 11;
         if (ftruncate(again, 0) == 0 || pwrite(again, "x", 1, 0) >= 0) return 12;
     }
-    page[132] = 1;  // 5.1.6.3: the one byte that is the consumer's
+    page[132] = 1;  // 5.1.6.3: the only byte that belongs to the consumer
     return 0;
 }
 
 // drain <cpu>: prints "<sequence> <lost before> <type> <payload>" for each event, until one of type
-// "end"; "ready" when it has attached. Sleeps when there is nothing; waits for a producer that is
-// not there (E25).
+// "end"; prints "ready" after the attach. Sleeps while there is no event, and waits for a producer
+// that does not exist yet (E25).
 int drain(uint16_t cpu) {
     static uint8_t copy[1 << 20];
     struct kmes_reader_config config = {};
@@ -94,7 +93,7 @@ int drain(uint16_t cpu) {
     return 0;
 }
 
-// attach: what the C functions give, as text.
+// attach: prints the results of the C functions.
 int attach_by_calls() {
     int fds[8];
     int count = 0;
@@ -113,7 +112,7 @@ int attach_by_calls() {
     return 0;
 }
 
-// batch: what kmes_emit_batch gives, as text.
+// batch: prints the results of kmes_emit_batch.
 int batch_by_call() {
     const struct kmes_emit_entry entries[2] = {{"t", 1, "p", 1}, {"", 0, nullptr, 0}};
     __u32 emitted = 99;
@@ -123,7 +122,7 @@ int batch_by_call() {
     return 0;
 }
 
-// As a container whose filter answers unknown calls with EPERM.
+// Like a container whose filter answers unknown calls with EPERM.
 bool refuse_calls_with_eperm() {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -192,7 +191,7 @@ void emit_numbers(Producer* producer, unsigned cpu, uint64_t first, int count) {
     }
 }
 
-// E13. The consumer has the two descriptors and nothing else.
+// E13. The consumer has only the two descriptors.
 TEST_F(ProcessTest, ConsumerCannotHarmTheProducer) {
     BufferOptions options;
 
@@ -245,8 +244,8 @@ TEST_F(ProcessTest, NobodyThereIsEnosys) {
     EXPECT_EQ(ENOSYS, reader.finish());
 }
 
-// A filter that answers the system calls with EPERM does not keep a program from the socket that it
-// is told to use. (ways_test.cc has the rest of the rule.)
+// A filter that answers the system calls with EPERM does not keep a program from its configured
+// socket. (ways_test.cc has the rest of the rule.)
 TEST_F(ProcessTest, EpermOfAFilterLeadsToTheSocket) {
     Child alone({"filtered", "attach"}, address_);
     Child reader_alone({"filtered", "drain", "0"}, address_);
@@ -298,7 +297,7 @@ TEST_F(ProcessTest, ConsumerReadsOnOverResizes) {
     EXPECT_EQ(0, child.finish());
 }
 
-// A shared futex (E17) across processes, again and again.
+// A shared futex (E17) across processes, repeatedly.
 TEST_F(ProcessTest, SleepingConsumerIsWokenByEvents) {
     auto producer = make(1);
 
@@ -317,8 +316,8 @@ TEST_F(ProcessTest, SleepingConsumerIsWokenByEvents) {
     EXPECT_EQ(0, child.finish());
 }
 
-// E25: the consumer sleeps without a limit; the end wakes it, and it goes on with the next
-// producer: no number twice, none missing.
+// E25: the consumer sleeps without a limit. The end wakes it, and it continues with the next
+// producer: no number is repeated or missing.
 TEST_F(ProcessTest, ConsumerOutlivesItsProducer) {
     auto producer = make(1);
 
@@ -342,7 +341,7 @@ TEST_F(ProcessTest, ConsumerOutlivesItsProducer) {
     EXPECT_EQ(0, child.finish());
 }
 
-// Without the state it is a new session: its numbers begin again, and are no old ones.
+// Without the state it is a new session: its numbers restart, and none is mistaken for an old one.
 TEST_F(ProcessTest, NewSessionIsReadFromItsFirstEvent) {
     auto producer = make(1);
 
@@ -393,7 +392,8 @@ TEST_F(ProcessTest, ErrorsOfAttachAndMap) {
     close(fds[1]);
 }
 
-// What the kernel or the conformance runner gives: one file, one mmap, if it is long enough.
+// A file like that of the kernel or the conformance runner: one file, one mmap, if it is long
+// enough.
 TEST_F(ProcessTest, FileOfItsOwnIsMappedWhole) {
     int fd = memfd_create("whole", MFD_CLOEXEC);
     void* base = nullptr;
@@ -426,7 +426,7 @@ TEST_F(ProcessTest, TableOfDataDescriptorsForgetsWhatIsClosed) {
 
     ASSERT_EQ(0, kmes_map(copy, capacity, &base));
     close(copy);
-    // The number is open again, as something else.
+    // The number is open again, as another file.
     int other = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     ASSERT_EQ(fds[0], dup2(other, fds[0]));
@@ -478,7 +478,7 @@ TEST_F(ProcessTest, EmitByTheSocket) {
     EXPECT_EQ(ENOSYS, errno);
 }
 
-// Two pages of which the second one is not there.
+// Two pages, of which the second one does not exist.
 class TornMemory {
   public:
     TornMemory() {
@@ -493,7 +493,7 @@ class TornMemory {
     TornMemory(const TornMemory&) = delete;
     TornMemory& operator=(const TornMemory&) = delete;
 
-    // Where `bytes` bytes are left before the end.
+    // Returns the address with `bytes` bytes left before the end.
     char* before_end(size_t bytes) { return page_ + 4096 - bytes; }
 
   private:
@@ -542,7 +542,7 @@ TEST_F(ProcessTest, EmitBatchByTheSocket) {
     EXPECT_EQ(0u, emitted);
 }
 
-// The errors of kmes/call.h in their order, whoever finds them, this process or the producer's.
+// The errors of kmes/call.h in their order, whether this process or the producer's finds them.
 TEST_F(ProcessTest, EmitBatchStopsAtItsFirstBadEntry) {
     auto producer = make(1);
     TornMemory torn;
@@ -587,7 +587,7 @@ TEST_F(ProcessTest, EntriesThatAreNotThereAreAFault) {
 
     ASSERT_EQ(0, producer->start_without_registry());
     for (size_t missing : {0u, 1u, 31u, 32u}) {
-        // Two entries, of which the second one is cut off.
+        // Two entries, of which the second one is truncated.
         char* const at = torn.before_end(64 - missing);
         __u32 emitted = 99;
 
@@ -618,7 +618,7 @@ TEST_F(ProcessTest, EntriesThatAreNotThereAreAFault) {
     }
 }
 
-// A producer whose answers are not to be believed.
+// A producer whose replies are not credible.
 TEST_F(ProcessTest, AnswersToABatchThatCannotBeAreRefused) {
     const struct {
         struct kmes_socket_reply reply;
@@ -674,7 +674,7 @@ TEST_F(ProcessTest, AnswersToABatchThatCannotBeAreRefused) {
     close(listening);
 }
 
-// Through the reader's own functions: nothing is left behind over 200 resizes.
+// Through the reader's own functions: no descriptor or mapping remains after 200 resizes.
 TEST_F(ProcessTest, ReaderLeavesNothingBehind) {
     auto producer = make(1);
     struct kmes_reader_config config = {};

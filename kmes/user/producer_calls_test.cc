@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The calls of a producer beside each other: what refuses inside an emission has changed nothing
-// and waits for nobody; what a resize makes others wait for.
+// Concurrent calls of a producer. A call that fails inside an emission changes nothing and does not
+// wait. A resize makes certain other calls wait.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +36,7 @@ int attach_error(const std::string& address) {
     return client.reply();
 }
 
-// Every call that can refuse, inside a reservation of this thread.
+// Makes every call that can fail, inside a reservation of this thread.
 void expect_refusals(Producer* producer, const std::string& other_address) {
     Attachment attachment;
 
@@ -91,7 +90,7 @@ TEST_F(ProducerCallsTest, RefusalsInsideAReservationChangeNothing) {
     EXPECT_EQ(0, thrown([&] { producer_->retire(); }));
 }
 
-// Threads that wait for the CPU of the reservation hold the locks of the other calls meanwhile.
+// Meanwhile threads that wait for the CPU of the reservation hold the locks of the other calls.
 TEST_F(ProducerCallsTest, RefusalsInsideAReservationWaitForNobody) {
     start(1);
     Reservation reservation;
@@ -110,7 +109,7 @@ TEST_F(ProducerCallsTest, RefusalsInsideAReservationWaitForNobody) {
 
     ASSERT_TRUE(comes_true([&] { return resizes.load(); }));
     ASSERT_TRUE(client.send_bytes(&event, sizeof(event.request) + 2));
-    usleep(50000);  // both are on their way to the lock of the CPU; if not, this shows less
+    usleep(50000);  // both should wait for the lock of the CPU; if not, the test shows less
     expect_refusals(producer_.get(), folder_.path("other"));
     reservation.commit();
     resizer.join();
@@ -119,7 +118,7 @@ TEST_F(ProducerCallsTest, RefusalsInsideAReservationWaitForNobody) {
     EXPECT_EQ(2u, producer_->statistics().events);
 }
 
-// An emit of a client waits for the CPU of an open reservation; nobody else does.
+// An emit of a client waits for the CPU of an open reservation; no other client does.
 TEST_F(ProducerCallsTest, OpenReservationHoldsUpNoOtherClient) {
     start(2);
     Reservation reservation;
@@ -134,7 +133,7 @@ TEST_F(ProducerCallsTest, OpenReservationHoldsUpNoOtherClient) {
     for (int i = 0; i < 3; i++) {
         emitters.push_back(std::make_unique<RawClient>(address_));
         ASSERT_TRUE(emitters.back()->send_bytes(&event, sizeof(event.request) + 2));
-        // The second reply comes from a look at all connections after the emit had come.
+        // The second reply comes from a check of all connections after the emit had arrived.
         ASSERT_EQ(0, attach_error(address_));
         ASSERT_EQ(0, attach_error(address_));
     }

@@ -222,7 +222,7 @@ TEST(ProducerTest, CallBatchStopsAtTheFirstBadEntry) {
 
     ASSERT_EQ(4u, events.size());
     EXPECT_EQ(4u, events[3].sequence);
-    EXPECT_EQ(events[0].timestamp, events[1].timestamp);  // one a batch
+    EXPECT_EQ(events[0].timestamp, events[1].timestamp);  // one for each batch
 }
 
 TEST(ProducerTest, BatchesHave1To256Entries) {
@@ -271,7 +271,7 @@ TEST(ProducerTest, ReservationIsPublishedByCommitAlone) {
     ASSERT_EQ(0, producer.reserve(0, "t", 4, &reservation));
     EXPECT_EQ(4u, reservation.payload().size());
     reservation.fill(0, bytes_of("abcd"));
-    reservation.fill(2, bytes_of("XYZ"));  // what lies beyond the payload is not written
+    reservation.fill(2, bytes_of("XYZ"));  // bytes past the payload are not written
     EXPECT_TRUE(reader.drain().empty());
     reservation.commit();
     EXPECT_FALSE(reservation.is_open());
@@ -296,7 +296,7 @@ TEST(ProducerTest, AbandonedReservationLeavesNoTrace) {
     EXPECT_EQ(1u, drained(producer)[0].sequence);
 }
 
-// A resize that would wait for its own thread, half way through its CPUs, is refused before the
+// A resize that would wait for its own thread, half way through its CPUs, is rejected before the
 // first.
 TEST(ProducerTest, ResizeInsideAReservationIsRefusedWhole) {
     for (EmitterMode mode : {EmitterMode::kLocked, EmitterMode::kSingle}) {

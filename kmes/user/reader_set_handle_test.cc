@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The handle of a set: readable whenever something is unread, wherever between two steps of the
-// library it was published, and unreadable when all is read.
+// The handle of a set. It is readable whenever an event is unread, wherever between two steps of
+// the library it was published. It is unreadable when all events are read.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -30,7 +29,7 @@
 
 namespace {
 
-// What is done at the next call of one of the wrapped functions, once.
+// An action at the next call of one of the wrapped functions, once.
 struct Place {
     const char* name = nullptr;
     bool is_after = false;
@@ -160,7 +159,7 @@ class HandleTest : public testing::Test {
     }
     int consume(unsigned most = 0) { return kmes_reader_set_consume(set_, most, on_event, this); }
 
-    // The thread owns the readers, and has asked every CPU for a wake.
+    // Waits until the thread owns the readers, and has asked every CPU for a wake.
     void drain_and_wait_for_sleep() {
         ASSERT_LE(0, consume());
         ASSERT_TRUE(
@@ -204,7 +203,7 @@ TEST_F(HandleTest, IsReadableUntilACallFindsNothing) {
     EXPECT_FALSE(is_readable(fd_));
 }
 
-// What a call finds before the thread does.
+// A call finds events before the thread does.
 TEST_F(HandleTest, CallThatLeavesEventsMakesItReadable) {
     start(2);
     open();
@@ -233,14 +232,14 @@ TEST_F(HandleTest, EventAtAnyStepMakesItReadable) {
         open(options);
         action = [this] {
             emit(1);
-            // The other thread may react before this one goes on: that is another interleaving.
+            // The other thread may react before this one continues: that is another interleaving.
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         };
         for (const Place& place : places) {
             SCOPED_TRACE(std::string(place.is_after ? "after " : "before ") + place.name);
             is_done = false;
             armed_place = &place;
-            consume();  // gives the readers away, or leads to the place
+            consume();  // gives the readers to the thread, or reaches the place
             emit(0);
             read_until(0, last_[0] + 1);
             ASSERT_TRUE(comes_true([this] {
@@ -253,7 +252,7 @@ TEST_F(HandleTest, EventAtAnyStepMakesItReadable) {
     }
 }
 
-// One event is unread at a time: one that the handle misses is never followed by another.
+// One event is unread at a time, so that no later event hides one that the handle misses.
 template <typename Wait>
 void hand_over(HandleTest*, int rounds, Producer& producer, kmes_reader_set* set, Wait wait) {
     std::atomic<int> read{0};
@@ -462,7 +461,7 @@ constexpr bool kChildMayHaveThreads = false;  // ThreadSanitizer ends such a chi
 constexpr bool kChildMayHaveThreads = true;
 #endif
 
-// What the child does with its copy changes nothing in the parent.
+// The actions of the child on its copy change nothing in the parent.
 int use_in_child(kmes_reader_set* set, int fd) {
     const auto ignore = [](void*, const kmes_event_view*) { return 0; };
 

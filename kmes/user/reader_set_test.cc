@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// A reader of all CPUs: nothing lost, nothing twice, nobody starved, no event slept through.
+// A reader of all CPUs: no event is lost or repeated, no CPU is starved, and no sleep misses an
+// event.
 #include "kmes/user/reader_set.h"
 
 #include <gtest/gtest.h>
@@ -27,11 +27,11 @@ namespace {
 constexpr uint64_t k64KiB = 64 << 10;
 constexpr uint64_t kLongNs = 3600'000'000'000;
 
-// Attach functions that fail for one CPU as often as is wanted.
+// Attach functions that fail for one CPU a given number of times.
 struct Refusing {
     kmes_attach_functions real = {};
     std::atomic<int> refusals{0};
-    unsigned first = 0;  // CPUs below it never refuse
+    unsigned first = 0;  // CPUs below it never fail
 
     static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
         auto* self = static_cast<Refusing*>(context);
@@ -86,10 +86,10 @@ class ReaderSetTest : public testing::Test {
         for (int i = 0; i < count; i++) ASSERT_EQ(0, producer_->emit(cpu, "t"));
     }
 
-    // Whether the set asks every CPU for a wake, as it does before it sleeps.
+    // True if the set asks every CPU for a wake, as it does before it sleeps.
     bool is_set_asleep() const { return asking_cpus(*producer_) == kmes_reader_set_cpus(set_); }
 
-    // Each CPU's events come in their order; how many there are of each.
+    // Checks that each CPU's events come in their order, and counts them.
     static int on_event(void* context, const kmes_event_view* view) {
         auto* self = static_cast<ReaderSetTest*>(context);
 
@@ -150,7 +150,7 @@ TEST_F(ReaderSetTest, SleepsForAllCpusAtATime) {
     }
 }
 
-// More than the kernel takes at a time.
+// More CPUs than the kernel accepts in one wait.
 TEST_F(ReaderSetTest, WaitsForMoreCpusThanOneSleepCovers) {
     start(140);
     ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
@@ -193,7 +193,7 @@ TEST_F(ReaderSetTest, FunctionThatStopsLosesNothing) {
     EXPECT_EQ(100u, last_[1]);
 }
 
-// Each event of CPU 0 brings another one.
+// Each event of CPU 0 causes another one.
 TEST_F(ReaderSetTest, RingThatIsNeverEmptyStarvesNobody) {
     start(3);
     ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
@@ -264,7 +264,7 @@ TEST_F(ReaderSetTest, ShowsEventsInPlace) {
     EXPECT_LT(2u, view.sequence);
 }
 
-// One wake for many events, and not before there are as many as the watermark says.
+// One wake for many events, and only after the unread bytes have reached the watermark.
 TEST_F(ReaderSetTest, WaitsForTheWatermark) {
     start(2);
     kmes_reader_set_options options = {};
@@ -405,7 +405,7 @@ TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     EXPECT_EQ(11u, last_[1]);
 }
 
-// Mappings of this process that a consumer could write: the producer's own are there before.
+// The mappings of this process that a consumer could write. Those of the producer exist before.
 size_t writable_metadata() {
     std::ifstream maps("/proc/self/maps");
     size_t count = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// A reader on libkmes whose producer is killed, and what takes its place (E25). The producers are
-// this program again (main, at the end).
+// A reader on libkmes whose producer is killed, and the next producer (E25). This program is also
+// the producers (main, at the end).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 
 namespace kmes {
 
-// produce <type> <events>: serves at KMES_SOCKET, emits, and stays until it is killed.
+// produce <type> <events>: serves at KMES_SOCKET, emits, and waits until it is killed.
 int produce(const std::string& type, int events) {
     Producer producer(test_options());
 
@@ -65,7 +64,7 @@ class RestartTest : public testing::Test {
         return kmes_reader_open(&reader_, &config_);
     }
 
-    // Types of the events that can be read now, one letter each.
+    // Returns the types of the events that can be read now, one letter each.
     std::string drain() {
         std::string types;
         uint8_t copy[4096];

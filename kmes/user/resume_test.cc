@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The end of a producer and the beginning of the next one (E25), and the file between them.
+// The end of a producer and the start of the next one (E25), and the file between them.
 #include "kmes/user/resume.h"
 
 #include <fcntl.h>
@@ -51,7 +50,7 @@ TEST(ResumeTest, FileIsTakenOnce) {
     std::string path = folder.path("state");
 
     example().save(path);
-    example().save(path);  // in the place of the old one
+    example().save(path);  // replaces the old file
     struct stat status = {};
 
     ASSERT_EQ(0, stat(path.c_str(), &status));
@@ -115,7 +114,7 @@ bool is_link(const std::string& path) {
     return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-// Links of links, to a file that is there and to one that is not yet.
+// Links of links, to a file that exists and to one that does not exist yet.
 TEST(ResumeTest, SaveAndTakeFollowLinks) {
     for (const bool is_there : {true, false}) {
         TemporaryFolder folder;
@@ -172,13 +171,13 @@ TEST(ResumeTest, WhatIsNoRegularFileStays) {
 
     std::string device = folder.path("null");
 
-    if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // wants root
+    if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // needs root
     if (error_of([&] { example().save(device); }) == EACCES) return;        // mounted nodev
     EXPECT_EQ(EINVAL, error_of([&] { ResumeState::take(device); }));
     EXPECT_EQ(static_cast<mode_t>(S_IFCHR), mode_of(device));
 }
 
-// By its link in /proc, as a shell has it for a process substitution, or a removed file.
+// By its link in /proc, like a shell's process substitution or a removed file.
 TEST(ResumeTest, OpenFilesAreWrittenInPlace) {
     TemporaryFolder folder;
     std::string path = folder.path("state");

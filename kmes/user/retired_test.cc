@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Retired buffers: when they are nudged, and when they are let go (E19), by a clock of the test's.
+// Retired buffers: the times at which they are nudged and dropped (E19), by a clock of the test.
 #include "kmes/user/retired.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +80,7 @@ TEST(RetiredBuffersTest, OldestOfACpuMakesWay) {
     EXPECT_EQ(3u, retired.size());
 }
 
-// E16: a wake on its way holds its buffer.
+// E16: a pending wake keeps its buffer.
 TEST(RetiredBuffersTest, PinnedBuffersStay) {
     RetiredBuffers retired(schedule());
     BufferHandle memory = make_buffer();
@@ -155,7 +154,7 @@ TEST(RetiredBuffersTest, ProducerNudgesByItsClockAndAtEverySwap) {
     EXPECT_EQ(5u, generation_of(attachment.buffers[0]));
 }
 
-// Nudges have a critical section of their own, so an emitter leaves a retired buffer alone.
+// Nudges have their own critical section, so an emitter does not access a retired buffer.
 TEST(CpuPlatformTest, AWakeThatWokeNobodyClearsTheFlagOfTheCurrentBufferAlone) {
     CpuPlatform platform(EmitterMode::kLocked, Clock());
     BufferHandle current = make_buffer();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The address of a producer's socket: who has it, with which permissions, for which privileges, and
-// what a crash leaves.
+// The address of a producer's socket: its owner, its permissions, its privileges, and its state
+// after a crash.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -71,7 +70,7 @@ void leave_stale_socket(const std::string& path) {
     close(fd);
 }
 
-// A process that serves until it is killed. Where asked for, a forked child of it lives on.
+// A process that serves until it is killed. On request a forked child of it survives.
 class OtherProducer {
   public:
     OtherProducer(const std::string& address, bool forks) {
@@ -210,7 +209,7 @@ TEST_F(ServeTest, OneOfTwoProcessesServes) {
 }
 
 TEST_F(ServeTest, CrashLeavesTheAddressToTheNextProducer) {
-    // (Sandboxes beside each other have abstract names in common.)
+    // Concurrent sandboxes share the abstract names.
     std::string name = "@kmes-test-" + std::to_string(std::random_device()());
 
     for (const std::string& address : {address_, name}) {
@@ -247,7 +246,7 @@ TEST_F(ServeTest, RefusedAddressesStayAsTheyAre) {
 
     std::getline(std::ifstream(address_), text);
     EXPECT_EQ("precious", text);
-    // A lock file that is none is not followed, opened without end, or removed.
+    // A path that is no lock file is not followed, opened without end, or removed.
     std::string other = folder_.path("other");
 
     ASSERT_EQ(0, mkfifo((other + ".lock").c_str(), 0600));
@@ -258,7 +257,7 @@ TEST_F(ServeTest, RefusedAddressesStayAsTheyAre) {
     EXPECT_EQ(ELOOP, serve_error(*producer, other));
     EXPECT_FALSE(exists(folder_.path("elsewhere")));
     ASSERT_EQ(0, unlink((other + ".lock").c_str()));
-    // Where the lock was removed by hand, the socket alone says who has the path.
+    // If the lock was removed by hand, only the socket shows the owner of the path.
     ASSERT_EQ(0, serve_error(*producer, other));
     ASSERT_EQ(0, unlink((other + ".lock").c_str()));
     EXPECT_EQ(EADDRINUSE, serve_error(*second, other));
@@ -314,7 +313,8 @@ TEST_F(ServeTest, AttachAndEmitAreTwoPrivileges) {
     EXPECT_EQ(EALREADY, serve_error(*producer, emit_address, 0600, Serves::kEmit));
 }
 
-// The answer that makes a newer client try an older operation is the same with every privilege.
+// A newer client tries an older operation after this reply, so the reply is the same with every
+// privilege.
 TEST_F(ServeTest, UnknownOperationIsAProtocolErrorWithEveryPrivilege) {
     for (Serves serves : {Serves::kAttach, Serves::kEmit, Serves::kAttachAndEmit}) {
         auto producer = started();
@@ -330,7 +330,7 @@ TEST_F(ServeTest, UnknownOperationIsAProtocolErrorWithEveryPrivilege) {
     }
 }
 
-// What a service manager does for its services.
+// The actions of a service manager for its services.
 class PassedSocketTest : public ServeTest {
   protected:
     void SetUp() override { manager_fd_ = listening(SOCK_SEQPACKET); }
@@ -385,7 +385,7 @@ TEST_F(PassedSocketTest, ConnectionsWaitForTheNextProducer) {
     EXPECT_EQ(0, client.reply());
 }
 
-// The end of a producer closes what it has accepted, and leaves the rest.
+// The end of a producer closes the accepted connections, and leaves the rest.
 TEST_F(PassedSocketTest, EndOfAProducerLeavesConnectionsThatWait) {
     auto first = started();
     auto next = started();
@@ -393,7 +393,7 @@ TEST_F(PassedSocketTest, EndOfAProducerLeavesConnectionsThatWait) {
 
     for (int i = 0; i < 4; i++) clients.push_back(std::make_unique<RawClient>(address_));
     {
-        // Nobody runs its steps, so nothing is accepted before the end.
+        // The test never runs its steps, so no connection is accepted before the end.
         SocketLoop loop(first.get(), std::make_unique<ListeningAddress>(copy()),
                         Serves::kAttachAndEmit, WorkersOptions{false, {}});
 
@@ -406,7 +406,7 @@ TEST_F(PassedSocketTest, EndOfAProducerLeavesConnectionsThatWait) {
     }
 }
 
-// A socket that serves attach alone accepts no descriptors. The next producer serves both.
+// A socket that serves only attach accepts no descriptors. The next producer serves both.
 TEST_F(PassedSocketTest, NextProducerAcceptsDescriptorsAgain) {
     auto first = started();
     auto next = started();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Clients whose descriptors take as long to close as they like: a TCP socket that lingers, as the
-// last reference to it. Other clients attach and emit, and the producer retires, while each still
-// lingers: it lingers for an hour, or until the test resets it.
+// Clients whose descriptors take any time to close: a TCP socket that lingers, as the last
+// reference to it. Other clients attach and emit, and the producer retires, while each still
+// lingers. It lingers for an hour, or until the test resets it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +27,7 @@
 namespace kmes {
 namespace {
 
-// A TCP socket full of bytes that its peer does not read. To close it takes an hour.
+// A TCP socket full of bytes that its peer does not read. Its close takes an hour.
 class LingeringSocket {
   public:
     LingeringSocket() {
@@ -52,7 +51,7 @@ class LingeringSocket {
         while (send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) continue;
         EXPECT_EQ(0, setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)));
     }
-    // Ends the wait, wherever it is, by a reset.
+    // Ends the wait in any thread, by a reset.
     ~LingeringSocket() {
         const struct linger at_once = {1, 0};
 
@@ -64,7 +63,7 @@ class LingeringSocket {
     LingeringSocket& operator=(const LingeringSocket&) = delete;
 
     int fd() const { return fd_; }
-    // The test's own reference, once another one is on its way.
+    // Closes the test's own reference, while another one is in flight.
     void close_here() {
         if (fd_ >= 0) close(std::exchange(fd_, -1));
     }
@@ -74,7 +73,7 @@ class LingeringSocket {
     int peer_ = -1;
 };
 
-// A clock that stands still for a resize, which asks it in the middle of the switch.
+// A clock that stops for a resize, which reads it during the switch.
 struct HeldClock {
     std::atomic<bool> is_held{false};
     std::atomic<bool> is_waited_for{false};
@@ -88,7 +87,7 @@ struct HeldClock {
     }
 };
 
-// The server's thread stands still: it waits for a resize, and that for the clock.
+// The server's thread is blocked: it waits for a resize, and the resize waits for the clock.
 class HeldServer {
   public:
     HeldServer(Producer* producer, HeldClock* clock, const std::string& address)
@@ -124,8 +123,8 @@ class SocketHostileTest : public testing::Test {
         producer_->serve(address_);
     }
 
-    // Runs `attack` while the server receives nothing, so that the reference which is on its way is
-    // the last one.
+    // Runs `attack` while the server receives nothing, so that the reference in flight is the last
+    // one.
     void attack_unseen(const std::function<void()>& attack) {
         HeldServer held(producer_.get(), &clock_, address_);
 
@@ -140,7 +139,7 @@ class SocketHostileTest : public testing::Test {
         return client.reply();
     }
 
-    // A batch of one event, which comes as a descriptor.
+    // Emits a batch of one event, which is passed as a descriptor.
     int batch_error() {
         RawClient client(address_);
         struct kmes_emit_entry entry = {nullptr, 1, nullptr, 0};
@@ -155,7 +154,7 @@ class SocketHostileTest : public testing::Test {
         return client.reply();
     }
 
-    // Others are served while the lingering socket is open, and the producer can end.
+    // Other clients are served while the lingering socket is open, and the producer can end.
     void expect_no_harm() {
         EXPECT_EQ(0, attach_error());
         EXPECT_EQ(0, batch_error());
@@ -194,7 +193,7 @@ TEST_F(SocketHostileTest, DescriptorInThePlaceOfABatch) {
     expect_no_harm();
 }
 
-// The kernel drops what has no room.
+// The kernel drops descriptors that do not fit.
 TEST_F(SocketHostileTest, MoreDescriptorsThanThereIsRoomFor) {
     LingeringSocket hostile;
     RawClient client(address_);
@@ -255,8 +254,8 @@ TEST_F(SocketHostileTest, ConnectionThatIsNotAcceptedBeforeTheEnd) {
     producer_.reset();
 }
 
-// At the bound of one client its further requests with descriptors are refused. What has none goes
-// on, for it and for others.
+// At the limit of one client its further requests with descriptors are rejected. Requests without
+// descriptors continue, for it and for others.
 TEST_F(SocketHostileTest, ManyLingeringDescriptorsOfOneClient) {
     std::vector<std::unique_ptr<LingeringSocket>> hostile;
     std::vector<std::unique_ptr<RawClient>> clients;
@@ -279,7 +278,7 @@ TEST_F(SocketHostileTest, ManyLingeringDescriptorsOfOneClient) {
     producer_->retire();
 }
 
-// A stopped server leaves its stalled threads to themselves; the address is free at once.
+// A stopped server abandons its stalled threads; the address is free at once.
 TEST_F(SocketHostileTest, AddressIsServedAgainWhileTheOldServerLingers) {
     LingeringSocket hostile;
     RawClient client(address_);

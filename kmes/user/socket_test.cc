@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// The producer's socket against clients that do not behave, and its address. Raw packets, written
-// by hand; what libkmes makes of it is in process_test.cc.
+// The producer's socket with misbehaving clients, and its address. The packets are written by hand;
+// process_test.cc tests the use by libkmes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -35,7 +34,7 @@ class SocketTest : public testing::Test {
         producer_->serve(address_);
     }
 
-    // The others are still served.
+    // Other clients are still served.
     void expect_alive() {
         RawClient client(address_);
 
@@ -75,9 +74,9 @@ TEST_F(SocketTest, MalformedRequestsAreAnsweredAndClosed) {
         {0, KMES_SOCKET_ATTACH, 0, 0, 0, 0},                  // magic
         {KMES_SOCKET_MAGIC, 0, 0, 0, 0, 0},                   // operation
         {KMES_SOCKET_MAGIC, 99, 0, 0, 0, 0},                  // operation
-        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 1, 0, 0},  // a body that is not there
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 1, 0, 0},  // a body that does not exist
         {KMES_SOCKET_MAGIC, KMES_SOCKET_ATTACH, 0, 0, 0, 1},  // count
-        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 10, 1, 0},   // likewise
+        {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 10, 1, 0},   // as above
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 0, 1, 0},    // a type longer than the body
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, ~0u, ~0u, 0},
         {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 0, 0, 1},        // a count of no batch
@@ -118,7 +117,7 @@ TEST_F(SocketTest, DescriptorsOfClientsAreNotKept) {
     close(file);
 }
 
-// A body as a file: what is no memory file, or too short, is refused without waiting for it.
+// A body as a file: a file that is no memory file, or too short, is rejected without a wait.
 TEST_F(SocketTest, BodiesAreReadFromMemoryFilesAlone) {
     start(1);
     struct kmes_socket_request request = {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 1000, 1, 0};
@@ -137,7 +136,7 @@ TEST_F(SocketTest, BodiesAreReadFromMemoryFilesAlone) {
     expect_alive();
 }
 
-// A type of kmes_emit has no more than 65535 bytes.
+// The type of a kmes_emit has at most 65535 bytes.
 TEST_F(SocketTest, TypesThatNoCallCanHaveAreMalformed) {
     start(1);
     struct kmes_socket_request request = {KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT, 0, 65536, 65536, 0};
@@ -172,7 +171,7 @@ class BatchFile {
     }
     int fd() const { return fd_; }
 
-    // The error of the reply, and how many were emitted.
+    // Returns the error of the reply, and the number of emitted entries.
     int send(RawClient* client, uint32_t entries_offset, uint32_t count, uint32_t* emitted) {
         struct kmes_socket_request request = {
             KMES_SOCKET_MAGIC, KMES_SOCKET_EMIT_BATCH, 0, entries_offset, 0, count};
@@ -204,7 +203,7 @@ TEST_F(SocketTest, BatchesAreServedFromAMemoryFile) {
     file.entry(0, 1, ~0ull, 0);
     EXPECT_EQ(0, file.send(&client, 7, 2, &emitted));
     EXPECT_EQ(2u, emitted);
-    // The same connection again. Beyond the entries there is nothing.
+    // The same connection again. After the entries there are no bytes.
     EXPECT_EQ(-EFAULT, file.send(&client, 7, 3, &emitted));
     EXPECT_EQ(2u, emitted);
     EXPECT_EQ(-EINVAL, file.send(&client, 7, 0, &emitted));
@@ -222,7 +221,7 @@ TEST_F(SocketTest, BatchesAreServedFromAMemoryFile) {
     EXPECT_EQ("", events[3].payload);
 }
 
-// A worker serves each of them and gives the connection back.
+// A worker serves each of them and returns the connection.
 TEST_F(SocketTest, ConnectionGoesOnAfterEveryBatch) {
     start(1);
     RawClient client(address_);
@@ -296,7 +295,7 @@ TEST_F(SocketTest, BatchesThatAreNotWhatTheySayAreMalformed) {
     expect_alive();
 }
 
-// Whoever does not read its replies is not given more of them (each holds descriptors).
+// A client that does not read its replies gets no more of them (each holds descriptors).
 TEST_F(SocketTest, ClientThatDoesNotReadIsCutOff) {
     start(1);
     RawClient client(address_);
@@ -381,7 +380,7 @@ TEST_F(SocketTest, AddressesThatCannotBeHadAreRefused) {
         return 0;
     };
 
-    EXPECT_EQ(EADDRINUSE, error_of(address_));  // somebody answers there
+    EXPECT_EQ(EADDRINUSE, error_of(address_));  // another process serves there
     EXPECT_EQ(EINVAL, error_of(""));
     EXPECT_EQ(EINVAL, error_of("@"));
     EXPECT_EQ(ENAMETOOLONG, error_of(std::string(200, 'x')));
@@ -405,7 +404,7 @@ TEST_F(SocketTest, SocketThatWasLeftBehindIsReplaced) {
 }
 
 TEST_F(SocketTest, AbstractNamesServeToo) {
-    // (Sandboxes beside each other have the same process numbers, and abstract names in common.)
+    // Concurrent sandboxes have the same process ids, and share the abstract names.
     address_ = "@kmes-test-" + std::to_string(std::random_device()());
     start(1);
     expect_alive();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// That ThreadSanitizer sees what the protocol promises (order_tsan.h): a producer and a reader in
-// two threads pass as they ship, and each planted race is reported. Planted in a process of its own
-// (this program again), whose exit status and report are looked at.
+// Shows that ThreadSanitizer sees the guarantees of the protocol (order_tsan.h). A producer and a
+// reader in two threads pass in their shipped form, and TSan reports each planted race. The race is
+// planted in a separate process (this program again), whose exit status and report are checked.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,17 +30,17 @@
 namespace kmes {
 namespace {
 
-constexpr int kReportedStatus = 66;  // what TSan ends a process with
+constexpr int kReportedStatus = 66;  // the exit status that TSan sets
 constexpr uint64_t k64KiB = 64 << 10;
 
 enum class Work {
-    kEvents,   // one by one, read one by one; never lapped
+    kEvents,   // emitted and read one by one; never lapped
     kLaps,     // in a small ring, so that the tail moves
     kBatches,  // batches, read in bulk; never lapped
-    kResizes,  // with a resize now and then
+    kResizes,  // with a resize from time to time
 };
 
-// Reads whatever there is, one by one or in bulk, until told to end.
+// Reads available events, one by one or in bulk, until the end is requested.
 void read_until(InProcessReader* reader, bool in_bulk, const std::atomic<bool>* ends) {
     std::vector<uint8_t> copy(k64KiB);
     struct kmes_event_view view;
@@ -88,11 +87,11 @@ void run_once(Work work) {
     reading.join();
 }
 
-// Again and again, so that the two meet however the machine is busy; TSan ends the process.
+// Repeats the run, so that the two meet on a busy machine, too; TSan ends the process.
 int race(Work work) {
     const uint64_t begin = kmes_clock_monotonic_ns();
 
-    dup2(STDOUT_FILENO, STDERR_FILENO);  // the report is what the parent reads
+    dup2(STDOUT_FILENO, STDERR_FILENO);  // the parent reads the report
     while (kmes_clock_monotonic_ns() - begin < patience_ns()) run_once(work);
     return 0;
 }
@@ -144,7 +143,7 @@ int main(int argc, char** argv) {
         }
         return 2;
     }
-    // The first report ends a child, with a status of its own, whatever this run was told.
+    // The first report ends a child, with its own status, whatever the options of this run are.
     const char* options = getenv("TSAN_OPTIONS");
 
     setenv("TSAN_OPTIONS",

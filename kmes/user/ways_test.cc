@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//
-// Which way each call of libkmes goes: the rule of libkmes.h. The device is this test's own, and so
-// is the place where a producer is looked for by default: open, ioctl and connect are replaced when
-// it is linked (--wrap). This kernel has none of the system calls.
+// The way of each libkmes call: the rule of libkmes.h. The device and the default address of a
+// producer are those of this test: --wrap replaces open, ioctl and connect when it is linked. This
+// kernel has none of the system calls.
 #include "kmes/user/ways.h"
 
 #include <fcntl.h>
@@ -113,7 +112,7 @@ int __wrap_connect(int fd, const struct sockaddr* address, socklen_t length) {
 namespace kmes {
 namespace {
 
-// What every call gives: 0, or its error.
+// The result of every call: 0, or its error.
 struct Answers {
     int attach = 0, emit = 0, batch = 0, reader = 0, cpus = 0;
     uint64_t session = 0;
@@ -134,7 +133,7 @@ class WaysTest : public testing::Test {
         unsetenv("KMES_SOCKET");
     }
 
-    // A buffer as a kernel has it: one file. (Its data does not stand twice; it is empty.)
+    // Makes a buffer like a kernel's: one file. (Its data is not mapped twice; it is empty.)
     static int make_buffer() {
         int fd = memfd_create("buffer", MFD_CLOEXEC);
         struct kmes_metadata_v1 page = {};
