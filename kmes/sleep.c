@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The reader's sleep: 5.1.8.2 with E1, E2, E3, E12, E17, E25, and the loop that delivers for ever.
+ * The reader's sleep (5.1.8.2 with E1, E2, E3, E12, E17, E25), and the loop that delivers every
+ * event.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
 
 #define KMES_SHARED_LIMIT_DEFAULT_NS 100000000ull
 
-/* E25: the longest sleep on a buffer whose producer may be killed, and how long a reader sleeps for
- * nothing before it asks for the producer again. */
+/* E25: the longest sleep on a buffer whose producer may be killed, and the time of fruitless sleep
+ * after which the reader asks for the producer again. */
 #define KMES_PROCESS_LIMIT_NS 1000000000ull
 #define KMES_ASK_INTERVAL_NS 50000000ull
-#define KMES_SLEEP_MIN_NS 1000ull      /* what the system call of a sleep without time takes */
-#define KMES_INTERRUPTED_NS 1000000ull /* nobody knows when a sleep was interrupted */
+#define KMES_SLEEP_MIN_NS 1000ull      /* the cost of the system call alone */
+#define KMES_INTERRUPTED_NS 1000000ull /* assumed length of a sleep that a signal ended */
 
-/* The longest sleep of a reader that executes the platform's barrier: a bound for what a barrier
- * that does not reach the producer's processor costs. And after one that failed: by then the
- * producer's stores are visible. */
+/* The longest sleep of a reader that executes the platform's barrier. It bounds the harm of a
+ * barrier that does not reach the producer's processor. After a failed barrier the limit is
+ * shorter: the producer's stores are visible by then. */
 #define KMES_BARRIER_LIMIT_NS 100000000ull
 #define KMES_NO_BARRIER_LIMIT_NS 1000000ull
 
-/* 5.1.8.2 step 4: looks a few times before asking to be woken. */
-static bool spin_finds_something(const struct kmes_reader* reader) {
+/* 5.1.8.2 step 4: checks write_pos a few times before the reader asks for a wake. */
+static bool spin_sees_event(const struct kmes_reader* reader) {
     __u32 i;
 
     for (i = 0; i < reader->config.spin_looks; i++) {
@@ -32,16 +33,16 @@ static bool spin_finds_something(const struct kmes_reader* reader) {
     return false;
 }
 
-/* E2, E3: after SLEEP_FENCE, whether there is anything that a sleep would miss. */
-static bool there_is_something(const struct kmes_reader* reader) {
+/* E2, E3: after SLEEP_FENCE. True if an event or a swap came before need_wake was visible. */
+static bool sleep_would_miss(const struct kmes_reader* reader) {
     return reader->read_pos <
                kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_SLEEP_WRITE_POS) ||
            reader->generation !=
                kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_SLEEP_GENERATION);
 }
 
-/* E12: alone on the buffer, the flag is cleared (relaxed: a stale 1 costs a wake of nobody); with
- * others it stays, or the request of one that is already asleep would be erased. */
+/* E12: an exclusive reader clears the flag. The store is relaxed, because a stale 1 costs only one
+ * wake. A shared reader leaves it set: to clear it would erase the request of a sleeping reader. */
 static void clear_wake(const struct kmes_reader* reader) {
     if (reader->config.sharing == KMES_EXCLUSIVE)
         kmes_store_relaxed_u8(reader->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
@@ -51,8 +52,8 @@ static bool is_of_a_process(const struct kmes_reader* reader) {
     return reader->mapping.session != 0;
 }
 
-/* E12: one that cannot know who clears the flag sleeps with a limit. E25: so does the consumer of a
- * producer that may be killed. */
+/* E12: a shared reader sleeps with a limit, because another reader may clear the flag. E25: so does
+ * the reader of a producer that may be killed. */
 static __u64 sleep_limit_ns(const struct kmes_reader* reader, __u64 timeout_ns) {
     __u64 limit_ns = reader->config.shared_limit_ns;
 
@@ -66,7 +67,7 @@ static __u64 sleep_limit_ns(const struct kmes_reader* reader, __u64 timeout_ns) 
     return timeout_ns < limit_ns ? timeout_ns : limit_ns;
 }
 
-/* 1: the CPU's producer still writes to this buffer; 0: it does not; or an error. */
+/* 1 if the CPU's producer still writes to this buffer, 0 if not, or a negative error number. */
 static int ask_producer(struct kmes_reader* reader) {
     const struct kmes_attach_functions* functions = &reader->config.attach_functions;
     struct kmes_mapping now;
@@ -79,8 +80,8 @@ static int ask_producer(struct kmes_reader* reader) {
     return error ? error : kmes_mapping_is_same(&reader->mapping, &now);
 }
 
-/* E25: after a sleep that found nothing. What the sleeps add up to bounds how often the producer is
- * asked; a sleep counts for what it takes at least, so that a caller who polls is bounded too. */
+/* E25: after a fruitless sleep. The sum of the sleeps limits how often the reader asks for the
+ * producer. Each sleep has a minimum weight, so a caller that polls is limited too. */
 static void ask_after_sleep(struct kmes_reader* reader, __u64 slept_ns) {
     int answer;
 
@@ -93,8 +94,8 @@ static void ask_after_sleep(struct kmes_reader* reader, __u64 slept_ns) {
     reader->is_replaced = answer == 0;
 }
 
-/* SLEEP_BARRIER pairs with WAKE_FENCE_LIGHT (E1): the fence that the producer leaves out. How long
- * the reader may sleep then. */
+/* SLEEP_BARRIER pairs with WAKE_FENCE_LIGHT (E1): it is the fence that the producer omits. Returns
+ * how long the reader may sleep after it. */
 static __u64 limit_after_barrier_ns(const struct kmes_reader* reader, __u64 limit_ns) {
     if (KMES_LIKELY(!reader->mapping.needs_barrier)) return limit_ns;
     kmes_fence_light(KMES_ORDER_SLEEP_BARRIER);
@@ -102,16 +103,16 @@ static __u64 limit_after_barrier_ns(const struct kmes_reader* reader, __u64 limi
     return limit_ns < KMES_NO_BARRIER_LIMIT_NS ? limit_ns : KMES_NO_BARRIER_LIMIT_NS;
 }
 
-/* 5.1.8.2 steps 1 to 3. True: it may sleep while the counter has the value that was read.
- * *limit_ns: how long it may sleep at most; it may become less. */
+/* 5.1.8.2 steps 1 to 3. True if the reader may sleep while the counter has the value *counter.
+ * *limit_ns is the longest sleep; this function may lower it. */
 static bool ask_for_wake(struct kmes_reader* reader, __u32* counter, __u64* limit_ns) {
-    /* SLEEP_COUNTER pairs with COUNTER (E2): taken before the re-check, so that an event which
-     * comes after the re-check has moved the word by the time of the futex_wait. */
+    /* SLEEP_COUNTER pairs with COUNTER (E2). It precedes the re-check, so an event after the
+     * re-check has changed the word before the futex_wait compares it. */
     *counter = kmes_load_acquire_u32(reader->shared.futex_counter, KMES_ORDER_SLEEP_COUNTER);
     kmes_store_release_u8(reader->shared.need_wake, 1, KMES_ORDER_ASK_WAKE);
     *limit_ns = limit_after_barrier_ns(reader, *limit_ns);
     kmes_fence_full(KMES_ORDER_SLEEP_FENCE); /* E1: pairs with WAKE_FENCE */
-    if (there_is_something(reader)) {
+    if (sleep_would_miss(reader)) {
         clear_wake(reader);
         return false;
     }
@@ -119,7 +120,8 @@ static bool ask_for_wake(struct kmes_reader* reader, __u32* counter, __u64* limi
     return true;
 }
 
-/* 5.1.8.2, once. As kmes_platform_sleep, and 1 where there is something. *limit_ns as above. */
+/* 5.1.8.2, once. Returns as kmes_platform_sleep, and 1 if a sleep would miss an event or a swap.
+ * *limit_ns as above. */
 static int sleep_once(struct kmes_reader* reader, __u64* limit_ns) {
     __u32 counter;
     int error;
@@ -135,7 +137,7 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
     __u64 left_ns = timeout_ns;
 
     if (reader->stopped) return kmes_reader_stop_error(reader);
-    if (spin_finds_something(reader)) return 1;
+    if (spin_sees_event(reader)) return 1;
     for (;;) {
         __u64 limit_ns = sleep_limit_ns(reader, left_ns);
         int result = sleep_once(reader, &limit_ns);
@@ -144,7 +146,7 @@ int kmes_reader_wait(struct kmes_reader* reader, __u64 timeout_ns) {
             ask_after_sleep(reader, result == -EINTR ? KMES_INTERRUPTED_NS : limit_ns);
         if (reader->is_replaced) return 1;
         if (result != -ETIMEDOUT) return result;
-        if (limit_ns == left_ns) return result; /* the caller's limit, and none of ours */
+        if (limit_ns == left_ns) return result; /* the limit of the caller was the shorter one */
         if (reader->config.sharing == KMES_SHARED) return 1;
         left_ns -= limit_ns; /* KMES_NO_TIMEOUT is 584 years */
     }

@@ -20,7 +20,7 @@ _NOT_NEWER = """        if (!is_newer(reader, header.sequence)) {
         }
 """
 
-_LOOKS_AGAIN = """    if (there_is_something(reader)) {
+_LOOKS_AGAIN = """    if (sleep_would_miss(reader)) {
         clear_wake(reader);
         return false;
     }
