@@ -159,23 +159,25 @@ bool kmes_utf8_check(const void* text, __u64 bytes);
 
 /* Whether `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
  * forms, nothing above U+10FFFF). An empty text is. Nearly every type is short and ASCII: those
- * are checked in line, a word at a time. */
+ * are checked in line, a word at a time, and up to two words without a loop. */
 static inline bool kmes_utf8_is_valid(const void* text, __u64 bytes) {
     const __u8* at = (const __u8*)text;
     __u64 word, all = 0;
     __u64 i = 0;
 
-    for (; bytes - i >= sizeof(word); i += sizeof(word)) {
-        kmes_copy_private(&word, at + i, sizeof(word));
+    if (KMES_LIKELY(bytes >= sizeof(word))) {
+        for (i = sizeof(word); KMES_UNLIKELY(i + sizeof(word) < bytes); i += sizeof(word)) {
+            kmes_copy_private(&word, at + i, sizeof(word));
+            all |= word;
+        }
+        kmes_copy_private(&word, at, sizeof(word));
         all |= word;
-    }
-    if (i < bytes && bytes >= sizeof(word)) {
         /* The rest as a whole word that ends with the text. */
         kmes_copy_private(&word, at + bytes - sizeof(word), sizeof(word));
         all |= word;
-        i = bytes;
+    } else {
+        for (; i < bytes; i++) all |= at[i];
     }
-    for (; i < bytes; i++) all |= at[i];
     return KMES_LIKELY(!(all & KMES_NOT_ASCII)) || kmes_utf8_check(text, bytes);
 }
 
