@@ -17,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
 # A broken consumer may hang, or spin, in every case. A small scale makes that short; all that it
 # can do is to fail more.
@@ -60,23 +59,24 @@ def options_of(runner):
 def run_suite(runner, program, cases=(), scale=TIMEOUT_SCALE):
     """The ids of all cases that ran, of those that failed, in the order of the suite; and what
     the others came to, by id."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = os.path.join(folder, "report.json")
-        command = [runner, "--no-preflight", "--report", "json", "--report-file", report]
-        command += ["--timeout-scale", "%g" % scale] + options_of(runner)
-        for case in cases:
-            command += ["--filter", case]
-        if any(case.endswith("/soak") for case in cases):
-            command += ["--soak", SEARCH_SECONDS]
-        if any("/explored-" in case for case in cases):
-            command += ["--explore", SEARCH_SECONDS]
-        done = subprocess.run(
-            command + ["--", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        if not os.path.exists(report):
-            sys.exit("%s\nthe runner wrote no report, status %d" % (done.stdout, done.returncode))
-        with open(report) as file:
-            ran = json.load(file)["cases"]
+    # On standard output alone: with a report file there is a console report too, and each failed
+    # case would run once more for the trace in it.
+    command = [runner, "--no-preflight", "--report", "json"]
+    command += ["--jobs", "1"]  # JOBS consumers run at the same time
+    command += ["--timeout-scale", "%g" % scale] + options_of(runner)
+    for case in cases:
+        command += ["--filter", case]
+    if any(case.endswith("/soak") for case in cases):
+        command += ["--soak", SEARCH_SECONDS]
+    if any("/explored-" in case for case in cases):
+        command += ["--explore", SEARCH_SECONDS]
+    done = subprocess.run(
+        command + ["--", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        ran = json.loads(done.stdout)["cases"]
+    except ValueError:
+        sys.exit("%s\nthe runner wrote no report, status %d" % (done.stderr, done.returncode))
     other = {c["id"]: c["verdict"] + ": " + c["message"] for c in ran if c["verdict"] != "fail"}
     return [c["id"] for c in ran], [c["id"] for c in ran if c["verdict"] == "fail"], other
 
