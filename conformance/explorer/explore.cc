@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +21,7 @@
 #include "conformance/explorer/equivalence.h"
 #include "conformance/explorer/points.h"
 #include "conformance/play/play_once.h"
+#include "conformance/play/workers.h"
 
 namespace kmes::conformance {
 
@@ -50,18 +50,6 @@ bool has_several_threads(const std::vector<TraceEntry>& trace) {
                        [](const TraceEntry& entry) { return entry.thread > 1; });
 }
 
-// The processors that this process may use.
-std::vector<int> processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> all;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return all;
-    for (int i = 0; i < CPU_SETSIZE; ++i) {
-        if (CPU_ISSET(i, &set)) all.push_back(i);
-    }
-    return all;
-}
-
 // Runner and testee on one processor: a stop then costs no wake-up of another one.
 void stay_on(int processor) {
     cpu_set_t set;
@@ -69,24 +57,6 @@ void stay_on(int processor) {
     CPU_SET(processor, &set);
     sched_setaffinity(0, sizeof set, &set);
 }
-
-// While it lives, no stop of a testee wakes this thread. Each sends the process a SIGCHLD, and the
-// kernel looks for a thread that does not block it, to throw it away there.
-class ChildSignalBlocked {
-  public:
-    ChildSignalBlocked() {
-        sigset_t child;
-        sigemptyset(&child);
-        sigaddset(&child, SIGCHLD);
-        pthread_sigmask(SIG_BLOCK, &child, &before_);
-    }
-    ~ChildSignalBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    ChildSignalBlocked(const ChildSignalBlocked&) = delete;
-    ChildSignalBlocked& operator=(const ChildSignalBlocked&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 class Search {
   public:
@@ -152,7 +122,7 @@ class Search {
         mallopt(M_TOP_PAD, kHeapBytesKept);
         mallopt(M_TRIM_THRESHOLD, 4 * kHeapBytesKept);
         const ChildSignalBlocked blocked;
-        const std::vector<int> cpus = processors();
+        const std::vector<int> cpus = allowed_processors();
         const std::size_t count = std::clamp<std::size_t>(cpus.size(), 1, kWorkersAtMost);
         std::vector<std::thread> workers;
         for (std::size_t i = 0; i < count; ++i) {

@@ -60,6 +60,9 @@ struct StageSettings {
     std::string device;
     // The form of the layout (model/layout.h); empty: form A. It is that of the process.
     std::string layout;
+    // Where runner and testee take turns while pages are guarded: a processor; -1: any. Several
+    // cases that are played at the same time have one each.
+    int processor = -1;
     // What happens is written down for the picture of a failure. A search that makes thousands of
     // runs turns it off, and plays what failed once more with it.
     bool record_timeline = true;

@@ -133,6 +133,7 @@ void Stage::start() {
     if (settings_.debug) options.interception = Interception::kEveryCall;
     options.stepping = stepping_of(settings_.stepper);
     options.keep_stacks = recorder_.on();
+    options.processor = settings_.processor;
     tracer_ = std::make_unique<Tracer>(options);
     tracer_->set_attach_handler(
         [this](const AttachRequest& request) { return answer_attach(request); });

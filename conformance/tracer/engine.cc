@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "conformance/tracer/interest.h"
+#include "conformance/tracer/open_files.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/resume_hook.h"
 
@@ -239,6 +240,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     }
     processes_[first_process_].pid = first_process_;
     add_thread(first_process_, first_process_).is_new = false;
+    restore_open_files(first_process_);
     launch_->let_go();
 }
 

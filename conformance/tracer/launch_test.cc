@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include <string>
 
 #include "conformance/tracer/launch_child.h"
+#include "conformance/tracer/open_files.h"
 
 namespace kmes::conformance::tracing {
 namespace {
@@ -51,6 +53,30 @@ class LaunchTest : public testing::Test {
     int null_;
     LaunchPlan plan_;
 };
+
+// The runner raises its limit for the buffers that it serves. A testee has the limit from before.
+TEST_F(LaunchTest, AChildHasTheLimitOnOpenFilesFromBefore) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit low = before;
+    low.rlim_cur = 200;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    EXPECT_EQ(raise_open_files(250), 250u);
+    EXPECT_EQ(raise_open_files(100), 250u) << "it never falls";
+    plan_.candidates = {"/bin/true"};
+    Launch launch(plan_);
+    restore_open_files(launch.pid());
+    rlimit of_child{};
+    EXPECT_EQ(::prlimit(launch.pid(), RLIMIT_NOFILE, nullptr, &of_child), 0);
+    EXPECT_EQ(of_child.rlim_cur, 200u);
+    EXPECT_EQ(of_child.rlim_max, before.rlim_max);
+    rlimit own{};
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &own), 0);
+    EXPECT_EQ(own.rlim_cur, 250u);
+    launch.let_go();
+    EXPECT_EQ(exit_status(launch.pid()), 0);
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
 
 // The child has a copy of the runner's end of the socket, which it must not keep.
 TEST_F(LaunchTest, AChildThatIsNotLetGoEndsWithItsLaunch) {

@@ -33,11 +33,13 @@ bool may_be_moved(pid_t tid, const cpu_set_t& from) {
 void Tracer::Engine::bring_together() {
     together_until_ = Clock::now() + kTogether;
     if (are_together_) return;
-    const int here = sched_getcpu();
-    if (here < 0 || here >= CPU_SETSIZE ||
-        sched_getaffinity(0, sizeof all_processors_, &all_processors_) != 0 ||
+    if (sched_getaffinity(0, sizeof all_processors_, &all_processors_) != 0 ||
         CPU_COUNT(&all_processors_) < 2)
         return;
+    int here = options_.processor;
+    if (here < 0 || here >= CPU_SETSIZE || !CPU_ISSET(here, &all_processors_))
+        here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE) return;
     CPU_ZERO(&together_);
     CPU_SET(here, &together_);
     if (sched_setaffinity(0, sizeof together_, &together_) != 0) return;
