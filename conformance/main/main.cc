@@ -13,6 +13,7 @@
 #include "conformance/cases/recorded_stream.h"
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
+#include "conformance/main/case_pool.h"
 #include "conformance/main/clauses_command.h"
 #include "conformance/main/console_debugger.h"
 #include "conformance/main/failure_commands.h"
@@ -31,6 +32,7 @@
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/result.h"
 #include "conformance/stage/run.h"
+#include "conformance/tracer/open_files.h"
 
 namespace {
 
@@ -56,6 +58,16 @@ bool is_unicode() {
                strncasecmp(set.c_str(), "utf8", 4) == 0;
     }
     return false;
+}
+
+// Buffers that the runner serves are open files, hundreds of them in some cases.
+constexpr std::uint64_t kOpenFiles = 8192;
+constexpr std::uint64_t kOpenFilesOfTwoCases = 2048;
+
+// As many cases at the same time as there are processors and files for.
+unsigned jobs_of_this_machine() {
+    using namespace kmes::conformance;
+    return raise_open_files(kOpenFiles) < kOpenFilesOfTwoCases ? 1 : default_jobs();
 }
 
 // A terminal that would show the codes for colours and for a line that is written again takes
@@ -113,6 +125,7 @@ int main(int argument_count, char** arguments) {
         .timeout_scale = environment("KMES_TIMEOUT_SCALE"),
         .shard = {environment("TEST_TOTAL_SHARDS"), environment("TEST_SHARD_INDEX"),
                   environment("TEST_SHARD_STATUS_FILE")},
+        .jobs = jobs_of_this_machine(),
         .stop = stop,
         .commands = commands,
         .describe_stepper = describe_stepper,

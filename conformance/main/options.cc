@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "conformance/main/case_pool.h"
 #include "conformance/main/command_line.h"
 #include "conformance/main/layout_choice.h"
 #include "conformance/main/parse_error.h"
@@ -49,6 +50,7 @@ struct RawOptions {
     std::string save;
     std::string layout;
     std::string debug;
+    std::string jobs;
     std::string soak;
 };
 
@@ -116,6 +118,12 @@ class Checker {
         fail("--stepper", value, "auto, guards, watchpoints or single-step");
     }
 
+    void jobs(const std::string& value) {
+        const auto number = parse_decimal(value);
+        if (!number || *number < 1 || *number > kMostJobs)
+            return fail("--jobs", value, fmt::format("a number from 1 to {}", kMostJobs));
+        options_.jobs = static_cast<unsigned>(*number);
+    }
     void soak(const std::string& value) {
         const auto number = parse_number(value, kLeastSeconds, kMostSeconds);
         if (!number) return fail("--soak", value, "a number of seconds from 0.1 to 1000000");
@@ -238,6 +246,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--shuffle", raw.shuffle,
                    "run the cases in a random order from SEED (no verdict depends on it)")
         ->type_name("SEED");
+    app.add_option("--jobs", raw.jobs,
+                   "cases that run at the same time, 1 to 8 (default: one for each processor)")
+        ->type_name("N");
     app.add_option("--timeout-scale", raw.timeout_scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
@@ -281,6 +292,11 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
             "--debug uses standard output; with --report {} it also needs --report-file",
             report_format_name(options.report));
     }
+    for (const char* option : {"--debug", "--device"}) {
+        if (options.jobs > 1 && app.count(option) > 0)
+            return fmt::format("{} runs one case at a time and excludes --jobs {}", option,
+                               options.jobs);
+    }
     if (options.fix_known_failures && options.known_failures.empty())
         return "--fix-known-failures also needs --known-failures FILE";
     if (!options.device.empty() && !options.layout.empty())
@@ -315,6 +331,7 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--report-file") > 0) parsed.options.report_file = raw.report_file;
     if (app.count("--explore") > 0) checker.explore(raw.explore);
     if (app.count("--stepper") > 0) checker.stepper(raw.stepper);
+    if (app.count("--jobs") > 0) checker.jobs(raw.jobs);
     if (app.count("--soak") > 0) checker.soak(raw.soak);
     if (app.count("--layout") > 0) checker.layout(raw.layout);
     parsed.options.layout = other_layout();

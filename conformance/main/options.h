@@ -34,6 +34,7 @@ struct Options {
     Consumer consumer;                       // --consumer, --consumer-version
     std::string known_failures;              // --known-failures FILE; empty: not asked
     bool fix_known_failures = false;         // --fix-known-failures
+    unsigned jobs = 0;                       // --jobs; 0: as many as the machine has processors for
     bool fail_fast = false;
     bool verbose = false;
     bool quiet = false;                      // --quiet

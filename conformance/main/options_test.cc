@@ -105,6 +105,9 @@ TEST(Options, TakeWhatGoesDeeper) {
     EXPECT_EQ(none.debug, "");
     EXPECT_FALSE(none.shared);
     EXPECT_EQ(none.soak_seconds, 0);
+    EXPECT_EQ(none.jobs, 0u);
+    EXPECT_EQ(right({"--jobs", "8", "--", "p"}).jobs, 8u);
+    EXPECT_EQ(right({"--jobs", "1", "--device", "/dev/kmes", "--", "p"}).jobs, 1u);
     EXPECT_EQ(none.stream, "");
     const Options all =
         right({"--explore", "deep", "--stepper", "watchpoints", "--save", "kept", "--debug", "a/b",
@@ -153,6 +156,14 @@ TEST(Options, SayWhatGoesDeeperShouldBe) {
         HasSubstr("--stepper is \"guard\"; expected auto, guards, watchpoints or single-step"));
     EXPECT_THAT(wrong({"--soak", "0", "--", "p"}),
                 HasSubstr("--soak is \"0\"; expected a number of seconds from 0.1 to 1000000"));
+    for (const char* value : {"0", "9", "-1", "two"}) {
+        EXPECT_THAT(wrong({std::string("--jobs=") + value, "--", "p"}),
+                    HasSubstr(value + std::string("\"; expected a number from 1 to 8")));
+    }
+    EXPECT_THAT(wrong({"--device", "/dev/kmes", "--jobs", "2", "--", "p"}),
+                HasSubstr("--device runs one case at a time and excludes --jobs 2"));
+    EXPECT_THAT(wrong({"--jobs", "2", "--debug", "a/b", "--", "p"}),
+                HasSubstr("--debug runs one case at a time and excludes --jobs 2"));
     EXPECT_THAT(wrong({"--save", "", "--", "p"}), HasSubstr("--save is \"\"; expected a folder"));
     EXPECT_THAT(wrong({"--debug", "", "--", "p"}), HasSubstr("the id of a case"));
     EXPECT_THAT(wrong({"--debug", "a/b", "--filter", "a/*", "--", "p"}),
@@ -255,7 +266,7 @@ TEST(Options, PrintHelp) {
                              "--explain CASE",    "--fail-fast",  "-v",
                              "Exit status",       "--explore ",   "--stepper ",
                              "--save DIR",        "--debug CASE", "--shared",
-                             "--soak SECONDS"}) {
+                             "--soak SECONDS",    "--jobs N"}) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }
 }

@@ -6,14 +6,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "conformance/failure/failure_file.h"
+#include "conformance/main/case_pool.h"
 #include "conformance/main/evidence.h"
 #include "conformance/main/expected.h"
 #include "conformance/main/known_failures.h"
@@ -295,11 +299,12 @@ class Run {
         ConsoleReport console(both, console_options);
         ProgressLine progress(around_.error_shows_progress ? &around_.error : nullptr);
         const Clock::time_point begin = Clock::now();
+        has_result_.assign(cases_.size(), false);
         if (prints_console()) console.begin(report_, cases_.size());
         // What has been finished is written, whatever happens on the way.
         if (report_.preflight.empty()) guarded([&] { run_each(console, progress); });
-        for (std::size_t i = report_.results.size(); i < cases_.size(); ++i) {
-            report_.not_run.emplace_back(cases_[i]->id);
+        for (std::size_t i = 0; i < cases_.size(); ++i) {
+            if (!has_result_[i]) report_.not_run.emplace_back(cases_[i]->id);
         }
         draw_traces(progress);
         report_.interrupted = !report_.not_run.empty() && around_.stop;
@@ -314,20 +319,39 @@ class Run {
                !options_.more_reports.empty();
     }
 
-    // As far as the run comes: the results are those of the first cases.
+    // Where a case writes to a terminal, or to buffers of the kernel module, that case is alone.
+    unsigned jobs() const {
+        if (settings_.debug || !settings_.device.empty()) return 1;
+        return options_.jobs != 0 ? options_.jobs : around_.jobs;
+    }
+
+    // As far as the run comes. The results are in the order of the cases.
     void run_each(ConsoleReport& console, ProgressLine& progress) {
-        for (const Case* each : cases_) {
-            if (around_.stop || !is_wanted()) return;
-            progress.show(report_.results.size() + 1, cases_.size(), each->id);
-            const bool is_finished = run_case(*each);
-            progress.clear();
-            if (!is_finished) return;
-            const CaseResult& result = report_.results.back();
-            if (prints_console()) console.add(result);
-            if (options_.fail_fast &&
-                (result.verdict == Verdict::fail || result.verdict == Verdict::suite_error))
-                return;
-        }
+        play_cases(
+            cases_, jobs(),
+            {.play = [this](const Case& each, int processor) { return play(each, processor); },
+             .take =
+                 [&](std::size_t index, PlayedCase&& played) {
+                     progress.clear();
+                     return take(index, played, console);
+                 },
+             .is_over = [this] { return static_cast<bool>(around_.stop); },
+             .wait_for =
+                 [&](std::size_t index) {
+                     progress.show(index + 1, cases_.size(), cases_[index]->id);
+                 }});
+        progress.clear();
+    }
+
+    // Appends the result of a case to the report. False ends the run.
+    bool take(std::size_t index, const PlayedCase& played, ConsoleReport& console) {
+        add_result(*cases_[index], played.outcome, played.seconds);
+        has_result_[index] = true;
+        const CaseResult& result = report_.results.back();
+        if (prints_console()) console.add(result);
+        const bool is_bad =
+            result.verdict == Verdict::fail || result.verdict == Verdict::suite_error;
+        return !(options_.fail_fast && is_bad) && is_wanted();
     }
 
     // Some cases are run once more for it. After an interrupt they are not.
@@ -353,33 +377,41 @@ class Run {
         say(around_, kExitSuite, "the report is not complete: " + printable(what));
     }
 
-    // Appends the result of the case to the report. False: a signal cut the case short. Its verdict
-    // says nothing then: a signal to the whole control group may have killed the testee, too.
-    bool run_case(const Case& the_case) {
-        const Clock::time_point begin = Clock::now();
-        const CaseOutcome outcome = play(the_case);
-        if (around_.stop) return false;
-        report_.results.push_back(result_of(the_case, outcome, seconds_since(begin)));
+    void add_result(const Case& the_case, const CaseOutcome& outcome, double seconds) {
+        report_.results.push_back(result_of(the_case, outcome, seconds));
         CaseResult& result = report_.results.back();
         if (options_.save_folder && outcome.verdict == Verdict::fail)
             guarded([&] { save(the_case, outcome, result); });
-        if (outcome.has_hung) settings_.patience = patience_after(++cases_hung_);
         guarded([&] {
-            pictures_.add(the_case, settings_, outcome, result, report_.results.size() - 1);
+            pictures_.add(the_case, settings_for(-1), outcome, result, report_.results.size() - 1);
         });
-        return true;
     }
 
-    CaseOutcome play(const Case& the_case) {
-        CaseOutcome outcome;
+    // In any thread.
+    StageSettings settings_for(int processor) const {
+        StageSettings settings = settings_;
+        settings.processor = processor;
+        settings.patience = patience_after(cases_hung_);
+        return settings;
+    }
+
+    // In any thread. nullopt: a signal cut the case short. Its verdict says nothing then, because a
+    // signal to the whole control group may have killed the testee too.
+    std::optional<PlayedCase> play(const Case& the_case, int processor) {
+        const Clock::time_point begin = Clock::now();
+        PlayedCase played;
         try {
-            return around_.run_on_stage(the_case, settings_);
+            played.outcome = around_.run_on_stage(the_case, settings_for(processor));
         } catch (const std::exception& error) {
-            outcome.message = std::string("the case ended with an exception: ") + error.what();
+            played.outcome.message =
+                std::string("the case ended with an exception: ") + error.what();
         } catch (...) {
-            outcome.message = "the case ended with an unknown exception";
+            played.outcome.message = "the case ended with an unknown exception";
         }
-        return outcome;
+        played.seconds = seconds_since(begin);
+        if (around_.stop) return std::nullopt;
+        if (played.outcome.has_hung) ++cases_hung_;
+        return played;
     }
 
     CaseResult result_of(const Case& the_case, const CaseOutcome& outcome, double seconds) const {
@@ -504,7 +536,8 @@ class Run {
     FailureFolder save_folder_;
     bool save_failed_ = false;
     bool has_trouble_ = false;
-    unsigned cases_hung_ = 0;
+    std::atomic<unsigned> cases_hung_{0};
+    std::vector<bool> has_result_;  // of cases_
     std::ostringstream console_text_;
 };
 

@@ -60,7 +60,9 @@ struct Surroundings {
     std::string timeout_scale;
     // The environment of a test that Bazel runs in shards.
     ShardEnvironment shard = {};
-    // Set by a signal: the run ends as soon as the current case has noticed. The report has every
+    // How many cases are played at the same time, without --jobs.
+    unsigned jobs = 1;
+    // Set by a signal: the run ends as soon as the current cases have noticed. The report has every
     // case that was finished before, and the status is StopFlag::status_or.
     const StopFlag& stop;
     std::vector<Command> commands = {};

@@ -176,7 +176,9 @@ class Selftest {
 
     static void add_common(std::vector<std::string>& arguments, double scale,
                            const std::string& explore) {
-        arguments.insert(arguments.end(), {"--timeout-scale", fmt::format("{}", scale)});
+        // The jobs of `selftest` are runs.
+        arguments.insert(arguments.end(),
+                         {"--timeout-scale", fmt::format("{}", scale), "--jobs", "1"});
         if (!explore.empty()) arguments.insert(arguments.end(), {"--explore", explore});
     }
 

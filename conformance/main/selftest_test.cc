@@ -135,12 +135,12 @@ TEST(Selftest, RunsABrokenOneWithItsCaseAndACorrectOneByDefault) {
     EXPECT_EQ(shell.run({"--explore", "off"}), 0);
     EXPECT_THAT(shell.calls["broken_slow-waker"],
                 ElementsAre("--filter", "E1/late", "--level", "robust", "--no-preflight",
-                            "--timeout-scale", "0.25", "--explore", "off", "--",
+                            "--timeout-scale", "0.25", "--jobs", "1", "--explore", "off", "--",
                             shell.folder() + "/testees/broken_slow-waker"));
     EXPECT_THAT(shell.calls["broken_sharer"], Contains("--shared"));
     EXPECT_THAT(shell.calls["python-one.program"],
-                ElementsAre("--timeout-scale", "1", "--explore", "off", "--", "python3",
-                            shell.folder() + "/testees/correct/python-one.program"));
+                ElementsAre("--timeout-scale", "1", "--jobs", "1", "--explore", "off", "--",
+                            "python3", shell.folder() + "/testees/correct/python-one.program"));
     shell.scale = "4";
     EXPECT_EQ(shell.run({"--filter", "slow*"}), 0);
     EXPECT_THAT(shell.calls["broken_slow-waker"], Contains("1"));

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// See case_pool.h.
+#include "conformance/main/case_pool.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "conformance/play/workers.h"
+
+namespace kmes::conformance {
+namespace {
+
+// Outcomes that wait for an earlier case hold histories of megabytes: so many cases may be ahead.
+constexpr std::size_t kMostAhead = 32;
+
+class Pool {
+  public:
+    Pool(const std::vector<const Case*>& cases, unsigned jobs, const CasePoolCalls& calls)
+        : cases_(cases), calls_(calls), slots_(cases.size()) {
+        const std::vector<int> processors = allowed_processors();
+        for (unsigned i = 0; i < jobs; ++i) {
+            const int processor = processors.empty() ? -1 : processors[i % processors.size()];
+            workers_.emplace_back([this, processor] { work(processor); });
+        }
+    }
+
+    // Ends what is being played first: an exception of `take` comes here too.
+    ~Pool() {
+        {
+            const std::lock_guard lock(mutex_);
+            is_ending_ = true;
+        }
+        changed_.notify_all();
+        for (std::thread& worker : workers_) worker.join();
+    }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    void run() {
+        while (taken_ < cases_.size()) {
+            calls_.wait_for(taken_);
+            std::optional<PlayedCase> played = wait_for_next();
+            if (!played) break;
+            if (!calls_.take(taken_++, std::move(*played))) return;
+        }
+        take_rest();
+    }
+
+  private:
+    enum class State { waiting, playing, played, cut_short };
+    struct Slot {
+        State state = State::waiting;
+        std::optional<PlayedCase> played;
+    };
+
+    bool is_exclusive(std::size_t index) const {
+        return cases_[index]->demand == Demand::explored || cases_[index]->demand == Demand::soak;
+    }
+
+    // With mutex_ locked.
+    bool may_begin() const {
+        if (next_ >= cases_.size() || exclusive_runs_) return false;
+        return is_exclusive(next_) ? playing_ == 0 : next_ < first_waited_ + kMostAhead;
+    }
+
+    void work(int processor) {
+        for (;;) {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return is_ending_ || has_no_more() || may_begin(); });
+            if (is_ending_ || has_no_more()) return;
+            if (calls_.is_over()) {
+                is_ending_ = true;
+                changed_.notify_all();
+                return;
+            }
+            const std::size_t index = next_++;
+            Slot& slot = slots_[index];
+            slot.state = State::playing;
+            ++playing_;
+            exclusive_runs_ = is_exclusive(index);
+            lock.unlock();
+            std::optional<PlayedCase> played = calls_.play(*cases_[index], processor);
+            lock.lock();
+            slot.state = played ? State::played : State::cut_short;
+            slot.played = std::move(played);
+            --playing_;
+            exclusive_runs_ = false;
+            changed_.notify_all();
+        }
+    }
+
+    bool has_no_more() const { return next_ >= cases_.size(); }
+
+    // nullopt: the case was cut short, or will not begin.
+    std::optional<PlayedCase> wait_for_next() {
+        std::unique_lock lock(mutex_);
+        first_waited_ = taken_;
+        changed_.notify_all();
+        Slot& slot = slots_[taken_];
+        changed_.wait(lock, [&] {
+            return slot.state == State::played || slot.state == State::cut_short ||
+                   (slot.state == State::waiting && is_ending_);
+        });
+        return std::exchange(slot.played, std::nullopt);
+    }
+
+    // After the end of the run: what was still being played when an earlier case was cut short.
+    void take_rest() {
+        {
+            std::unique_lock lock(mutex_);
+            is_ending_ = true;
+            changed_.notify_all();
+            changed_.wait(lock, [this] { return playing_ == 0; });
+        }
+        for (std::size_t i = taken_; i < slots_.size(); ++i) {
+            if (slots_[i].played && !calls_.take(i, std::move(*slots_[i].played))) return;
+        }
+    }
+
+    const std::vector<const Case*>& cases_;
+    const CasePoolCalls& calls_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<Slot> slots_;
+    std::size_t next_ = 0;          // the case that begins next
+    std::size_t taken_ = 0;         // of the caller's thread alone
+    std::size_t first_waited_ = 0;  // taken_, for the workers
+    std::size_t playing_ = 0;
+    bool exclusive_runs_ = false;
+    bool is_ending_ = false;  // no case begins any more
+    std::vector<std::thread> workers_;
+};
+
+void play_in_turn(const std::vector<const Case*>& cases, const CasePoolCalls& calls) {
+    for (std::size_t i = 0; i < cases.size() && !calls.is_over(); ++i) {
+        calls.wait_for(i);
+        std::optional<PlayedCase> played = calls.play(*cases[i], -1);
+        if (!played || !calls.take(i, std::move(*played))) return;
+    }
+}
+
+}  // namespace
+
+unsigned default_jobs() {
+    return std::clamp<unsigned>(static_cast<unsigned>(allowed_processors().size()), 1, kMostJobs);
+}
+
+void play_cases(const std::vector<const Case*>& cases, unsigned jobs, const CasePoolCalls& calls) {
+    if (jobs <= 1 || cases.size() <= 1) return play_in_turn(cases, calls);
+    const ChildSignalBlocked child_signal;
+    Pool(cases, jobs, calls).run();
+}
+
+}  // namespace kmes::conformance
