@@ -122,6 +122,8 @@ def broken_testees(patches, bases, copts, headers, visibility):
 def form_d_twins(name, twin, base, patches, copts, visibility):
     """The twin NAME_consumer of the C example, and the twin NAME/broken_PATCH of each broken one.
 
+    NAME/broken.json has the headers of the patches.
+
     Args:
       name: of the form, and of the filegroup of all broken twins
       twin: the diff that changes the example to the form
@@ -159,9 +161,17 @@ def form_d_twins(name, twin, base, patches, copts, visibility):
         )
         if patch != None:
             programs.append(program)
+    native.genrule(
+        name = name + "_broken_table",
+        srcs = patches,
+        outs = [name + "/broken.json"],
+        cmd = "python3 -B $(location %s) table $@ $(SRCS)" % _TOOL,
+        tags = ["manual"],
+        tools = _TOOL_FILES,
+    )
     native.filegroup(
         name = name + "_broken",
-        srcs = programs,
+        srcs = programs + [name + "/broken.json"],
         tags = ["manual"],
         visibility = visibility,
     )
