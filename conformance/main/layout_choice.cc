@@ -9,27 +9,50 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
 
-const Layout* layout_of_option(std::span<char* const> arguments) {
-    constexpr std::string_view kOption = "--layout";
-    for (std::size_t i = 1; i < arguments.size(); ++i) {
-        const std::string_view word = arguments[i];
-        if (word == "--") break;
-        if (word == kOption && i + 1 < arguments.size()) return find_layout(arguments[i + 1]);
-        if (word.starts_with("--layout=")) return find_layout(word.substr(kOption.size() + 1));
+namespace {
+
+constexpr std::string_view kOption = "--layout";
+
+// The value of --layout in the word with this index; the option may be the word before it.
+std::optional<std::string_view> layout_value(std::span<char* const> arguments, std::size_t index) {
+    const std::string_view word = arguments[index];
+    if (index > 1 && arguments[index - 1] == kOption) return word;
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('='))
+        return word.substr(kOption.size() + 1);
+    return std::nullopt;
+}
+
+// The first word before -- that has a value of --layout.
+std::optional<std::size_t> layout_word(std::span<char* const> arguments) {
+    for (std::size_t i = 1; i < arguments.size() && arguments[i] != std::string_view("--"); ++i) {
+        if (layout_value(arguments, i)) return i;
     }
-    return nullptr;
+    return std::nullopt;
+}
+
+}  // namespace
+
+const Layout* layout_of_option(std::span<char* const> arguments) {
+    const std::optional<std::size_t> word = layout_word(arguments);
+    return word ? find_layout(*layout_value(arguments, *word)) : nullptr;
+}
+
+std::optional<std::size_t> automatic_layout_word(std::span<char* const> arguments) {
+    const std::optional<std::size_t> word = layout_word(arguments);
+    return word && *layout_value(arguments, *word) == kAutomaticLayout ? word : std::nullopt;
 }
 
 std::string wrong_layout_variable() {
     const char* name = std::getenv(kLayoutVariable);
     if (name == nullptr || find_layout(name) != nullptr) return {};
-    return fmt::format("{} is \"{}\"; expected {}", kLayoutVariable, printable(name), kRightLayout);
+    return fmt::format("{} is \"{}\"; expected {}", kLayoutVariable, printable(name), kRightForm);
 }
 
 std::string execute_in_layout(const Layout& layout, char* const* arguments) {

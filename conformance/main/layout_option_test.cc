@@ -28,6 +28,29 @@ TEST(LayoutOption, TestsAConsumerOfTheForm) {
     EXPECT_EQ(nlohmann::json::parse(program.out)["run"]["layout"], "D");
 }
 
+TEST(LayoutOption, FindsTheFormOut) {
+    for (const std::vector<std::string>& option :
+         {std::vector<std::string>{"--layout", "auto"}, {"--layout=auto"}}) {
+        std::vector<std::string> words = option;
+        words.insert(words.end(), {"--filter", "5.1.1/one-cpu", "--", kFormD});
+        Process program(words);
+        EXPECT_EQ(program.end(), 0) << program.out;
+        EXPECT_THAT(program.out,
+                    HasSubstr("--layout auto: form D, because kmes_attach asks for the number of "
+                              "CPUs\n"));
+    }
+    Process form_a({"--layout", "auto", "--filter", "5.1.1/one-cpu", "--", kFormA},
+                   [] { ::setenv(kVariable, "D", 1); });
+    EXPECT_EQ(form_a.end(), 0) << form_a.out;
+    EXPECT_THAT(form_a.out, HasSubstr("--layout auto: form A, because"));
+    Process smoke({"smoke", "--layout", "auto", "--", kFormD});
+    EXPECT_EQ(smoke.end(), 0) << smoke.out;
+    EXPECT_THAT(smoke.out, HasSubstr("conformance/kmes-conformance --layout D -- "));
+    Process none({"--layout", "auto"});
+    EXPECT_EQ(none.end(), 2);
+    EXPECT_THAT(none.out, HasSubstr("no program to test is named"));
+}
+
 TEST(LayoutOption, IsNoPartOfTheReportInFormA) {
     Process program(
         {"--layout", "A", "--filter", "5.1.1/one-cpu", "--report", "json", "--", kFormA},
@@ -64,7 +87,7 @@ TEST(LayoutOption, HasAFormForTheSmokeCommand) {
     EXPECT_THAT(program.out, HasSubstr("conformance/kmes-conformance --layout D -- "));
     Process wrong({"smoke", "--layout", "E", "--", kFormD});
     EXPECT_EQ(wrong.end(), 2);
-    EXPECT_THAT(wrong.out, HasSubstr("--layout is \"E\"; expected A, B, C or D"));
+    EXPECT_THAT(wrong.out, HasSubstr("--layout is \"E\"; expected auto, A, B, C or D"));
 }
 
 TEST(LayoutOption, IsRefusedInOneLineWhereItIsWrong) {

@@ -5,8 +5,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,9 @@
 #include "conformance/main/failure_commands.h"
 #include "conformance/main/interrupt.h"
 #include "conformance/main/layout_choice.h"
+#include "conformance/main/layout_detection.h"
 #include "conformance/main/machine.h"
+#include "conformance/main/options.h"
 #include "conformance/main/preflight.h"
 #include "conformance/main/program.h"
 #include "conformance/main/report_commands.h"
@@ -78,11 +83,45 @@ bool takes_codes(int stream) {
 
 }  // namespace
 
+namespace kmes::conformance {
+namespace {
+
+// --layout auto: starts the consumer to find its form, and executes this program again with the
+// form that it is written for. Returns if there is no --layout auto, or no consumer, and if it
+// fails: one line.
+std::string execute_in_detected_layout(std::span<char*> words) {
+    const std::optional<std::size_t> word = automatic_layout_word(words);
+    const auto end_of_options = std::ranges::find(words, std::string_view("--"));
+    if (!word || words.end() - end_of_options < 2) return {};
+    const StopFlag& stop = watch_interrupts();
+    const double scale = parse_number(environment("KMES_TIMEOUT_SCALE"), 0.01, 1000).value_or(1.0);
+    const DetectedLayout found = detect_layout({end_of_options + 1, words.end()}, scale, stop);
+    if (stop) return {};
+    const std::string_view name = found.layout->name;
+    std::cerr << "kmes-conformance: --layout auto: form " << name << ", because " << found.reason
+              << "\n";
+    const bool has_option = std::string_view(words[*word]).starts_with("--layout=");
+    std::string value = (has_option ? "--layout=" : "") + std::string(name);
+    std::vector<char*> changed(words.begin(), words.end());
+    changed[*word] = value.data();
+    changed.push_back(nullptr);
+    return execute_in_layout(*found.layout, changed.data());
+}
+
+}  // namespace
+}  // namespace kmes::conformance
+
 int main(int argument_count, char** arguments) {
     using namespace kmes::conformance;
+    const std::string not_executed =
+        execute_in_detected_layout({arguments, static_cast<std::size_t>(argument_count)});
     const Layout* form = layout_of_option({arguments, static_cast<std::size_t>(argument_count)});
     std::string trouble = form == nullptr ? wrong_layout_variable() : "";
     if (form != nullptr && form != &layout()) trouble = execute_in_layout(*form, arguments);
+    if (!not_executed.empty()) {
+        std::cerr << "kmes-conformance: " << not_executed << "\n";
+        return kExitSuite;
+    }
     if (!trouble.empty()) {
         std::cerr << "kmes-conformance: " << trouble << "\n";
         return form == nullptr ? kExitUsage : kExitSuite;

@@ -100,7 +100,8 @@ class Checker {
 
     // The process has that form by now: main() sees to it.
     void layout(const std::string& value) {
-        if (find_layout(value) == nullptr) fail("--layout", value, kRightLayout);
+        if (value != kAutomaticLayout && find_layout(value) == nullptr)
+            fail("--layout", value, kRightLayout);
     }
 
     void explore(const std::string& value) {
@@ -200,8 +201,9 @@ void declare_surroundings(CLI::App& app, RawOptions& raw, Options& options) {
                    "version of the consumer in reports")
         ->type_name("VERSION");
     app.add_option("--layout", raw.layout,
-                   "form of the ring that the consumer is written for (default A)")
-        ->type_name("A|B|C|D");
+                   "form of the ring that the consumer is written for (default A); auto starts it "
+                   "to find out")
+        ->type_name("auto|A|B|C|D");
     app.add_option("--device", options.device,
                    "use the buffers of a test build of the kernel module, by its device "
                    "(/dev/kmes), instead of the runner's")

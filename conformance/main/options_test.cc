@@ -142,7 +142,7 @@ TEST(Options, TakeWhereItRuns) {
     EXPECT_THAT(wrong({"--device", "", "--", "p"}), HasSubstr("expected the path of a device"));
     EXPECT_EQ(right({"--layout", "stream", "--", "p"}).layout, other_layout());
     EXPECT_EQ(wrong({"--layout", "E", "--", "p"}),
-              "--layout is \"E\"; expected A, B, C or D (or 1, 0.20, 0.22 or stream)");
+              "--layout is \"E\"; expected auto, A, B, C or D (or 1, 0.20, 0.22 or stream)");
     EXPECT_THAT(wrong({"--expect-unsupported", "", "--", "p"}), HasSubstr("expected a file"));
 }
 

@@ -133,7 +133,7 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
     bool verbose = false;
     app.add_option("--layout", form,
                    "form of the ring that the consumer is written for (default A)")
-        ->type_name("A|B|C|D");
+        ->type_name("auto|A|B|C|D");
     app.add_option("--timeout-scale", scale,
                    "factor for the time limit (default KMES_TIMEOUT_SCALE, or 1)")
         ->type_name("X");
@@ -152,7 +152,7 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
                                      "a number from 0.01 to 1000"),
                          around);
     }
-    if (app.count("--layout") > 0 && find_layout(form) == nullptr)
+    if (app.count("--layout") > 0 && form != kAutomaticLayout && find_layout(form) == nullptr)
         return say_usage("smoke", wrong_value("--layout", form, kRightLayout), around);
     if (words.program.empty() || words.program[0].empty()) {
         return say_usage("smoke", "no program is named; expected smoke -- PROGRAM ARGS...", around);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Which form is found for programs that attach as consumers of each form do.
+#include "conformance/main/layout_detection.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kmes::conformance {
+namespace {
+
+constexpr const char* kAttacher = "conformance/main/attacher";
+
+DetectedLayout detect(const std::vector<std::string>& program, double scale = 4) {
+    const StopFlag stop;
+    return detect_layout(program, scale, stop);
+}
+
+TEST(LayoutDetection, KnowsEachFormByItsCalls) {
+    const std::pair<const char*, const char*> programs[] = {
+        {"A", "A"}, {"A-asks", "A"},     {"B", "B"},        {"B-asks", "B"},  {"C", "C"},
+        {"D", "D"}, {"C-gives-up", "C"}, {"C-from-2", "C"}, {"D-signed", "D"}};
+    for (const auto& [argument, name] : programs) {
+        const DetectedLayout found = detect({kAttacher, argument});
+        EXPECT_EQ(found.layout->name, name) << argument << ": " << found.reason;
+    }
+}
+
+TEST(LayoutDetection, KnowsTheExamples) {
+    EXPECT_EQ(detect({"conformance/testees/c_consumer"}).layout->name, "A");
+    EXPECT_EQ(detect({"conformance/testees/form_d_consumer"}).layout->name, "D");
+}
+
+TEST(LayoutDetection, TakesFormAForWhatDoesNotAttach) {
+    for (const auto& [program, scale] :
+         {std::pair<std::vector<std::string>, double>{{kAttacher}, 4},
+          {{kAttacher, "sleeps"}, 0.05},
+          {{"/nonexistent"}, 4}}) {
+        const DetectedLayout found = detect(program, scale);
+        EXPECT_EQ(found.layout->name, "A");
+        EXPECT_EQ(found.reason, "the program does not call kmes_attach");
+    }
+}
+
+}  // namespace
+}  // namespace kmes::conformance
