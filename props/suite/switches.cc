@@ -171,9 +171,9 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
 
 namespace {
 
-// --shared, --soak, --explore.
+// --shared, --stream, --soak, --explore.
 bool has_to_be_asked_for(const std::string& id) {
-    return id.starts_with("E12/") || id.ends_with("/soak") ||
+    return id.starts_with("E12/") || id.starts_with("stream/") || id.ends_with("/soak") ||
            id.find("/explored-") != std::string::npos;
 }
 
