@@ -16,11 +16,11 @@
 
 namespace kmes::conformance {
 
-// In forms A to D of the layout (docs/layouts.md).
-inline const std::uint64_t kHeaderBytesBeforeType = of_layout({29, 29, 77, 77});
+// Of the form of the layout that this process has; oracle/layout.h says why these are references.
+extern const std::uint64_t& kHeaderBytesBeforeType;
 // The least event: a type of one byte, no payload.
-inline const std::uint64_t kLeastEventBytes = kHeaderBytesBeforeType + 1;
-inline const std::uint64_t kMetadataBytes = of_layout({4096, 8192, 8192, 8192});
+extern const std::uint64_t& kLeastEventBytes;
+extern const std::uint64_t& kMetadataBytes;
 inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
 
 // 64-bit FNV-1a, as the contract's <digest>; and one byte of it.

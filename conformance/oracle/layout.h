@@ -17,13 +17,15 @@ inline constexpr std::uint64_t kGenerationOffset = 32;
 inline constexpr std::uint64_t kWritePosOffset = 64;
 inline constexpr std::uint64_t kTailPosOffset = 72;
 inline constexpr std::uint64_t kFutexCounterOffset = 128;
-// In forms A to D of the layout (docs/layouts.md).
-inline const std::uint64_t kNeedWakeOffset = of_layout({132, 4096, 4096, 4096});
+// Of the form of the layout that this process has (docs/layouts.md).
+// (References to what a constructor function has set before any other initialisation. clang gives
+// no order to the initialisation of inline variables, and tables of cases use these numbers.)
+extern const std::uint64_t& kNeedWakeOffset;
 
 inline constexpr std::uint64_t kEventSizeAt = 0;
 inline constexpr std::uint64_t kHeaderSizeAt = 4;
 inline constexpr std::uint64_t kSequenceAt = 16;
-inline const std::uint64_t kTypeLengthAt = of_layout({27, 27, 75, 75});
+extern const std::uint64_t& kTypeLengthAt;
 
 struct Field {
     std::uint64_t offset;

@@ -19,6 +19,25 @@ namespace kmes::conformance {
 
 namespace {
 
+struct HeaderSizes {
+    std::uint32_t fixed;
+    std::uint32_t shortest;
+};
+constinit HeaderSizes header_sizes{};
+
+// After the numbers of the oracle (101), and before every other initialisation.
+[[gnu::constructor(102)]] void set_header_sizes() {
+    header_sizes.fixed = static_cast<std::uint32_t>(kHeaderBytesBeforeType);
+    header_sizes.shortest = static_cast<std::uint32_t>(kLeastEventBytes);
+}
+
+}  // namespace
+
+constinit const std::uint32_t& kFixedHeader = header_sizes.fixed;
+constinit const std::uint32_t& kShortHeader = header_sizes.shortest;
+
+namespace {
+
 constexpr std::uint32_t kAllOnes = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace

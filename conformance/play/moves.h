@@ -37,9 +37,9 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes);
 void put_sizes(std::string& payload, std::uint64_t at, const TornSizes& sizes);
 
 // In the header of an event whose type has one byte, without and with the type: 29 and 30 in form A
-// of the layout.
-inline const auto kFixedHeader = static_cast<std::uint32_t>(kHeaderBytesBeforeType);
-inline const auto kShortHeader = static_cast<std::uint32_t>(kLeastEventBytes);
+// of the layout. (oracle/layout.h says why these are references.)
+extern const std::uint32_t& kFixedHeader;
+extern const std::uint32_t& kShortHeader;
 
 std::uint64_t over_header_bytes(const EventSpec& spec);
 
