@@ -8,27 +8,6 @@
 namespace kmes::conformance {
 namespace {
 
-struct Numbers {
-    std::uint64_t header_bytes;
-    std::uint64_t least_event_bytes;
-    std::uint64_t metadata_bytes;
-};
-constinit Numbers numbers{};
-
-// In forms A to D. 101: before every other initialisation.
-[[gnu::constructor(101)]] void set_numbers() {
-    numbers.header_bytes = of_layout({29, 29, 77, 77});
-    numbers.least_event_bytes = numbers.header_bytes + 1;
-    numbers.metadata_bytes = of_layout({4096, 8192, 8192, 8192});
-}
-
-}  // namespace
-
-constinit const std::uint64_t& kHeaderBytesBeforeType = numbers.header_bytes;
-constinit const std::uint64_t& kLeastEventBytes = numbers.least_event_bytes;
-constinit const std::uint64_t& kMetadataBytes = numbers.metadata_bytes;
-namespace {
-
 void append_little_endian(std::string& bytes, std::uint64_t value, unsigned size) {
     for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<char>(value >> (8 * i)));
 }

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// See layout.h.
+// See layout.h. The numbers that event.h declares are here too: one place has all of a form.
 #include "conformance/oracle/layout.h"
 
 #include <algorithm>
+
+#include "conformance/oracle/event.h"
 
 namespace kmes::conformance {
 namespace {
 
 struct Numbers {
+    std::uint64_t metadata_bytes;
     std::uint64_t need_wake_offset;
+    std::uint64_t header_bytes;
+    std::uint64_t least_event_bytes;
     std::uint64_t type_length_at;
 };
 constinit Numbers numbers{};
 
 // In forms A to D. 101: before every other initialisation.
 [[gnu::constructor(101)]] void set_numbers() {
+    numbers.metadata_bytes = of_layout({4096, 8192, 8192, 8192});
     numbers.need_wake_offset = of_layout({132, 4096, 4096, 4096});
+    numbers.header_bytes = of_layout({29, 29, 77, 77});
+    numbers.least_event_bytes = numbers.header_bytes + 1;
     numbers.type_length_at = of_layout({27, 27, 75, 75});
 }
 
@@ -68,7 +76,10 @@ std::vector<Field> make_header_fields() {
 
 }  // namespace
 
+constinit const std::uint64_t& kMetadataBytes = numbers.metadata_bytes;
 constinit const std::uint64_t& kNeedWakeOffset = numbers.need_wake_offset;
+constinit const std::uint64_t& kHeaderBytesBeforeType = numbers.header_bytes;
+constinit const std::uint64_t& kLeastEventBytes = numbers.least_event_bytes;
 constinit const std::uint64_t& kTypeLengthAt = numbers.type_length_at;
 
 const std::vector<Field>& metadata_fields() {
