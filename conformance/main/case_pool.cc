@@ -14,7 +14,8 @@
 namespace kmes::conformance {
 namespace {
 
-// Outcomes that wait for an earlier case hold histories of megabytes: so many cases may be ahead.
+// How many cases may begin before the one that the caller waits for. Each outcome that waits holds
+// a history of megabytes.
 constexpr std::size_t kMostAhead = 32;
 
 class Pool {
@@ -41,13 +42,12 @@ class Pool {
     Pool& operator=(const Pool&) = delete;
 
     void run() {
-        while (taken_ < cases_.size()) {
-            calls_.wait_for(taken_);
-            std::optional<PlayedCase> played = wait_for_next();
-            if (!played) break;
-            if (!calls_.take(taken_++, std::move(*played))) return;
+        for (std::size_t i = 0; i < cases_.size(); ++i) {
+            calls_.wait_for(i);
+            std::optional<PlayedCase> played = wait_for_case(i);
+            if (!played) return take_rest(i);
+            if (!calls_.take(i, std::move(*played))) return;
         }
-        take_rest();
     }
 
   private:
@@ -61,17 +61,18 @@ class Pool {
         return cases_[index]->demand == Demand::explored || cases_[index]->demand == Demand::soak;
     }
 
-    // With mutex_ locked.
+    // Both with mutex_ locked.
+    bool has_no_more() const { return is_ending_ || next_ >= cases_.size(); }
     bool may_begin() const {
-        if (next_ >= cases_.size() || exclusive_runs_) return false;
-        return is_exclusive(next_) ? playing_ == 0 : next_ < first_waited_ + kMostAhead;
+        if (exclusive_runs_) return false;
+        return is_exclusive(next_) ? playing_ == 0 : next_ < awaited_ + kMostAhead;
     }
 
     void work(int processor) {
         for (;;) {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return is_ending_ || has_no_more() || may_begin(); });
-            if (is_ending_ || has_no_more()) return;
+            changed_.wait(lock, [this] { return has_no_more() || may_begin(); });
+            if (has_no_more()) return;
             if (calls_.is_over()) {
                 is_ending_ = true;
                 changed_.notify_all();
@@ -93,14 +94,12 @@ class Pool {
         }
     }
 
-    bool has_no_more() const { return next_ >= cases_.size(); }
-
     // nullopt: the case was cut short, or will not begin.
-    std::optional<PlayedCase> wait_for_next() {
+    std::optional<PlayedCase> wait_for_case(std::size_t index) {
         std::unique_lock lock(mutex_);
-        first_waited_ = taken_;
+        awaited_ = index;
         changed_.notify_all();
-        Slot& slot = slots_[taken_];
+        Slot& slot = slots_[index];
         changed_.wait(lock, [&] {
             return slot.state == State::played || slot.state == State::cut_short ||
                    (slot.state == State::waiting && is_ending_);
@@ -109,14 +108,14 @@ class Pool {
     }
 
     // After the end of the run: what was still being played when an earlier case was cut short.
-    void take_rest() {
+    void take_rest(std::size_t first) {
         {
             std::unique_lock lock(mutex_);
             is_ending_ = true;
             changed_.notify_all();
             changed_.wait(lock, [this] { return playing_ == 0; });
         }
-        for (std::size_t i = taken_; i < slots_.size(); ++i) {
+        for (std::size_t i = first; i < slots_.size(); ++i) {
             if (slots_[i].played && !calls_.take(i, std::move(*slots_[i].played))) return;
         }
     }
@@ -126,9 +125,8 @@ class Pool {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Slot> slots_;
-    std::size_t next_ = 0;          // the case that begins next
-    std::size_t taken_ = 0;         // of the caller's thread alone
-    std::size_t first_waited_ = 0;  // taken_, for the workers
+    std::size_t next_ = 0;     // the case that begins next
+    std::size_t awaited_ = 0;  // the case that the caller's thread waits for
     std::size_t playing_ = 0;
     bool exclusive_runs_ = false;
     bool is_ending_ = false;  // no case begins any more

@@ -15,7 +15,6 @@
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
-
 namespace {
 
 constexpr std::string_view kOption = "--layout";
@@ -38,6 +37,10 @@ std::optional<std::size_t> layout_word(std::span<char* const> arguments) {
 }
 
 }  // namespace
+
+bool is_layout_value(std::string_view value) {
+    return value == kAutomaticLayout || find_layout(value) != nullptr;
+}
 
 const Layout* layout_of_option(std::span<char* const> arguments) {
     const std::optional<std::size_t> word = layout_word(arguments);

@@ -19,6 +19,9 @@ inline constexpr const char* kRightLayout = "auto, A, B, C or D (or 1, 0.20, 0.2
 inline constexpr const char* kRightForm = "A, B, C or D (or 1, 0.20, 0.22 or stream)";
 inline constexpr std::string_view kAutomaticLayout = "auto";
 
+// Whether --layout takes this value.
+bool is_layout_value(std::string_view value);
+
 // The form of --layout before --; null: there is none, or it names no form.
 const Layout* layout_of_option(std::span<char* const> arguments);
 

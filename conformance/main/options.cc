@@ -100,8 +100,7 @@ class Checker {
 
     // The process has that form by now: main() sees to it.
     void layout(const std::string& value) {
-        if (value != kAutomaticLayout && find_layout(value) == nullptr)
-            fail("--layout", value, kRightLayout);
+        if (!is_layout_value(value)) fail("--layout", value, kRightLayout);
     }
 
     void explore(const std::string& value) {

@@ -152,7 +152,7 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
                                      "a number from 0.01 to 1000"),
                          around);
     }
-    if (app.count("--layout") > 0 && form != kAutomaticLayout && find_layout(form) == nullptr)
+    if (app.count("--layout") > 0 && !is_layout_value(form))
         return say_usage("smoke", wrong_value("--layout", form, kRightLayout), around);
     if (words.program.empty() || words.program[0].empty()) {
         return say_usage("smoke", "no program is named; expected smoke -- PROGRAM ARGS...", around);
