@@ -34,7 +34,7 @@ std::string bytes_text(std::uint64_t bytes) {
     return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes";
 }
 
-// "132 to 135": the byte, and so many after it.
+// "132 to 135": the first byte, and `more` bytes after it.
 std::string bytes_from(std::uint64_t first, std::uint64_t more) {
     return std::to_string(first) + " to " + std::to_string(first + more);
 }

@@ -61,8 +61,7 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
         {1, kShortHeader, 1},
         {kFixedHeader, kFixedHeader, 0},
         {kShortHeader, kShortHeader, 0},
-        {kShortHeader, kShortHeader,
-         1},  // a whole event, of another size than the one that was there
+        {kShortHeader, kShortHeader, 1},  // a whole event, of another size than the original
         {kShortHeader + 1, kShortHeader, 1},
         {100, kShortHeader, 60000},
         {100, 101, 1},

@@ -69,9 +69,8 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-// How many cases the suite has of each level, without those that --shared, --soak and
-// --stream add. The
-// position is the Level.
+// How many cases the suite has of each level, without those that --shared, --soak and --stream add.
+// The position is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 
 struct RunReport {

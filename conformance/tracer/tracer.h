@@ -104,7 +104,7 @@ struct TracerOptions {
     // The testee and the thread of the Tracer on one processor, until the Tracer goes: a stop
     // then involves one processor only, and takes a fraction of the time.
     bool pin_to_one_processor = false;
-    // The processor on which testee and Tracer take turns; -1: the one that the Tracer is on.
+    // The processor on which testee and Tracer take turns; -1: the current one of the Tracer.
     int processor = -1;
     Stepping stepping = Stepping::kAutomatic;
     // kWatchpoints: what the stepper has seen counts as not seen. For tests.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //
-// Who has emitted by a producer's socket, and how much. A client is the process that connected, as
-// the kernel says it (SO_PEERCRED). Knows no socket and no ring.
+// The emitters of a producer's sockets, and how much each has emitted. A client is the process that
+// connected, by SO_PEERCRED. Knows no socket and no ring.
 //
 // The number of clients is bounded, whatever they do: a client of its own number comes for each
 // fork. What is not kept for one client alone is part of a sum, so the totals are exact.
@@ -50,7 +50,7 @@ class EmitterCounts {
     void fold(Latest::iterator emitter);
 
     std::mutex mutex_;
-    Latest latest_;  // first: the one that has emitted last
+    Latest latest_;  // the latest emitter comes first
     std::map<Key, Latest::iterator> places_;
     EmitterCount earlier_ = {0, 0, 0, 0, 0, 0};
 };

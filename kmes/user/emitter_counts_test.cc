@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //
-// Who has emitted by a socket, and how much: bounded, whoever comes, and nothing is missing from
-// the totals.
+// The counts of emitters: their number is bounded, whatever clients do, and the totals are exact.
 #include "kmes/user/emitter_counts.h"
 
 #include <gtest/gtest.h>
