@@ -9,40 +9,9 @@ set -uo pipefail
 
 KMESCTL=$(readlink -f -- "$1")
 readonly KMESCTL
-WORK=$(mktemp -d)
-readonly WORK
-cd -- "$WORK" || exit 1
-# Relative: the address of a socket has 107 bytes at most, and the folder of a test may have more.
-export KMES_SOCKET=s
+source kmesctl/testing.sh
 unset NO_COLOR NOTIFY_SOCKET
 export TERM=dumb
-failures=0
-started=()
-
-end() {
-    local pid
-    for pid in ${started[@]+"${started[@]}"}; do
-        kill -CONT "$pid" 2>/dev/null
-        kill -KILL "$pid" 2>/dev/null
-    done
-    rm -rf -- "$WORK"
-}
-trap end EXIT
-
-fail() {
-    printf 'FAIL: %s\n' "$*"
-    failures=$((failures + 1))
-}
-
-# until_true COMMAND...: a generous limit, which scales.
-until_true() {
-    local left=$((200 * ${KMES_TIMEOUT_SCALE:-1}))
-    until "$@"; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || { fail "never came true: $*"; return 1; }
-        sleep 0.1
-    done
-}
 
 # expect STATUS PATTERN COMMAND...: one line on both outputs that matches; '': nothing.
 expect() {

@@ -10,33 +10,7 @@ set -uo pipefail
 SUITE=$(readlink -f -- "$1") KMESCTL=$(readlink -f -- "$2")
 CORRECT=$(readlink -f -- "$3") BROKEN=$(readlink -f -- "$4")
 readonly SUITE KMESCTL CORRECT BROKEN
-WORK=$(mktemp -d)
-readonly WORK
-cd -- "$WORK" || exit 1
-# Relative: the address of a socket has 107 bytes at most.
-export KMES_SOCKET=s
-failures=0
-started=()
-
-end() {
-    [ "${#started[@]}" -eq 0 ] || kill -KILL "${started[@]}" 2>/dev/null
-    rm -rf -- "$WORK"
-}
-trap end EXIT
-
-fail() {
-    printf 'FAIL: %s\n' "$*"
-    failures=$((failures + 1))
-}
-
-until_true() {
-    local left=$((200 * ${KMES_TIMEOUT_SCALE:-1}))
-    until "$@"; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || { fail "never came true: $*"; return 1; }
-        sleep 0.1
-    done
-}
+source kmesctl/testing.sh
 
 # record FILE COMMAND...: what COMMAND emits.
 record() {
