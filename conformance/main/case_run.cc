@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: MIT
+//
+// See case_run.h.
+#include "conformance/main/case_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "conformance/failure/failure_file.h"
+#include "conformance/main/case_pool.h"
+#include "conformance/main/evidence.h"
+#include "conformance/main/expected.h"
+#include "conformance/main/known_failures.h"
+#include "conformance/main/pictures.h"
+#include "conformance/main/report_files.h"
+#include "conformance/report/console.h"
+#include "conformance/report/output_file.h"
+#include "conformance/report/result.h"
+#include "conformance/report/text.h"
+
+namespace kmes::conformance {
+
+StageSettings settings_of(const Options& options, const Surroundings& around) {
+    StageSettings settings;
+    settings.testee = options.testee;
+    settings.cpus = options.cpus;
+    settings.capacity_bytes = options.capacity_bytes;
+    settings.seed = options.seed;
+    settings.timeout_scale = options.timeout_scale;
+    settings.verbose = options.verbose;
+    settings.explore = options.explore;
+    settings.stepper = options.stepper;
+    settings.shared = options.shared;
+    settings.soak_seconds = options.soak_seconds;
+    settings.stream = options.stream;
+    settings.device = options.device;
+    settings.layout = options.layout;
+    settings.debug = !options.debug.empty();
+    if (settings.debug) {
+        settings.debugger = around.debugger;
+        settings.record_accesses = true;
+    }
+    settings.stop = &around.stop;
+    return settings;
+}
+
+std::size_t longest_id(const std::vector<const Case*>& cases) {
+    std::size_t width = 0;
+    for (const Case* each : cases) width = std::max(width, each->id.size());
+    return width;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Prints to two streams at once.
+class Copy : public std::streambuf {
+  public:
+    Copy(std::ostream& first, std::ostream& second) : first_(first), second_(second) {}
+
+  protected:
+    int overflow(int byte) override {
+        if (byte == traits_type::eof()) return 0;
+        first_.put(static_cast<char>(byte));
+        second_.put(static_cast<char>(byte));
+        return first_.good() ? byte : traits_type::eof();
+    }
+    std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+        first_.write(bytes, count);
+        second_.write(bytes, count);
+        return first_.good() ? count : 0;
+    }
+    int sync() override {
+        first_.flush();
+        return first_.good() ? 0 : -1;
+    }
+
+  private:
+    std::ostream& first_;
+    std::ostream& second_;
+};
+
+// A report file is read in other places than on this terminal.
+PictureOptions picture_options(const Options& options, const Surroundings& around) {
+    PictureOptions picture;
+    picture.width = options.report_file ? 100 : around.out_columns;
+    picture.colour = around.out_has_colour && !options.report_file;
+    picture.unicode = around.out_is_unicode && !options.report_file;
+    return picture;
+}
+
+// The seconds that somebody has named are for the cases that they have selected.
+double seconds_for(const ExploreSettings& explore, const std::vector<const Case*>& cases) {
+    double share = 0;
+    for (const Case* each : cases) share += each->explore_share;
+    return explore.to_the_limit && share > 0 ? explore.seconds / share : explore.seconds;
+}
+
+// As it is written on a command line.
+std::string explore_text(const ExploreSettings& explore) {
+    if (!explore.on) return "off";
+    if (explore.deep) return "deep";
+    return explore.to_the_limit ? fmt::format("{}", explore.seconds) : "quick";
+}
+
+RunOptions run_options(const Options& options) {
+    RunOptions run;
+    run.level = level_name(options.level.value_or(kDefaultLevel));
+    run.explore = explore_text(options.explore);
+    run.timeout_scale = options.timeout_scale;
+    run.filters = options.filters;
+    run.without = options.without;
+    run.shared = options.shared;
+    run.soak_seconds = options.soak_seconds;
+    run.stream = options.stream;
+    run.device = options.device;
+    run.layout = options.layout;
+    return run;
+}
+
+CasesOfLevels cases_of_levels(const std::vector<Case>& cases) {
+    CasesOfLevels counts{};
+    for (const Case& each : cases) {
+        const bool is_usual = each.demand == Demand::always || each.demand == Demand::explored;
+        if (is_usual) ++counts.at(static_cast<std::size_t>(each.level));
+    }
+    return counts;
+}
+
+// One run of the selected cases.
+class Run {
+  public:
+    Run(const Options& options, const Surroundings& around, std::vector<const Case*> cases,
+        std::optional<Shard> shard = std::nullopt)
+        : options_(options),
+          around_(around),
+          cases_(std::move(cases)),
+          pictures_(around, picture_options(options, around), drawn(options)),
+          settings_(settings_of(options, around)) {
+        // A case has the same share of them in each shard.
+        settings_.explore.seconds = seconds_for(settings_.explore, cases_);
+        report_.shard = std::move(shard);
+        if (report_.shard) take_shard(*report_.shard, cases_);
+        report_.testee = options.testee;
+        report_.consumer = options.consumer;
+        if (report_.consumer.name.empty())
+            report_.consumer.name =
+                options.testee.front().substr(options.testee.front().rfind('/') + 1);
+        report_.cpus = options.cpus;
+        report_.capacity_bytes = options.capacity_bytes;
+        report_.seed = options.seed;
+        report_.suite = around.suite;
+        report_.suite_cases = cases_of_levels(around.cases);
+        report_.machine = around.machine;
+        report_.began = std::time(nullptr);
+        report_.options = run_options(options);
+    }
+
+    int execute() {
+        if (options_.report_file) {
+            const OutputFile::Status status = file_.open(*options_.report_file, &around_.stop);
+            if (status != OutputFile::Status::ok) {
+                return say(around_,
+                           status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
+                           file_.error());
+            }
+        }
+        if (const int status = more_files_.open(options_.more_reports, &around_.stop); status != 0)
+            return say(around_, status, more_files_.error());
+        if (options_.save_folder) {
+            const std::string error = save_folder_.open(*options_.save_folder);
+            if (!error.empty()) return say(around_, kExitUsage, error);
+        }
+        CaseList expected;
+        if (!options_.expect_unsupported.empty()) {
+            expected = read_case_list(options_.expect_unsupported, around_.cases);
+            if (!expected.error.empty()) return say(around_, kExitUsage, expected.error);
+        }
+        if (const int status = open_known_failures(); status != 0) return status;
+        const std::string problem = around_.check_set_up(settings_);
+        if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
+        const std::string mistake = check_adapter();
+        if (report_.preflight.empty() && around_.describe_stepper)
+            report_.stepper = around_.describe_stepper(settings_);
+        run_cases();
+        if (!mistake.empty() && !prints_console())
+            say(around_, report_.preflight_status,
+                "the adapter cannot work: " + printable(mistake) +
+                    " (--no-preflight runs the cases nevertheless)");
+        if (report_.interrupted) say_interrupted();
+        if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
+        if (report_.interrupted) return around_.stop.status_or(kExitSuite);
+        int status = exit_status(report_);
+        if (!options_.expect_unsupported.empty())
+            status = say_differences(differences(report_, expected.ids), status);
+        return say_differences(stale_, status);
+    }
+
+  private:
+    static bool prints_console(const Options& options) {
+        return options.report == ReportFormat::console || options.report_file;
+    }
+    bool prints_console() const { return prints_console(options_); }
+
+    static Pictures::Drawn drawn(const Options& options) {
+        if (!draws_traces(options)) return Pictures::Drawn::none;
+        return options.verbose ? Pictures::Drawn::all : Pictures::Drawn::best;
+    }
+
+    // Whether any case can pass. The first mistake of an adapter that cannot work, else empty.
+    std::string check_adapter() {
+        // A person who debugs sees for himself; a device has buffers of its own.
+        if (!around_.preflight || !options_.preflight || settings_.debug ||
+            !options_.device.empty())
+            return {};
+        Preflight found = around_.preflight(settings_);
+        if (around_.stop) return {};
+        report_.preflight = std::move(found.mistakes);
+        report_.preflight_status = found.status;
+        return found.first;
+    }
+
+    // JSON has the trace of the first run of a case, as it is asked for thousands of runs.
+    static bool draws_traces(const Options& options) {
+        return prints_console(options) || options.report == ReportFormat::html ||
+               std::ranges::any_of(options.more_reports, [](const ReportTarget& target) {
+                   return target.format != ReportFormat::json;
+               });
+    }
+
+    // A difference makes the run fail. An error of the suite outranks that.
+    int say_differences(const std::vector<std::string>& lines, int status) const {
+        const int worse = status == kExitSuite ? status : kExitFailed;
+        for (const std::string& line : lines) say(around_, worse, line);
+        return lines.empty() ? status : worse;
+    }
+
+    // Before the run: whether the list can be read and, if need be, written.
+    int open_known_failures() {
+        if (options_.known_failures.empty()) return 0;
+        const bool is_fixed = options_.fix_known_failures;
+        const std::string error = known_.read(options_.known_failures, is_fixed);
+        if (!error.empty()) return say(around_, kExitUsage, error);
+        if (!is_fixed) return 0;
+        if (report_.shard)
+            return say(around_, kExitUsage,
+                       "--fix-known-failures excludes TEST_TOTAL_SHARDS: each shard would write "
+                       "the file");
+        const OutputFile::Status status = known_file_.open(options_.known_failures, &around_.stop);
+        if (status == OutputFile::Status::ok) return 0;
+        return say(around_, status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
+                   known_file_.error());
+    }
+
+    // After the run: marks the known failures, and returns the differences. A list that is fixed
+    // has none. An interrupted run fixes nothing.
+    std::vector<std::string> settle_known_failures() {
+        if (options_.known_failures.empty()) return {};
+        const std::vector<std::string> lines = known_.compare(around_.cases, report_);
+        if (!options_.fix_known_failures || report_.interrupted || has_trouble_) return lines;
+        if (!known_file_.commit(known_.fixed(around_.cases, report_))) {
+            note_trouble(known_file_.error());
+            return lines;
+        }
+        for (CaseResult& result : report_.results)
+            result.is_known = result.verdict == Verdict::fail;
+        return {};
+    }
+
+    void run_cases() {
+        ConsoleOptions console_options;
+        console_options.verbose = options_.verbose;
+        console_options.quiet = options_.quiet;
+        console_options.command = around_.command;
+        console_options.colour = around_.out_has_colour && !options_.report_file;
+        console_options.id_width = longest_id(cases_);
+        Copy copy(around_.out, console_text_);
+        std::ostream both(&copy);
+        ConsoleReport console(both, console_options);
+        ProgressLine progress(around_.error_shows_progress ? &around_.error : nullptr);
+        const Clock::time_point begin = Clock::now();
+        has_result_.assign(cases_.size(), false);
+        if (prints_console()) console.begin(report_, cases_.size());
+        // What has been finished is written, whatever happens on the way.
+        if (report_.preflight.empty()) guarded([&] { run_each(console, progress); });
+        for (std::size_t i = 0; i < cases_.size(); ++i) {
+            if (!has_result_[i]) report_.not_run.emplace_back(cases_[i]->id);
+        }
+        draw_traces(progress);
+        report_.interrupted = !report_.not_run.empty() && around_.stop;
+        report_.seconds = seconds_since(begin);
+        guarded([&] { stale_ = settle_known_failures(); });
+        if (prints_console()) guarded([&] { console.end(report_); });
+    }
+
+    // Whether somebody still reads what comes: the reader of a pipe may have gone.
+    bool is_wanted() const {
+        return around_.out.good() || options_.report_file || options_.save_folder ||
+               !options_.more_reports.empty();
+    }
+
+    // Where a case writes to a terminal, or to buffers of the kernel module, that case is alone.
+    unsigned jobs() const {
+        if (settings_.debug || !settings_.device.empty()) return 1;
+        return options_.jobs != 0 ? options_.jobs : around_.jobs;
+    }
+
+    // As far as the run comes. The results are in the order of the cases.
+    void run_each(ConsoleReport& console, ProgressLine& progress) {
+        play_cases(
+            cases_, jobs(),
+            {.play = [this](const Case& each, int processor) { return play(each, processor); },
+             .take =
+                 [&](std::size_t index, PlayedCase&& played) {
+                     progress.clear();
+                     return take(index, played, console);
+                 },
+             .is_over = [this] { return static_cast<bool>(around_.stop); },
+             .wait_for =
+                 [&](std::size_t index) {
+                     progress.show(index + 1, cases_.size(), cases_[index]->id);
+                 }});
+        progress.clear();
+    }
+
+    // Appends the result of a case to the report. False ends the run.
+    bool take(std::size_t index, const PlayedCase& played, ConsoleReport& console) {
+        add_result(*cases_[index], played.outcome, played.seconds);
+        has_result_[index] = true;
+        const CaseResult& result = report_.results.back();
+        if (prints_console()) console.add(result);
+        const bool is_bad =
+            result.verdict == Verdict::fail || result.verdict == Verdict::suite_error;
+        return !(options_.fail_fast && is_bad) && is_wanted();
+    }
+
+    // Some cases are run once more for it. After an interrupt they are not.
+    void draw_traces(ProgressLine& progress) {
+        progress.show(cases_.size(), cases_.size(), "traces of the failures");
+        guarded([&] { pictures_.finish(report_); });
+        progress.clear();
+    }
+
+    // What happens after a case has ended must not lose its result.
+    void guarded(const std::function<void()>& part) {
+        try {
+            part();
+        } catch (const std::exception& error) {
+            note_trouble(error.what());
+        } catch (...) {
+            note_trouble("an unknown exception");
+        }
+    }
+
+    void note_trouble(const std::string& what) {
+        has_trouble_ = true;
+        say(around_, kExitSuite, "the report is not complete: " + printable(what));
+    }
+
+    void add_result(const Case& the_case, const CaseOutcome& outcome, double seconds) {
+        report_.results.push_back(result_of(the_case, outcome, seconds));
+        CaseResult& result = report_.results.back();
+        if (options_.save_folder && outcome.verdict == Verdict::fail)
+            guarded([&] { save(the_case, outcome, result); });
+        guarded([&] {
+            pictures_.add(the_case, settings_for(-1), outcome, result, report_.results.size() - 1);
+        });
+    }
+
+    // In any thread.
+    StageSettings settings_for(int processor) const {
+        StageSettings settings = settings_;
+        settings.processor = processor;
+        settings.patience = patience_after(cases_hung_);
+        return settings;
+    }
+
+    // In any thread. nullopt: a signal cut the case short. Its verdict says nothing then, because a
+    // signal to the whole control group may have killed the testee too.
+    std::optional<PlayedCase> play(const Case& the_case, int processor) {
+        const Clock::time_point begin = Clock::now();
+        PlayedCase played;
+        try {
+            played.outcome = around_.run_on_stage(the_case, settings_for(processor));
+        } catch (const std::exception& error) {
+            played.outcome.message =
+                std::string("the case ended with an exception: ") + error.what();
+        } catch (...) {
+            played.outcome.message = "the case ended with an unknown exception";
+        }
+        played.seconds = seconds_since(begin);
+        if (around_.stop) return std::nullopt;
+        if (played.outcome.has_hung) ++cases_hung_;
+        return played;
+    }
+
+    CaseResult result_of(const Case& the_case, const CaseOutcome& outcome, double seconds) const {
+        CaseResult result;
+        result.id = the_case.id;
+        result.level = the_case.level;
+        result.verdict = outcome.verdict;
+        result.clause = outcome.clause;
+        // A verdict on the testee is of some clause: without one of its own it is the case's.
+        const bool is_judged = outcome.verdict == Verdict::fail ||
+                               outcome.verdict == Verdict::inconclusive ||
+                               outcome.verdict == Verdict::unsupported;
+        if (result.clause.empty() && is_judged) result.clause = the_case.clause;
+        result.message = outcome.message;
+        if (outcome.verdict == Verdict::fail) {
+            result.what_is_done = the_case.description;
+            result.what_is_right = the_case.expectation;
+        }
+        result.title = the_case.title;
+        result.details = outcome.details;
+        if (outcome.verdict == Verdict::fail) take_evidence(outcome, result);
+        result.seconds = seconds;
+        result.explored = outcome.explored;
+        result.replay = replay_of(the_case);
+        return result;
+    }
+
+    // A consumer that spins, or has the wrong limits, may hang in every case. The first case gives
+    // it all the time that a correct consumer could need. The others get less, so that the run
+    // takes minutes and not an hour.
+    static double patience_after(unsigned cases) {
+        constexpr double kLeast = 1.0 / 64;
+        return std::max(kLeast, std::ldexp(1.0, -2 * static_cast<int>(cases)));
+    }
+
+    void save(const Case& the_case, const CaseOutcome& outcome, CaseResult& result) {
+        const FailureFolder::Saved saved =
+            save_folder_.save(make_failure_file(the_case, settings_, outcome, report_.stepper));
+        result.saved = saved.path;
+        if (saved.error.empty()) return;
+        save_failed_ = true;
+        say(around_, kExitSuite, saved.error);
+    }
+
+    std::string replay_of(const Case& the_case) const {
+        std::vector<std::string> words{"--filter", std::string(the_case.id)};
+        if (the_case.level > kDefaultLevel) {
+            words.insert(words.end(), {"--level", std::string(level_name(the_case.level))});
+        }
+        words.insert(words.end(), {"--cpus", std::to_string(options_.cpus), "--capacity",
+                                   std::to_string(options_.capacity_bytes), "--seed",
+                                   std::to_string(options_.seed)});
+        if (!options_.preflight) words.push_back("--no-preflight");
+        if (options_.timeout_scale != 1.0) {
+            words.insert(words.end(),
+                         {"--timeout-scale", fmt::format("{}", options_.timeout_scale)});
+        }
+        add_demanded(words, the_case.demand);
+        words.push_back("--");
+        words.insert(words.end(), options_.testee.begin(), options_.testee.end());
+        return around_.command + " " + shell_command(words);
+    }
+
+    // The options without which the case would not be run, or not so.
+    void add_demanded(std::vector<std::string>& words, Demand demand) const {
+        const ExploreSettings& explore = options_.explore;
+        if (demand == Demand::explored && explore.deep) {
+            words.insert(words.end(), {"--explore", "deep"});
+        } else if (demand == Demand::explored && explore.seconds != ExploreSettings{}.seconds) {
+            words.insert(words.end(), {"--explore", fmt::format("{}", explore.seconds)});
+        } else if (demand == Demand::shared) {
+            words.push_back("--shared");
+        } else if (demand == Demand::soak) {
+            words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
+        } else if (demand == Demand::stream) {
+            words.insert(words.end(), {"--stream", options_.stream});
+        }
+        if (!options_.layout.empty()) words.insert(words.end(), {"--layout", options_.layout});
+        if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
+        if (options_.stepper != Stepper::automatic) {
+            words.insert(words.end(), {"--stepper", std::string(stepper_name(options_.stepper))});
+        }
+    }
+
+    void say_interrupted() const {
+        say(around_, kExitSuite,
+            fmt::format("interrupted: {} of {} cases did not run, from {} on",
+                        report_.not_run.size(), cases_.size(), report_.not_run.front()));
+    }
+
+    bool write_reports() {
+        const auto text_of = [this](ReportFormat format) {
+            return format == ReportFormat::console ? console_text_.str()
+                                                   : report_text(report_, format);
+        };
+        const std::string text = text_of(options_.report);
+        if (!prints_console()) around_.out << text << std::flush;
+        if (options_.report_file && !file_.commit(text)) {
+            say(around_, kExitSuite, file_.error());
+            return false;
+        }
+        if (!more_files_.commit(text_of)) {
+            say(around_, kExitSuite, more_files_.error());
+            return false;
+        }
+        if (around_.out.good()) return true;
+        say(around_, kExitSuite, "cannot write the report to standard output");
+        return false;
+    }
+
+    const Options& options_;
+    const Surroundings& around_;
+    std::vector<const Case*> cases_;
+    Pictures pictures_;
+    StageSettings settings_;
+    RunReport report_;
+    OutputFile file_;
+    ReportFiles more_files_;
+    KnownFailures known_;
+    std::vector<std::string> stale_;  // where its list differs from the run
+    OutputFile known_file_{"known-failures file"};
+    FailureFolder save_folder_;
+    bool save_failed_ = false;
+    bool has_trouble_ = false;
+    std::atomic<unsigned> cases_hung_{0};
+    std::vector<bool> has_result_;  // of cases_
+    std::ostringstream console_text_;
+};
+
+}  // namespace
+
+int run_selected_cases(const Options& options, const Surroundings& around,
+                       std::vector<const Case*> cases, std::optional<Shard> shard) {
+    return Run(options, around, std::move(cases), std::move(shard)).execute();
+}
+
+}  // namespace kmes::conformance
