@@ -271,6 +271,10 @@ HostileServer::Answer HostileServer::right_answer() {
         case KMES_SOCKET_EMIT_BATCH:
             reply.emitted = request_.count;
             break;
+        case KMES_SOCKET_EMITTERS:
+            reply.count = static_cast<__u32>(1 + bytes_.below(4));
+            answer.body.assign(reply.count * sizeof(kmes_socket_emitter), 'e');
+            break;
         default:
             break;
     }
@@ -323,22 +327,23 @@ void HostileServer::change_answer(Answer* answer) {
 void HostileServer::answer(int fd) {
     const std::uint8_t shape = bytes_.take<std::uint8_t>();
     Answer answer = right_answer();
-    std::size_t bytes = sizeof(answer.reply);
+    std::size_t bytes = sizeof(answer.reply) + answer.body.size();
 
     if (shape >= 0x80) change_answer(&answer);
     if (shape >= 0xC0) change_answer(&answer);
-    if (shape % 32 == 31) bytes = bytes_.below(sizeof(answer.reply) + 9);
+    if (shape % 32 == 31) bytes = bytes_.below(bytes + 9);
     sent_cpus_ += answer.reply.count;
     send(fd, answer, bytes);
 }
 
 void HostileServer::send(int fd, const Answer& answer, std::size_t bytes) {
     alignas(struct cmsghdr) char room[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-    char packet[sizeof(answer.reply) + 8] = {};
-    struct iovec piece = {packet, bytes};
+    std::string packet(reinterpret_cast<const char*>(&answer.reply), sizeof(answer.reply));
+    packet += answer.body;
+    packet.resize(packet.size() + 8);  // a packet that is too long ends with zeros
+    struct iovec piece = {packet.data(), bytes};
     struct msghdr message = {};
 
-    std::memcpy(packet, &answer.reply, sizeof(answer.reply));
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     if (!answer.fds.empty()) {

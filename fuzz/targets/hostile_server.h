@@ -49,6 +49,7 @@ class HostileServer {
     struct Answer {
         kmes_socket_reply reply = {};
         std::vector<int> fds;
+        std::string body = {};  // follows the reply in its packet
     };
 
     Files make_files();

@@ -18,6 +18,7 @@
 #include "kmes/user/libkmes.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/libkmes_reader.h"
+#include "kmes/user/socket_protocol.h"
 
 namespace kmes::fuzz {
 namespace {
@@ -78,7 +79,9 @@ class Play {
     };
 
     void operate() {
-        switch (bytes_.below(16)) {
+        const std::uint8_t operation = bytes_.take<std::uint8_t>();
+
+        switch (operation % 16) {
             case 0:
             case 1:
             case 2:
@@ -107,7 +110,7 @@ class Play {
             case 14:
                 return server_.end_something();
             default:
-                return ask_cpus();
+                return operation < 128 ? ask_cpus() : ask_emitters();
         }
     }
 
@@ -236,6 +239,17 @@ class Play {
         const int cpus = kmes_cpus_by_libkmes();
 
         expect(cpus >= kLeastError && cpus != 0, "the result of kmes_cpus_by_libkmes");
+    }
+
+    void ask_emitters() {
+        std::vector<kmes_socket_emitter> emitters(KMES_SOCKET_EMITTERS_MAX);
+        __u32 count = ~__u32{0};
+
+        if (checked(kmes_socket_emitters(emitters.data(), &count)))
+            expect_equal(count, 0u, "the emitters of a question that fails");
+        else
+            expect(count >= 1 && count <= KMES_SOCKET_EMITTERS_MAX,
+                   "an answer has the sum, and as many emitters as there is room for");
     }
 
     FuzzedBytes& bytes_;
