@@ -96,11 +96,12 @@ const std::uint64_t kManyRing = std::bit_ceil(kMany * kSmallBytes);
 constexpr std::uint64_t kSmallest = 70'000;
 const std::uint64_t kSmallestRing = std::bit_ceil(kSmallest * kLeastEventBytes);
 
-// As many events as a ring of the default capacity can have.
-const std::uint64_t kFull = 4 * kMebibyte / kLeastEventBytes;
+// As many events as that ring can have: more than 65,536 in each form of the layout.
+const std::uint64_t kFull = kSmallestRing / kLeastEventBytes;
 const Step kFullRing = Emit{kFull, kLeastEventBytes};
 const std::string kFullText =
     fmt::format("{} events of {} bytes", grouped(kFull), kLeastEventBytes);
+const std::uint64_t kFullMebibytes = kSmallestRing / kMebibyte;
 
 // Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
 // many accesses are left until then.
@@ -159,7 +160,7 @@ void full_as_it_looks(Stage& stage) {
         stage.wait_asleep();
         stage.release_guards();
         if (left > 0) break;
-        stage.resize(4 * kMebibyte);
+        stage.resize(kSmallestRing);
     }
 }
 
@@ -209,42 +210,43 @@ const Row kBacklogRows[] = {
      kBacklogRing},
     {{"5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
       "a full ring of the smallest events before the attach",
-      in_layout("Fill a ring of 4 MiB with {} before the consumer attaches.", kFullText),
+      in_layout("Fill a ring of {} MiB with {} before the consumer attaches.", kFullMebibytes,
+                kFullText),
       kEachOnce},
      {Asleep{}},
-     {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
+     {.cpus = 1, .capacity = kSmallestRing, .before_start = {kFullRing}}},
     {{"E10/full-of-the-smallest-unread", Level::erratum, "E10",
       "the largest possible number of unread events",
       in_layout(
-          "Emit {}. While they are unread, replace the buffer of 4 MiB by one of 64 KiB. Then, "
+          "Emit {}. While they are unread, replace the buffer of {} MiB by one of 64 KiB. Then, "
           "before each access in turn, emit an event, resize with shifted positions, and lap "
           "the new buffer.",
-          kFullText),
+          kFullText, kFullMebibytes),
       "The consumer delivers all events, from the old buffer first. It loads generation before "
       "each sleep, however much it has delivered."},
      {Asleep{}, AtOnce{{kFullRing, Resize{kMebibyte / 16}}}, Asleep{}, NudgingOff{},
       BeforeEachAccess{
           {Emit{1, kSmallBytes}, Resize{kMebibyte / 16, PositionRule::shift, 1000}, Lap{9000}}}},
-     {.cpus = 1, .capacity = 4 * kMebibyte}},
+     {.cpus = 1, .capacity = kSmallestRing}},
     {{"E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
       "a full ring before the load of generation",
       in_layout(
           "At the first load of generation in an iteration, and at the second in another, emit "
-          "{}. Replace the buffer of 4 MiB by one of 64 KiB there.",
-          kFullText),
+          "{}. Replace the buffer of {} MiB by one of 64 KiB there.",
+          kFullText, kFullMebibytes),
       "The consumer loads write_pos of the old buffer again and delivers all events from there, "
       "in however many parts."},
      {Call{full_as_it_looks}, Asleep{}},
-     {.cpus = 1, .capacity = 4 * kMebibyte, .nudging = false}},
+     {.cpus = 1, .capacity = kSmallestRing, .nudging = false}},
     {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
       "a next buffer full of delivered events",
-      in_layout("Wait until {} are delivered. Replace the buffer of 4 MiB by one of 8 MiB and emit "
-                "one event.",
-                kFullText),
+      in_layout("Wait until {} are delivered. Replace the buffer of {} MiB by one of {} MiB and "
+                "emit one event.",
+                kFullText, kFullMebibytes, 2 * kFullMebibytes),
       "The consumer skips all events that it has delivered, however many there are, and delivers "
       "the new one."},
-     {Asleep{}, AtOnce{{Resize{8 * kMebibyte}, Emit{1, kSmallBytes}}}, Asleep{}},
-     {.cpus = 1, .capacity = 4 * kMebibyte, .before_start = {kFullRing}}},
+     {Asleep{}, AtOnce{{Resize{2 * kSmallestRing}, Emit{1, kSmallBytes}}}, Asleep{}},
+     {.cpus = 1, .capacity = kSmallestRing, .before_start = {kFullRing}}},
     {{"E10/twenty-thousand-unread", Level::erratum, "E10",
       "twenty thousand unread events in the old buffer",
       "Emit 20,000 events. While all or half of them are unread, replace the buffer by a buffer "
