@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// See layout_detection.h. The first run of the program shows the first argument of its first
-// kmes_attach. If that can be an array, a second run serves the call of forms A and B, and the
-// length of the first mapping tells these two apart.
+// See layout_detection.h. The first run of the program shows the first arguments of its first
+// kmes_attach calls, each of which fails with EINVAL: a consumer of form D goes on to the next CPU.
+// If the argument can be an array, a second run serves the call of forms A and B, and the length of
+// the first mapping tells these two apart.
 #include "conformance/main/layout_detection.h"
 
 #include <fmt/format.h>
@@ -60,17 +61,49 @@ void run(const Start& start, AttachCall call,
     tracer.kill_all();
 }
 
-// Nothing: the program does not attach.
-std::optional<AttachRequest> first_attach(const Start& start) {
-    std::optional<AttachRequest> first;
+// What a program asks for when every kmes_attach fails with EINVAL.
+struct FirstCalls {
+    std::optional<AttachRequest> first;  // nothing: the program does not attach
+    bool asks_for_count = false;
+    std::optional<std::uint32_t> next_cpu;  // another than the first, after an EINVAL
+    bool has_array = false;
+    unsigned calls = 0;
+
+    bool is_over() const {
+        return asks_for_count || next_cpu || has_array || calls > kMostAttaches;
+    }
+};
+
+void note(FirstCalls& calls, const AttachRequest& request) {
+    const std::uint32_t cpu = request.cpu.value_or(0);
+    ++calls.calls;
+    if (!calls.first) calls.first = request;
+    if (request.asks_for_count)
+        calls.asks_for_count = true;
+    else if (cpu >= kMostCpus)
+        calls.has_array = true;
+    else if (cpu != calls.first->cpu.value_or(0))
+        calls.next_cpu = cpu;
+}
+
+FirstCalls first_calls(const Start& start) {
+    FirstCalls calls;
     run(
         start, AttachCall::kOneCpuOrCount,
         [&](const AttachRequest& request, BufferId) {
-            if (!first) first = request;
-            return AttachAnswer{EPERM, {}, 0};
+            note(calls, request);
+            return AttachAnswer{EINVAL, {}, 0};
         },
-        [](const TracerEvent&) {}, [&] { return first.has_value(); });
-    return first;
+        [](const TracerEvent&) {}, [&] { return calls.is_over(); });
+    return calls;
+}
+
+// A consumer of form D may never ask for the number of slots, and stop at an EINVAL by mistake.
+DetectedLayout form_c(std::uint32_t cpu) {
+    return {&form("C"),
+            fmt::format("kmes_attach asks for CPU {}, and for no other CPU after an EINVAL; for a "
+                        "consumer of form D that does so, use --layout D",
+                        cpu)};
 }
 
 // What follows a null pointer, or an array, as the first argument. The former is CPU 0, too.
@@ -102,7 +135,7 @@ DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
         [&] { return found.layout != nullptr || attaches > kMostAttaches; });
     if (found.layout != nullptr) return found;
     if (has_array) return {&form("A"), "kmes_attach takes an array"};
-    return {&form("C"), "kmes_attach asks for CPU 0"};
+    return form_c(0);
 }
 
 }  // namespace
@@ -110,13 +143,15 @@ DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
 DetectedLayout detect_layout(const std::vector<std::string>& program, double timeout_scale,
                              const StopFlag& stop) {
     const Start start{program, timeout_scale, stop};
-    const std::optional<AttachRequest> first = first_attach(start);
-    if (!first) return {&form("A"), "the program does not call kmes_attach"};
-    if (first->asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs"};
-    const std::uint32_t cpu = first->cpu.value_or(0);
-    if (cpu > 0 && cpu < kMostCpus)
-        return {&form("C"), fmt::format("kmes_attach asks for CPU {}", cpu)};
-    return detect_by_mapping(start, cpu != 0);
+    const FirstCalls calls = first_calls(start);
+    if (!calls.first) return {&form("A"), "the program does not call kmes_attach"};
+    if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs"};
+    const std::uint32_t cpu = calls.first->cpu.value_or(0);
+    if (calls.next_cpu)
+        return {&form("D"), fmt::format("kmes_attach asks for CPU {} after an EINVAL for CPU {}",
+                                        *calls.next_cpu, cpu)};
+    if (cpu > 0 && !calls.has_array) return form_c(cpu);
+    return detect_by_mapping(start, calls.has_array);
 }
 
 }  // namespace kmes::conformance

@@ -21,12 +21,22 @@ DetectedLayout detect(const std::vector<std::string>& program, double scale = 4)
 
 TEST(LayoutDetection, KnowsEachFormByItsCalls) {
     const std::pair<const char*, const char*> programs[] = {
-        {"A", "A"}, {"A-asks", "A"},     {"B", "B"},        {"B-asks", "B"},  {"C", "C"},
-        {"D", "D"}, {"C-gives-up", "C"}, {"C-from-2", "C"}, {"D-signed", "D"}};
+        {"A", "A"},        {"A-asks", "A"},   {"B", "B"},           {"B-asks", "B"},
+        {"C", "C"},        {"C-from-2", "C"}, {"C-gives-up", "C"},  {"D", "D"},
+        {"D-signed", "D"}, {"D-walks", "D"},  {"D-asks-later", "D"}};
     for (const auto& [argument, name] : programs) {
         const DetectedLayout found = detect({kAttacher, argument});
         EXPECT_EQ(found.layout->name, name) << argument << ": " << found.reason;
     }
+}
+
+// What tells form D from form C without the request for the number of slots.
+TEST(LayoutDetection, SaysHowToChooseFormD) {
+    EXPECT_EQ(detect({kAttacher, "D-walks"}).reason,
+              "kmes_attach asks for CPU 1 after an EINVAL for CPU 0");
+    EXPECT_EQ(detect({kAttacher, "C"}).reason,
+              "kmes_attach asks for CPU 0, and for no other CPU after an EINVAL; for a consumer of "
+              "form D that does so, use --layout D");
 }
 
 TEST(LayoutDetection, KnowsTheExamples) {

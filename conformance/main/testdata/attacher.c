@@ -32,8 +32,8 @@ static int attach_all(int asks, uint64_t metadata_bytes) {
     return 0;
 }
 
-// (cpu_id, capacity), from `first` on.
-static int attach_each(unsigned first) {
+// (cpu_id, capacity), from `first` on. Up to the first EINVAL, unless it is a hole.
+static int attach_each(unsigned first, int has_holes) {
     unsigned cpu;
 
     for (cpu = first; cpu < first + 4; cpu++) {
@@ -41,6 +41,7 @@ static int attach_each(unsigned first) {
         long fd = syscall(ATTACH, cpu, &capacity);
 
         if (fd >= 0) map((int)fd, 8192, capacity);
+        if (fd < 0 && !has_holes) return 1;
     }
     return 0;
 }
@@ -49,7 +50,7 @@ static int ask_for_count(void) {
     uint64_t slots = 0;
 
     syscall(ATTACH, ASK_FOR_COUNT, &slots);
-    return attach_each(0);
+    return attach_each(0, 1);
 }
 
 int main(int argc, char** argv) {
@@ -59,14 +60,16 @@ int main(int argc, char** argv) {
     if (!strcmp(form, "A-asks")) return attach_all(1, 4096);
     if (!strcmp(form, "B")) return attach_all(0, 8192);
     if (!strcmp(form, "B-asks")) return attach_all(1, 8192);
-    if (!strcmp(form, "C")) return attach_each(0);
+    if (!strcmp(form, "C")) return attach_each(0, 0);
     if (!strcmp(form, "C-gives-up")) {
         uint64_t capacity = UINT64_MAX;
 
         return syscall(ATTACH, 0, &capacity) < 0;
     }
-    if (!strcmp(form, "C-from-2")) return attach_each(2);
+    if (!strcmp(form, "C-from-2")) return attach_each(2, 0);
     if (!strcmp(form, "D")) return ask_for_count();
+    if (!strcmp(form, "D-walks")) return attach_each(0, 1);
+    if (!strcmp(form, "D-asks-later")) return attach_each(0, 0) != 1 || ask_for_count();
     if (!strcmp(form, "D-signed")) {
         uint64_t slots = 0;
 
