@@ -120,19 +120,16 @@ def broken_testees(patches, bases, copts, headers, visibility):
     )
 
 def form_d_twins(name, twin, base, patches, copts, visibility):
-    """The twin NAME_consumer of the C example, and the twin NAME/broken_PATCH of each broken one.
-
-    NAME/broken.json has the headers of the patches.
+    """The twin NAME_consumer of the C example, and the twin NAME/broken_PATCH of broken ones.
 
     Args:
-      name: of the form, and of the filegroup of all broken twins
+      name: of the form
       twin: the diff that changes the example to the form
       base: the source of the example
       patches: files broken/c/PATCH.patch that fit the twin
       copts: options of the C compiler
       visibility: of the programs
     """
-    programs = []
     for patch in [None] + patches:
         program = name + "_consumer" if patch == None else name + "/broken_" + _name(patch)
         arguments = ["twin", twin] if patch == None else ["apply", "--twin", twin, patch]
@@ -159,19 +156,3 @@ def form_d_twins(name, twin, base, patches, copts, visibility):
             tags = ["manual"],
             visibility = visibility,
         )
-        if patch != None:
-            programs.append(program)
-    native.genrule(
-        name = name + "_broken_table",
-        srcs = patches,
-        outs = [name + "/broken.json"],
-        cmd = "python3 -B $(location %s) table $@ $(SRCS)" % _TOOL,
-        tags = ["manual"],
-        tools = _TOOL_FILES,
-    )
-    native.filegroup(
-        name = name + "_broken",
-        srcs = programs + [name + "/broken.json"],
-        tags = ["manual"],
-        visibility = visibility,
-    )

@@ -56,12 +56,12 @@ def options_of(runner):
     return ["--level", "robust"] + (["--shared"] if "--shared" in usage else [])
 
 
-def run_suite(runner, program, cases=(), scale=TIMEOUT_SCALE):
+def run_suite(runner, program, cases=(), scale=TIMEOUT_SCALE, form="A"):
     """The ids of all cases that ran, of those that failed, in the order of the suite; and what
-    the others came to, by id."""
+    the others came to, by id. `form` is that of the layout."""
     # On standard output alone: with a report file there is a console report too, and each failed
     # case would run once more for the trace in it.
-    command = [runner, "--no-preflight", "--report", "json"]
+    command = [runner, "--no-preflight", "--layout", form, "--report", "json"]
     command += ["--jobs", "1"]  # JOBS consumers run at the same time
     command += ["--timeout-scale", "%g" % scale] + options_of(runner)
     for case in cases:
