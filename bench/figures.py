@@ -6,7 +6,7 @@
              runs two builds in turn, and prints for each row how the new one compares to the old
              one; exit status 1 where a row is slower
   figures.py keep FIGURES FOLDER      adds them to FOLDER/MACHINE.json, one file for each processor
-  figures.py plot KEPT SVG            draws the groups `producer` and `reader` of such a file
+  figures.py plot KEPT SVG            draws its groups `producer`, `reader` and `peers`
 """
 import argparse
 import json
@@ -151,8 +151,20 @@ def keep(path, folder):
 
 # -- plot ------------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 260, 46, 12, 34, 40
-COLOURS = ("#6b7280", "#2563eb", "#dc2626", "#059669", "#d97706")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 470, 260, 46, 152, 34, 40
+COLOURS = (
+    "#6b7280",
+    "#2563eb",
+    "#dc2626",
+    "#059669",
+    "#d97706",
+    "#7c3aed",
+    "#0891b2",
+    "#be185d",
+    "#65a30d",
+)
+# The groups with a cost for each payload size.
+PLOTTED = ("producer", "reader", "peers")
 
 
 def escape(text):
@@ -205,7 +217,7 @@ def panel(title, lines, column):
         out.append('<polyline points="%s" stroke="%s"/>' % (path, colour))
         out.append(
             '<text x="%d" y="%d" fill="%s">%s</text>'
-            % (LEFT + 8, TOP + 10 + 12 * place, colour, escape(name))
+            % (right + 16, TOP + 10 + 14 * place, colour, escape(name))
         )
     return "\n".join(out)
 
@@ -214,11 +226,11 @@ def plot(path, target):
     kept = read(path)
     tables = {}
     for row in kept["rows"]:
-        if row["group"] in ("producer", "reader"):
+        if row["group"] in PLOTTED:
             lines = tables.setdefault("%s: %s" % (row["group"], row["table"]), {})
             lines.setdefault(row["variant"], {})[row["value"]] = median_of(row)
     if not tables:
-        raise Fault("%s: no figures of the groups producer and reader" % path)
+        raise Fault("%s: no figures of the groups %s" % (path, ", ".join(PLOTTED)))
     panels = [panel(title, lines, "payload bytes") for title, lines in tables.items()]
     rows = (len(panels) + 1) // 2
     machine = kept.get("machine", {}).get("processor", "unknown processor")

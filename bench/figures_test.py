@@ -164,7 +164,7 @@ class Figures(unittest.TestCase):
         path = self.write("kept.json", json.dumps({"schema": 3, "rows": []}))
         status, _, err = self.call("plot", path, self.path("plot.svg"))
         self.assertEqual(status, 3)
-        self.assertIn("no figures of the groups producer and reader", err)
+        self.assertIn("no figures of the groups producer, reader, peers", err)
 
 
 if __name__ == "__main__":

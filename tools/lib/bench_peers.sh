@@ -15,17 +15,18 @@ readonly LTTNG_SECONDS=60
 
 # bench_peers [--quick] [--json FILE]: a package that cannot be installed costs its peer only.
 bench_peers() {
-    local peer name object options=() flags
+    local peer name object options=() flags json= keep= status
     while [ $# -gt 0 ]; do
         case "$1" in
             --quick) options+=("$1") ;;
+            --keep) keep=1 ;;
             --json)
                 [ $# -ge 2 ] || { bad_usage "bench: --json takes a value"; return; }
-                options+=(--json "$2")
+                json=$2
                 shift
                 ;;
             *)
-                bad_usage "bench: peers takes --quick and --json FILE, not '$1'"
+                bad_usage "bench: peers takes --quick, --json FILE and --keep, not '$1'"
                 return
                 ;;
         esac
@@ -34,6 +35,8 @@ bench_peers() {
     build_targets "what is measured" --config=release "$BENCH_TARGET" || return
     setup_section peers || say_error "bench: peers without a package are left out"
     make_scratch || return
+    [ -n "$json" ] || json=$KMES_SCRATCH/figures.json
+    options+=(--json "$json")
     for peer in $BENCH_PEERS; do
         name=${peer%%:*}
         object=$KMES_SCRATCH/$name.so
@@ -57,6 +60,9 @@ bench_peers() {
         [[ " ${options[*]} " != *"/lttng.so "* ]] || lttng_begin
         "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" peers
     )
+    status=$?
+    [ "$status" -eq 0 ] || return "$status"
+    [ -z "$keep" ] || bench_figures keep "$json" "$KMES_ROOT/$BENCH_RESULTS"
 }
 
 # What a peer is compiled and linked with.
