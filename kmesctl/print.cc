@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// kmesctl print: prints events as they come, with all CPUs merged.
+// kmesctl print: prints the events of all CPUs in the order of their timestamps.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kmes/user/futex.h"
+#include "kmes/user/merge.h"
 #include "kmesctl/command.h"
 #include "kmesctl/event_text.h"
 #include "kmesctl/output.h"
@@ -18,7 +19,9 @@ namespace kmes::kmesctl {
 namespace {
 
 constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // limits the delay of an earlier signal
-constexpr unsigned kEventsAtATime = 4096;              // merged by their timestamps
+constexpr std::uint64_t kHoldNs = 10'000'000;  // an empty CPU delays the others by at most this
+constexpr std::uint64_t kMostHeldBytes = 16 << 20;
+constexpr unsigned kEventsAtATime = 4096;
 constexpr std::size_t kBytesAtATime = std::size_t{1} << 20;
 constexpr std::uint64_t kMostSeconds = 1'000'000'000;
 
@@ -76,36 +79,17 @@ Filter filter_option(const PrintOptions& options) {
     return filter;
 }
 
-// Merges the lines of a few events by timestamp. The order of each CPU is kept, whatever its clock
-// did.
-class Merger {
-  public:
-    explicit Merger(unsigned cpus) : queues_(cpus) {}
-
-    void add(unsigned queue, std::uint64_t timestamp, std::string line) {
-        queues_[queue % queues_.size()].push_back({timestamp, std::move(line)});
-    }
-    void take_all(Output& output) {
-        for (;;) {
-            std::deque<Line>* first = nullptr;
-            for (auto& queue : queues_) {
-                if (!queue.empty() &&
-                    (first == nullptr || queue.front().timestamp < first->front().timestamp))
-                    first = &queue;
-            }
-            if (first == nullptr) return;
-            output.add(first->front().text);
-            first->pop_front();
-        }
-    }
-
-  private:
-    struct Line {
-        std::uint64_t timestamp;
-        std::string text;
-    };
-    std::vector<std::deque<Line>> queues_;
+struct CloseMerge {
+    void operator()(kmes_merge* merge) const { kmes_merge_close(merge); }
 };
+using Merge = std::unique_ptr<kmes_merge, CloseMerge>;
+
+Merge open_merge(kmes_reader_set* set) {
+    const kmes_merge_options options = {kHoldNs, kMostHeldBytes};
+    kmes_merge* merge = nullptr;
+    if (const int error = kmes_merge_open(&merge, set, &options); error != 0) cannot_read(error);
+    return Merge(merge);
+}
 
 class Printer {
   public:
@@ -118,49 +102,69 @@ class Printer {
                           ? KMES_NO_TIMEOUT
                           : kNsPerSecond *
                                 number_option("--timeout", options.timeout, 1, kMostSeconds)),
-          source_([this](const std::string& news) { tell(news); }),
-          merger_(source_.cpus()) {}
+          source_([this](const std::string& news) { news_.push_back(news); }),
+          merge_(open_merge(source_.set())) {}
 
     int run() {
         const std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         while (stop_signal() == 0 && printed_ < most_) {
-            const unsigned count =
-                source_.consume(kEventsAtATime, [this](const auto& event) { return take(event); });
-            show();
-            if (kmes_clock_monotonic_ns() - begin_ns >= timeout_ns_) break;
+            const unsigned count = print_some();
+            if (kmes_clock_monotonic_ns() - begin_ns >= timeout_ns_) {
+                print_held();
+                break;
+            }
             if (count > 0) continue;
             Output::check_reader();
-            source_.wait(kLongestWaitNs);
+            kmes_merge_wait(merge_.get(), kLongestWaitNs);
         }
         return finish();
     }
 
   private:
-    // False: no more events now.
-    bool take(const struct kmes_event_view& event) {
-        std::string text;
+    // Prints the events that are due now, up to a limit. Returns how many were read.
+    unsigned print_some() {
+        unsigned count = 0;
+        while (count < kEventsAtATime && printed_ < most_ &&
+               output_.pending_bytes() < kBytesAtATime && stop_signal() == 0) {
+            kmes_event_view event;
+            const int found = kmes_merge_next(merge_.get(), &event, nullptr);
+            if (found < 0) cannot_read(found);
+            if (found == KMES_READ_EMPTY) break;
+            take(event);
+            ++count;
+        }
+        output_.flush();
+        if (count == 0 && kmes_merge_due_ns(merge_.get()) == KMES_NO_TIMEOUT) tell_news();
+        return count;
+    }
+
+    // The events that the merge holds have been published, so a timeout does not omit them.
+    void print_held() {
+        kmes_merge_flush(merge_.get());
+        read_to_end([this] { return print_some(); });
+    }
+
+    void take(const kmes_event_view& event) {
+        const std::uint64_t session = kmes_merge_get_place(merge_.get(), event.cpu_id).session;
+        if (session != session_) {
+            if (session_ != 0) tell_news();
+            session_ = session;
+        }
         // A loss is reported even if the event after it is filtered out.
         if (event.lost_before > 0 && filter_.has_cpu(event.cpu_id))
-            text = loss_line(event, style_) + '\n';
-        if (filter_.matches(event)) {
-            text += event_line(event, style_) + '\n';
-            ++printed_;
-        }
-        bytes_ += text.size();
-        if (!text.empty()) merger_.add(event.cpu_id, event.timestamp, std::move(text));
-        return printed_ < most_ && bytes_ < kBytesAtATime && stop_signal() == 0;
+            output_.add(loss_line(event, style_) + '\n');
+        if (!filter_.matches(event)) return;
+        output_.add(event_line(event, style_) + '\n');
+        ++printed_;
     }
 
-    void show() {
-        merger_.take_all(output_);
+    // After the lines of the earlier producer, some of which the merge may still hold when the
+    // news come.
+    void tell_news() {
+        if (news_.empty()) return;
         output_.flush();
-        bytes_ = 0;
-    }
-
-    // After all earlier lines.
-    void tell(const std::string& news) {
-        show();
-        say(news);
+        for (const std::string& news : news_) say(news);
+        news_.clear();
     }
 
     int finish() {
@@ -175,10 +179,11 @@ class Printer {
     const std::uint64_t most_;
     const std::uint64_t timeout_ns_;
     std::uint64_t printed_ = 0;
-    std::size_t bytes_ = 0;
+    std::uint64_t session_ = 0;  // of the last event
+    std::vector<std::string> news_;
     Output output_;
     Source source_;
-    Merger merger_;
+    const Merge merge_;
 };
 
 int print(const PrintOptions& options) {
@@ -231,6 +236,8 @@ Runner declare_print(CLI::App& app) {
         ->type_name("SECONDS");
     app.add_flag("--json", options->is_json, "one JSON object a line, also for a loss");
     app.footer(
+        "Events come in the order of their timestamps. For that, print holds an event for at most\n"
+        "10 ms while another CPU has none.\n"
         "Exit status: 0 done, or the reader of the output has gone; 1 refused or failed;\n"
         "2 wrong usage; SIGINT and SIGTERM end it as they end other programs (130, 143).");
     return [options] { return print(*options); };

@@ -81,6 +81,10 @@ void Source::wait(std::uint64_t timeout_ns) {
     kmes_reader_set_wait(set_, timeout_ns);
 }
 
+void cannot_read(int error) {
+    throw Failure(kExitFailed, fmt::format("cannot read events: {}", strerror(-error)));
+}
+
 unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take) {
     // The reader set is C: no exception may pass through it.
     struct Call {
@@ -98,8 +102,7 @@ unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& tak
     };
     const int count = kmes_reader_set_consume(set, most, on_event, &call);
     if (call.thrown) std::rethrow_exception(call.thrown);
-    if (count < 0)
-        throw Failure(kExitFailed, fmt::format("cannot read events: {}", strerror(-count)));
+    if (count < 0) cannot_read(count);
     return static_cast<unsigned>(count);
 }
 

@@ -18,6 +18,9 @@ namespace kmes::kmesctl {
 // Handles an event. False: no more events now.
 using Take = std::function<bool(const struct kmes_event_view&)>;
 
+// Throws a Failure for an error of the rings, which is a negative error number.
+[[noreturn]] void cannot_read(int error);
+
 // As kmes_reader_set_consume. Rethrows the exception of `take`; throws a Failure for an error of
 // the rings.
 unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take);
@@ -43,6 +46,9 @@ class Source {
     Source& operator=(const Source&) = delete;
 
     unsigned cpus() const { return kmes_reader_set_cpus(set_); }
+
+    // For a merge, which then is the only one that reads and waits.
+    struct kmes_reader_set* set() { return set_; }
 
     // Waits for events, for at most timeout_ns. A temporary error (no producer, a signal) is
     // ignored: the caller continues.
