@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-//! Prints the events of CPU 0 that are there now.
-use kmes::{Error, Libkmes, Options, Reader};
+//! Prints the events of all CPUs that are there now.
+use kmes::{Error, Options, ReaderSet};
 
 fn main() -> Result<(), Error> {
-    let mut reader = Reader::open(Libkmes::new(0), 0, Options::default())?;
-    for event in reader.available() {
-        let event = event?;
+    let mut set = ReaderSet::by_libkmes(Options::default())?;
+    for event in set.available() {
+        let (cpu, event) = event?;
         let kind = String::from_utf8_lossy(&event.kind);
-        println!("event {}: {kind}, {} bytes", event.sequence, event.payload.len());
+        println!("CPU {cpu}, event {}: {kind}, {} bytes", event.sequence, event.payload.len());
     }
     Ok(())
 }

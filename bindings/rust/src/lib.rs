@@ -18,6 +18,8 @@
 //! # Ok::<(), kmes::Error>(())
 //! ```
 //!
+//! A [`Reader`] reads one CPU. A [`ReaderSet`] reads all of them in one thread.
+//!
 //! # What a ring may contain
 //!
 //! Everything in a mapping is hostile: the reader stays inside of it, ends every call, and never
@@ -42,6 +44,8 @@ mod libkmes;
 mod linux;
 #[cfg(feature = "std")]
 mod owned;
+#[cfg(feature = "std")]
+mod set;
 
 pub use error::Error;
 #[cfg(feature = "libkmes")]
@@ -53,3 +57,5 @@ pub use owned::{Events, OwnedEvent};
 pub use platform::{Identity, Mapping, Platform, Wake};
 pub use reader::{Event, Options, Peek, Reader, Statistics};
 pub use ring::Bytes;
+#[cfg(feature = "std")]
+pub use set::{ReaderSet, SetEvents};

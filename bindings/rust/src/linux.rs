@@ -21,11 +21,19 @@ extern "C" {
         from: i64,
     ) -> *mut c_void;
     fn munmap(at: *mut c_void, size: usize) -> c_int;
+    fn clock_gettime(clock: c_int, now: *mut [i64; 2]) -> c_int;
 }
 
 const SYS_KMES_ATTACH: c_long = 1091;
 const SYS_FUTEX: c_long = if cfg!(target_arch = "x86_64") { 202 } else { 98 };
+const SYS_FUTEX_WAITV: c_long = 449;
 const FUTEX_WAIT: c_int = 0; // shared: without FUTEX_PRIVATE_FLAG (E17)
+const FUTEX_32: u32 = 2; // of futex_waitv, and shared as well
+const FUTEX_WAITV_MAX: usize = 128;
+const CLOCK_MONOTONIC: c_int = 1;
+const NS_PER_SECOND: i64 = 1_000_000_000;
+/// Longest sleep that does not cover all words.
+const PARTIAL_LIMIT: Duration = Duration::from_millis(10);
 const PROT_READ_WRITE: c_int = 3;
 const MAP_SHARED: c_int = 1;
 const EINTR: i32 = 4;
@@ -33,6 +41,7 @@ const EAGAIN: i32 = 11;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const ERANGE: i32 = 34;
+const ENOSYS: i32 = 38;
 const ETIMEDOUT: i32 = 110;
 
 pub(crate) fn last_error() -> Error {
@@ -52,12 +61,79 @@ pub(crate) fn sleep_on(
     if unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAIT, expected, time) } == 0 {
         return Ok(Wake::Woken);
     }
-    match last_error() {
+    wake_of(last_error())
+}
+
+fn wake_of(error: Error) -> Result<Wake, Error> {
+    match error {
         Error::Os(EAGAIN) => Ok(Wake::Woken),
         Error::Os(ETIMEDOUT) => Ok(Wake::TimedOut),
         Error::Os(EINTR) => Ok(Wake::Interrupted),
         error => Err(error),
     }
+}
+
+/// struct futex_waitv.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FutexWaitv {
+    expected: u64,
+    word: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The end of a limit that begins now, as struct timespec.
+fn deadline(limit: Duration) -> [i64; 2] {
+    let mut now = [0i64; 2];
+    // SAFETY: `now` has the layout of struct timespec.
+    unsafe { clock_gettime(CLOCK_MONOTONIC, &mut now) };
+    let ns = now[1] + i64::from(limit.subsec_nanos());
+    let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
+    [seconds.saturating_add(now[0]).saturating_add(ns / NS_PER_SECOND), ns % NS_PER_SECOND]
+}
+
+/// Several futexes that other processes share.
+pub(crate) fn sleep_on_any(
+    words: &[(&AtomicU32, u32)],
+    limit: Option<Duration>,
+) -> Result<Wake, Error> {
+    let partial = Some(limit.map_or(PARTIAL_LIMIT, |limit| limit.min(PARTIAL_LIMIT)));
+    let (first, expected) = match words {
+        [] => {
+            std::thread::sleep(limit.unwrap_or(PARTIAL_LIMIT));
+            return Ok(Wake::TimedOut);
+        }
+        [(word, expected)] => return sleep_on(word, *expected, limit),
+        [(word, expected), ..] => (word, *expected),
+    };
+    let limit = if words.len() > FUTEX_WAITV_MAX { partial } else { limit };
+    let wait = |(word, expected): &(&AtomicU32, u32)| FutexWaitv {
+        expected: u64::from(*expected),
+        word: *word as *const AtomicU32 as u64,
+        flags: FUTEX_32,
+        reserved: 0,
+    };
+    let waits: Vec<_> = words.iter().take(FUTEX_WAITV_MAX).map(wait).collect();
+    let end = limit.map(deadline);
+    let end = end.as_ref().map_or(null(), |end| end.as_ptr());
+    // SAFETY: the words, the waits and the time live until the call returns.
+    let result =
+        unsafe { syscall(SYS_FUTEX_WAITV, waits.as_ptr(), waits.len(), 0, end, CLOCK_MONOTONIC) };
+    if result >= 0 {
+        return Ok(Wake::Woken);
+    }
+    match last_error() {
+        Error::Os(ENOSYS) => sleep_on(first, expected, partial),
+        error => wake_of(error),
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn wake_all(word: &AtomicU32) {
+    const FUTEX_WAKE: c_int = 1;
+    // SAFETY: the word lives until the call returns.
+    unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAKE, i32::MAX) };
 }
 
 /// The buffers of all CPUs, and the capacity of each. The lock keeps the threads of a program from

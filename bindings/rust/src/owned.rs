@@ -31,6 +31,20 @@ impl From<Event<'_>> for OwnedEvent {
     }
 }
 
+impl OwnedEvent {
+    /// The same event, which borrows its bytes from this one.
+    pub fn as_event(&self) -> Event<'_> {
+        Event {
+            sequence: self.sequence,
+            timestamp_ns: self.timestamp_ns,
+            origin: self.origin,
+            lost_before: self.lost_before,
+            kind: &self.kind,
+            payload: &self.payload,
+        }
+    }
+}
+
 /// An iterator over the events of a reader. See [`Reader::events`] and [`Reader::available`].
 pub struct Events<'r, P: Platform> {
     reader: &'r mut Reader<P>,

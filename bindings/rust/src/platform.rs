@@ -63,4 +63,15 @@ pub unsafe trait Platform {
         expected: u32,
         limit: Option<Duration>,
     ) -> Result<Wake, Error>;
+    /// Sleeps while each word has the value beside it, as [`Platform::sleep`], for a
+    /// [`ReaderSet`](crate::ReaderSet). Without words it sleeps for `limit`. The default calls
+    /// `futex_waitv`, and waits for at most 10 ms where the kernel cannot wait for all words.
+    #[cfg(feature = "std")]
+    fn sleep_any(
+        &self,
+        words: &[(&AtomicU32, u32)],
+        limit: Option<Duration>,
+    ) -> Result<Wake, Error> {
+        crate::linux::sleep_on_any(words, limit)
+    }
 }

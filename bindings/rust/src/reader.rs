@@ -101,6 +101,27 @@ pub struct Event<'a> {
     pub payload: &'a [u8],
 }
 
+/// What a buffer has after [`Reader::copy_next`].
+pub(crate) struct Copied {
+    header: Header,
+    lost_before: u64,
+}
+
+impl Copied {
+    pub(crate) fn event<'b>(&self, buffer: &'b [u8]) -> Event<'b> {
+        let header = &self.header;
+        let kind_end = (HEADER_BYTES + header.type_len) as usize;
+        Event {
+            sequence: header.sequence,
+            timestamp_ns: header.timestamp_ns,
+            origin: header.origin,
+            lost_before: self.lost_before,
+            kind: &buffer[HEADER_BYTES as usize..kind_end],
+            payload: &buffer[header.header_size as usize..header.event_size as usize],
+        }
+    }
+}
+
 /// The next event in place. Its bytes may be overwritten at any time: what was made of them is to
 /// be believed only after [`Peek::release`] has returned true (E6). A peek that is dropped
 /// consumes nothing.
@@ -195,6 +216,11 @@ impl<P: Platform> Reader<P> {
     /// buffer must be; nothing is consumed then. Changes buffers by itself (5.1.8.3); after an
     /// error of the platform nothing is lost, and the next call tries it again.
     pub fn next<'b>(&mut self, buffer: &'b mut [u8]) -> Result<Option<Event<'b>>, Error> {
+        Ok(self.copy_next(buffer)?.map(|copied| copied.event(buffer)))
+    }
+
+    /// As next, without a view that keeps the buffer borrowed.
+    pub(crate) fn copy_next(&mut self, buffer: &mut [u8]) -> Result<Option<Copied>, Error> {
         loop {
             let header = match self.find()? {
                 Some(header) => header,
@@ -213,15 +239,7 @@ impl<P: Platform> Reader<P> {
             }
             let lost_before = self.lost_before(header.sequence);
             self.deliver(&header);
-            let kind_end = (HEADER_BYTES + header.type_len) as usize;
-            return Ok(Some(Event {
-                sequence: header.sequence,
-                timestamp_ns: header.timestamp_ns,
-                origin: header.origin,
-                lost_before,
-                kind: &buffer[HEADER_BYTES as usize..kind_end],
-                payload: &buffer[header.header_size as usize..size],
-            }));
+            return Ok(Some(Copied { header, lost_before }));
         }
     }
 
@@ -267,6 +285,17 @@ impl<P: Platform> Reader<P> {
     /// The generation of the current buffer, as it was when reading began there.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn wake_word(&self) -> &core::sync::atomic::AtomicU32 {
+        self.ring().futex_word()
+    }
+
+    /// E25: another producer has taken the CPU.
+    #[cfg(feature = "std")]
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.is_replaced
     }
 
     fn ring(&self) -> &Ring {
@@ -371,11 +400,12 @@ impl<P: Platform> Reader<P> {
         Ok(true)
     }
 
-    fn is_unread(&self) -> bool {
+    pub(crate) fn is_unread(&self) -> bool {
         self.read_pos < self.ring().write_pos()
     }
 
-    fn sleep_limit(&self, left: Option<Duration>) -> Option<Duration> {
+    /// The longest sleep that is right, and at most `left`.
+    pub(crate) fn sleep_limit(&self, left: Option<Duration>) -> Option<Duration> {
         let is_of_a_process = self.ring().mapping.identity.session != 0;
         let own = match (self.options.exclusive, is_of_a_process) {
             (false, _) => Some(SHARED_LIMIT),
@@ -387,7 +417,21 @@ impl<P: Platform> Reader<P> {
 
     /// 5.1.8.2, once. None: there is something, it did not sleep.
     fn sleep(&mut self, limit: Option<Duration>) -> Result<Option<Wake>, Error> {
-        let ring = self.ring.as_ref().expect("a reader has a ring until it is dropped");
+        let result = match self.begin_sleep() {
+            None => Ok(None),
+            Some(expected) => {
+                let ring = self.ring.as_ref().expect("a reader has a ring until it is dropped");
+                self.platform.sleep(ring.futex_word(), expected, limit).map(Some)
+            }
+        };
+        self.end_sleep();
+        result
+    }
+
+    /// 5.1.8.2 before the sleep: asks for a wake, and checks once more. The value of wake_word with
+    /// which to sleep, or None if there is something. [`Reader::end_sleep`] follows in both cases.
+    pub(crate) fn begin_sleep(&self) -> Option<u32> {
+        let ring = self.ring();
         let counter = ring.futex_counter(); // E2: first
         ring.ask_for_wake();
         // E1: a full fence between the store of need_wake and the loads of the check. It pairs with
@@ -398,19 +442,18 @@ impl<P: Platform> Reader<P> {
         let has_something = self.read_pos < ring.write_pos()
             || ring.generation() != self.generation
             || self.is_replaced;
-        let result = if has_something {
-            Ok(None)
-        } else {
-            self.platform.sleep(ring.futex_word(), counter, limit).map(Some)
-        };
+        (!has_something).then_some(counter)
+    }
+
+    /// 5.1.8.2 step 6. E12: beside others it would erase their request.
+    pub(crate) fn end_sleep(&self) {
         if self.options.exclusive {
-            ring.clear_wake(); // E12: beside others it would erase their request
+            self.ring().clear_wake();
         }
-        result
     }
 
     /// E25: nothing in a buffer says that its producer was killed.
-    fn ask_after_sleep(&mut self, slept: Duration) {
+    pub(crate) fn ask_after_sleep(&mut self, slept: Duration) {
         if self.ring().mapping.identity.session == 0 {
             return;
         }

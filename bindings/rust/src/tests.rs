@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! The reader over rings in this process, whose producer acts where the reader calls the platform.
-use crate::{Error, Identity, Mapping, Options, Platform, Reader, Wake};
+use crate::linux::{sleep_on_any, wake_all};
+use crate::{Error, Identity, Mapping, Options, Platform, Reader, ReaderSet, Wake};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering::SeqCst};
 use core::time::Duration;
@@ -80,6 +81,7 @@ struct World {
     limits: RefCell<Vec<Option<Duration>>>,
     session: RefCell<u64>,
     attach_fails: RefCell<u32>,
+    is_wake_taken: RefCell<bool>, // by another consumer: the sleep times out
     mapped: RefCell<i32>,
 }
 
@@ -105,6 +107,18 @@ impl World {
         let action = action.borrow_mut().take();
         if let Some(action) = action {
             action(self);
+        }
+    }
+    fn sleep_with(&self, limit: Option<Duration>) -> Wake {
+        self.limits.borrow_mut().push(limit);
+        let action = self.at_sleep.borrow_mut().take();
+        match action {
+            Some(action) => action(self),
+            None => return Wake::TimedOut,
+        }
+        match *self.is_wake_taken.borrow() {
+            true => Wake::TimedOut,
+            false => Wake::Woken,
         }
     }
     fn identity(&self) -> Identity {
@@ -139,14 +153,16 @@ unsafe impl Platform for Rc<World> {
         expected: u32,
         limit: Option<Duration>,
     ) -> Result<Wake, Error> {
-        self.limits.borrow_mut().push(limit);
         assert_eq!(expected, word.load(SeqCst));
-        let action = self.at_sleep.borrow_mut().take();
-        match action {
-            Some(action) => action(self),
-            None => return Ok(Wake::TimedOut),
-        }
-        Ok(Wake::Woken)
+        Ok(self.sleep_with(limit))
+    }
+    fn sleep_any(
+        &self,
+        words: &[(&AtomicU32, u32)],
+        limit: Option<Duration>,
+    ) -> Result<Wake, Error> {
+        words.iter().for_each(|(word, expected)| assert_eq!(*expected, word.load(SeqCst)));
+        Ok(self.sleep_with(limit))
     }
 }
 
@@ -357,4 +373,149 @@ fn refuses_other_layouts() {
     assert_eq!(Error::BadLayout, refusal(17, &[2]));
     assert_eq!(Error::BadLayout, refusal(16, &[1]));
     assert_eq!(Error::BadLayout, refusal(24, &[1]));
+}
+
+/// Worlds of several CPUs, and a set of their readers.
+fn open_set(cpus: usize, exclusive: bool) -> (Vec<Rc<World>>, ReaderSet<Rc<World>>) {
+    let worlds: Vec<_> = (0..cpus).map(|_| World::new()).collect();
+    let options = Options { exclusive, stop_on_corrupt: false };
+    let set = ReaderSet::open(worlds.iter().cloned(), options).unwrap();
+    (worlds, set)
+}
+
+fn set_sequences(set: &mut ReaderSet<Rc<World>>) -> Vec<(u16, u64)> {
+    set.available().map(|event| event.map(|(cpu, event)| (cpu, event.sequence)).unwrap()).collect()
+}
+
+#[test]
+fn set_delivers_all_cpus_and_grows_its_buffer() {
+    let (worlds, mut set) = open_set(3, true);
+    worlds[2].emit(b"two");
+    worlds[0].emit(b"zero");
+    worlds[2].emit(&[7; 128]);
+    set.buffer_of_test(40);
+    assert_eq!(vec![(0, 1), (2, 1), (2, 2)], set_sequences(&mut set));
+    assert_eq!((3, 2, 0), (set.cpus(), set.statistics(2).delivered, set.statistics(1).delivered));
+    assert_eq!((Some(1), None), (set.generation(1), set.generation(3)));
+}
+
+#[test]
+fn set_gives_each_cpu_its_turn() {
+    let (worlds, mut set) = open_set(2, true);
+    let mut cpus = vec![];
+    for _ in 0..600 {
+        worlds[0].emit(b""); // never empty
+        worlds[1].emit(b"");
+        cpus.push(set.next().unwrap().unwrap().0);
+    }
+    let longest = cpus.split(|cpu| *cpu == 1).map(<[u16]>::len).max().unwrap();
+    assert!(longest <= 256, "{longest} events of CPU 0 in a row");
+    assert!(cpus.contains(&1));
+}
+
+#[test]
+fn set_sleeps_on_all_cpus() {
+    let (worlds, mut set) = open_set(2, true);
+    let need_wake = |world: &World| world.rings.borrow()[0].get(128) >> 32 & 0xFF;
+    let other = worlds[1].clone();
+    *worlds[0].at_sleep.borrow_mut() = Some(Box::new(move |world| {
+        assert_eq!((1, 1), (need_wake(world), need_wake(&other)));
+        other.emit(b"");
+    }));
+    assert_eq!(Ok(true), set.wait(None));
+    assert_eq!((0, 0), (need_wake(&worlds[0]), need_wake(&worlds[1])));
+    assert_eq!(Ok(true), set.wait(None)); // it is still unread: no sleep
+    assert_eq!(vec![(1, 1)], set_sequences(&mut set));
+    worlds[1].swap();
+    assert_eq!(Ok(true), set.wait(None)); // E3: no sleep either
+    assert_eq!(1, worlds[0].limits.borrow().len());
+}
+
+#[test]
+fn set_looks_again_where_another_consumer_took_the_wake() {
+    let (worlds, mut set) = open_set(2, false);
+    let other = worlds[1].clone();
+    *worlds[0].at_sleep.borrow_mut() = Some(Box::new(move |world| {
+        other.emit(b"");
+        *world.is_wake_taken.borrow_mut() = true;
+    }));
+    assert_eq!(Ok(true), set.wait(None));
+    assert_eq!(vec![Some(Duration::from_millis(100))], *worlds[0].limits.borrow());
+    assert_eq!(1, worlds[1].rings.borrow()[0].get(128) >> 32 & 0xFF); // E12
+    assert_eq!(vec![(1, 1)], set_sequences(&mut set));
+    assert_eq!(Ok(false), set.wait(Some(Duration::from_millis(250))));
+}
+
+#[test]
+fn set_goes_on_without_a_cpu_that_fails() {
+    let worlds: Vec<_> = (0..2).map(|_| World::new()).collect();
+    *worlds[0].attach_fails.borrow_mut() = 1;
+    let mut set = ReaderSet::open(worlds.iter().cloned(), Options::default()).unwrap();
+    assert_eq!((Some(Error::Os(24)), None), (set.error(0), set.error(1)));
+    worlds[0].emit(b"");
+    worlds[1].emit(b"");
+    assert_eq!(Some((1, 1)), set_sequences(&mut set).into_iter().find(|event| event.0 == 1));
+    while set.error(0).is_some() {
+        assert!(set.wait(None).unwrap()); // until the next attempt
+        set_sequences(&mut set);
+    }
+    assert_eq!((1, 1), (set.statistics(0).delivered, *worlds[0].mapped.borrow()));
+    drop(set);
+    assert_eq!((0, 0), (*worlds[0].mapped.borrow(), *worlds[1].mapped.borrow()));
+}
+
+#[test]
+fn set_of_refused_cpus_is_not_opened() {
+    let worlds: Vec<_> = (0..2).map(|_| World::new()).collect();
+    for world in &worlds {
+        world.rings.borrow()[0].bytes(0, b"X");
+    }
+    let refused = ReaderSet::open(worlds.iter().cloned(), Options::default());
+    assert_eq!(Some(Error::BadMagic), refused.err());
+    let none = ReaderSet::<Rc<World>>::open([], Options::default());
+    assert_eq!(Some(Error::Os(19)), none.err());
+}
+
+#[test]
+fn set_leaves_a_producer_that_was_replaced() {
+    let (worlds, mut set) = {
+        let worlds: Vec<_> = (0..2).map(|_| World::new()).collect();
+        worlds.iter().for_each(|world| *world.session.borrow_mut() = 1);
+        let set = ReaderSet::open(worlds.iter().cloned(), Options::default()).unwrap();
+        (worlds, set)
+    };
+    worlds[1].rings.borrow_mut().push(Fake::new(2, 1)); // E25: nothing in the old buffer says so
+    *worlds[1].session.borrow_mut() = 2;
+    assert_eq!(Ok(true), set.wait(None));
+    worlds[1].emit(b"");
+    assert_eq!(vec![(1, 1)], set_sequences(&mut set));
+}
+
+/// The kernel's part: words of this process.
+#[test]
+fn sleep_on_any_word_ends_as_it_should() {
+    let words: Vec<_> = (0..200).map(AtomicU32::new).collect();
+    let short = Some(Duration::from_millis(1));
+    for count in [0, 1, 2, 128, 200] {
+        let waits: Vec<_> = words.iter().zip(0..count).collect();
+        assert_eq!(Ok(Wake::TimedOut), sleep_on_any(&waits, short), "{count} words");
+        if count > 0 {
+            let mut changed = waits.clone();
+            changed[(count as usize - 1).min(127)].1 += 1;
+            assert_eq!(Ok(Wake::Woken), sleep_on_any(&changed, None), "{count} words");
+        }
+    }
+    let word = AtomicU32::new(0);
+    let never = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            while word.load(SeqCst) == 0 {
+                assert_eq!(Ok(Wake::Woken), sleep_on_any(&[(&never, 0), (&word, 0)], None));
+            }
+        });
+        word.store(1, SeqCst);
+        while !sleeper.is_finished() {
+            wake_all(&word);
+        }
+    });
 }
