@@ -118,6 +118,7 @@ folder of the tree or on the time. CONTRIBUTING.md says how to compare two build
                libkmes0_VERSION_amd64.deb                      the library (docs/library.md)
                libkmes-dev_VERSION_amd64.deb                   its headers and manual
                python3-kmes_VERSION_all.deb                    the library for Python
+               librust-kmes-dev_VERSION_all.deb                the crate for Rust
                kmes-tools_VERSION_amd64.deb                    kmesctl
                kmes-dkms_VERSION_all.deb                       the source of the kernel module
   --quick    link what a default build has compiled, without more optimisation

@@ -50,7 +50,8 @@ install_packages() {
     mkdir "$ROOT/packages" && cp "$FOLDER"/*.deb "$ROOT/packages/" || return
     in_root sh -c 'apt-get update && apt-get install -y --no-install-recommends \
         /packages/libkmes0_*.deb /packages/libkmes-dev_*.deb \
-        /packages/python3-kmes_*.deb /packages/kmes-tools_*.deb gcc pkg-config libc6-dev'
+        /packages/python3-kmes_*.deb /packages/librust-kmes-dev_*.deb \
+        /packages/kmes-tools_*.deb gcc pkg-config libc6-dev'
 }
 
 install_suite() {
@@ -84,7 +85,7 @@ use() {
 }
 
 remove_packages() {
-    in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev python3-kmes kmes-tools &&
+    in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools &&
         ! find /usr /etc -name "*kmes*" | grep .'
 }
 

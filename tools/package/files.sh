@@ -77,6 +77,15 @@ put_python() {
     done
 }
 
+# put_rust: the source of the crate kmes, as Debian has the crates that cargo builds with.
+put_rust() {
+    local folder=$ROOT$PREFIX/share/cargo/registry/kmes-$VERSION.0 file
+    (cd "$TREE/bindings/rust" && find -L Cargo.toml README.md src examples -type f | sort) |
+        while IFS= read -r file; do
+            install -D -m 644 "$TREE/bindings/rust/$file" "$folder/$file" || exit
+        done && printf '{"package":null,"files":{}}\n' >"$folder/.cargo-checksum.json"
+}
+
 # A page for each group of functions, and a link to it for each other function.
 put_manual() {
     local folder=$ROOT$PREFIX/share/man/man3 page name

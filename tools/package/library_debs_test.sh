@@ -12,7 +12,7 @@ readonly LIBRARIES=$ROOT/usr/lib/x86_64-linux-gnu
 readonly SOCKET=@kmes-packages-$$
 VERSION=$(cat VERSION)
 readonly VERSION
-readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes kmes-tools)
+readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools)
 readonly DKMS=$WORK/one/kmes-dkms_${VERSION}_all.deb
 # Seconds that a step may take on a machine that does ten other things.
 LIMIT=$(awk "BEGIN { print 30 * ${KMES_TIMEOUT_SCALE:-1} }")
@@ -34,7 +34,7 @@ test_reproducible() {
     for file in "$WORK"/one/*.deb; do
         cmp "$file" "$WORK/two/${file##*/}" || fail "two makes of ${file##*/} differ"
     done
-    [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 5 ] || fail "not five packages"
+    [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 6 ] || fail "not six packages"
 }
 
 # dpkg wants ldconfig and start-stop-daemon on its path. What the packages depend on is not here.
@@ -124,6 +124,23 @@ test_bindings() {
 }
 
 
+# The first program of the crate's page, with the source that the package has.
+test_rust() {
+    local crate=$ROOT/usr/share/cargo/registry/kmes-$VERSION.0
+    local rustc=(rustc --edition 2021 --out-dir "$WORK" -L "$WORK" -L "$LIBRARIES")
+    command -v rustc >/dev/null || { echo 'SKIPPED: no rustc' && return; }
+    grep -qxF "version = \"$VERSION.0\"" "$crate/Cargo.toml" || fail "Cargo.toml: no version"
+    [ -s "$crate/.cargo-checksum.json" ] || fail "cargo takes no folder without its checksums"
+    awk '$0 == "```" { on = 0 } on; $0 == "```rust" { on = 1 }' "$crate/README.md" >"$WORK/first.rs"
+    "${rustc[@]}" --crate-name kmes --crate-type rlib --cfg 'feature="std"' \
+        --cfg 'feature="libkmes"' "$crate/src/lib.rs" &&
+        "${rustc[@]}" --extern kmes "$WORK/first.rs" ||
+        fail "a program with the crate"
+    KMES_SOCKET=@kmes-nobody LD_LIBRARY_PATH=$LIBRARIES "$WORK/first" 2>"$WORK/rust.log" &&
+        fail "events without a producer"
+    grep -qF 'Os(38)' "$WORK/rust.log" || fail "rust: $(cat "$WORK/rust.log")"
+}
+
 # The words before a command that run it in the root, in a mount namespace of its own; the process
 # becomes the command.
 # shellcheck disable=SC2016  # the inner shell expands them
@@ -181,6 +198,7 @@ test_install
 test_depends
 test_module
 test_bindings
+test_rust
 test_use
 test_remove
 test_lintian

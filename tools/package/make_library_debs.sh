@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Makes the Debian packages libkmes0, libkmes-dev, python3-kmes, kmes-tools and kmes-dkms from a
-# tree and what Bazel has built of it. The same files give the same bytes, wherever and whenever it
-# runs.
+# Makes the Debian packages libkmes0, libkmes-dev, python3-kmes, librust-kmes-dev, kmes-tools and
+# kmes-dkms from a tree and what Bazel has built of it. The same files give the same bytes, wherever
+# and whenever it runs.
 #
 #   make_library_debs.sh TREE BUILT FOLDER
 set -euo pipefail
@@ -117,6 +117,21 @@ Description: KMES events in Python
  asyncio. It uses the library of the package libkmes0." all
 }
 
+make_rust() {
+    begin_part librust-kmes-dev Expat
+    put_rust
+    finish "$ROOT" librust-kmes-dev "Depends: libkmes-dev (>= $VERSION)
+Suggests: cargo
+Section: rust
+Priority: optional
+Description: KMES events in Rust - source of the crate
+ KMES has a ring buffer in shared memory for each CPU. A consumer reads events
+ from it without a lock, and sleeps on a futex when it is empty.
+ .
+ This package has the source of the crate kmes in /usr/share/cargo/registry. Its
+ feature libkmes links with the library of the package libkmes0." all
+}
+
 make_tools() {
     local depends
     begin_part kmes-tools Expat
@@ -170,6 +185,7 @@ main() {
     make_library
     make_development
     make_python
+    make_rust
     make_tools
     make_module
 }
