@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Pairs of types that have one hash of 32 bits, for a consumer that takes a hash for the type.
-// Found by chance: types of twelve random letters, until one had the hash of an earlier one, which
-// took 40,000 to 140,000 of them. colliding_types_test.cc computes each.
+// Pairs of types with the same 32-bit hash, for a consumer that takes a hash for the type. They
+// come from random search: types of twelve letters were drawn until one had the hash of an earlier
+// one. That took 40,000 to 140,000 types. colliding_types_test.cc computes each hash.
 #ifndef KMES_CONFORMANCE_CASES_COLLIDING_TYPES_H_
 #define KMES_CONFORMANCE_CASES_COLLIDING_TYPES_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes that no producer writes, put into buffers by the suite (level robust). Each forged CPU is
-// tolerated: the consumer may refuse it or continue with the whole events.
+// Bytes that no producer writes, put into buffers by the suite (level robust). The judge tolerates
+// each forged CPU: the consumer may refuse it or continue with the whole events.
 #ifndef KMES_CONFORMANCE_CASES_FORGE_H_
 #define KMES_CONFORMANCE_CASES_FORGE_H_
 
@@ -30,10 +30,10 @@ struct ForgedHeader {
     std::uint16_t type_len;
 };
 
-// Of the CPU, as it is without what is forged.
+// The current buffer of the CPU, as it would be without the forged bytes.
 const Buffer& present_buffer(Stage& stage, std::uint32_t cpu);
 
-// At `position` of the present buffer of the CPU, or of any buffer.
+// Each function writes to the current buffer of the CPU, or to the given buffer.
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged);
 void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
@@ -45,37 +45,37 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes);
 
-// Bytes of a metadata page, and what a message calls them.
+// Bytes of a metadata page, and their name in messages.
 struct ForgedField {
     BufferFault fault;
     std::uint64_t offset;
     std::vector<std::uint8_t> bytes;
     std::string what;
 };
-// Forges the field, and the judge knows the fault of that buffer.
+// Forges the field, and records the buffer's fault for the judge.
 void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field);
 inline void break_field(Stage& stage, std::uint32_t cpu, BufferFault fault, std::uint64_t offset,
                         const std::vector<std::uint8_t>& bytes, const std::string& what) {
     break_field(stage, cpu, ForgedField{fault, offset, bytes, what});
 }
-// Until the consumer has refused the CPU, because of `what`.
+// Waits until the consumer has refused the CPU because of `what`.
 void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what);
 
-// From now on nothing that this CPU delivers is judged, and a refusal is right.
+// From now on the judge ignores deliveries of this CPU, and accepts a refusal.
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
 
 enum class Moment {
     before_the_attach,
-    while_it_runs,   // it sleeps; what is forged is there when it moves again
-    after_a_change,  // the same, on the buffer behind its first one
+    while_it_runs,   // while it sleeps: it finds the forged bytes at its next iteration
+    after_a_change,  // as while_it_runs, on the second buffer of the CPU
 };
 
-// Puts an image into the ring of one CPU, which it tolerates.
+// Puts an image into the ring of one CPU, and makes the judge tolerate that CPU.
 using Forge = std::function<void(Stage& stage, std::uint32_t cpu)>;
 
-// A case of many CPUs: `forge` is called for each of the first `cpus`, two more are sound. The
-// sound ones must be drained whatever becomes of the others; in the end the testee has refused each
-// forged CPU, or rests with it.
+// A case with many CPUs. It calls `forge` for each of the first `cpus` CPUs, and leaves two more
+// valid. The testee must drain the valid ones, whatever happens to the others. In the end it has
+// refused each forged CPU, or sleeps with it.
 struct Forged {
     std::size_t cpus;
     Moment moment;

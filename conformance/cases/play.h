@@ -19,25 +19,25 @@
 
 namespace kmes::conformance {
 
-// Kept until the program ends: the texts of cases are static.
+// Keeps a text until the program ends, because the texts of cases are static.
 std::string_view kept_text(std::string text);
 
-// A text of a case with numbers of the form of the layout.
+// A text of a case with the numbers of the current form of the layout.
 template <typename... Numbers>
 std::string_view in_layout(fmt::format_string<Numbers...> text, Numbers&&... numbers) {
     return kept_text(fmt::format(text, std::forward<Numbers>(numbers)...));
 }
 
-// "EAGAIN": what kmes_attach fails with in the boot phase.
+// The name of the error that kmes_attach returns in the boot phase: "EAGAIN".
 std::string_view name_of_error_before_rings();
 
-// Ends a case without a meaning in the form of the layout: unsupported, with the reason.
+// Ends a case that makes no sense in this form of the layout: unsupported, with the reason.
 [[noreturn]] void stop_not_applicable(std::string_view why);
 
-// "139,810".
+// Formats a number as "139,810".
 std::string grouped(std::uint64_t number);
 
-// The columns that several rows have in common: each row is a call with the others.
+// The columns that several rows have in common. Each row is a call with the other columns.
 struct Common {
     Level level;
     std::string_view clause;
@@ -49,7 +49,7 @@ struct Common {
     }
 };
 
-// Adds one case that anybody may ask for, to `cases`, which must outlive it.
+// Adds a case without a demand to `cases`, which must outlive this function.
 using AddCase = std::function<void(std::string_view id, Level level, std::string_view clause,
                                    std::string_view title, std::string_view description,
                                    std::string_view expectation, CaseFunction run)>;
@@ -67,7 +67,7 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases,
     kStreamCases;
 
-// Each file without a table adds its cases.
+// Each of these adds the cases of a file without a table.
 void add_one_by_one_cases(std::vector<Case>& cases);
 void add_store_buffer_cases(std::vector<Case>& cases);
 void add_switch_cases(std::vector<Case>& cases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The events of a record file (docs/record-format.md) as the stage emits them: --stream. The file
-// is taken as hostile.
+// Reads the events of a record file (docs/record-format.md), so that the stage can emit them:
+// --stream. Treats the file as hostile.
 #ifndef KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
 #define KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
 
@@ -14,19 +14,19 @@
 
 namespace kmes::conformance {
 
-// What is wrong with the file, in one line with its name.
+// One line that names the file and says what is wrong with it.
 class StreamError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// Reads the events of a file in their order. Functions throw StreamError.
+// Reads the events of a file in order. Functions throw StreamError.
 class RecordedStream {
   public:
-    // A case plays no more: each event stays in memory until the verdict.
+    // The limit of one case, because each event stays in memory until the verdict.
     static constexpr std::uint64_t kMostEvents = 100'000;
     static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
-    // A CPU from this one on takes the place of CPU modulo this number.
+    // A higher CPU counts as its number modulo this one.
     static constexpr std::uint32_t kMostCpus = 64;
 
     explicit RecordedStream(const std::string& path);
@@ -36,7 +36,7 @@ class RecordedStream {
         bool has_other_cpu = false;
         EventSpec spec;
     };
-    // False at the end of the file.
+    // Reads the next event. Returns false at the end of the file.
     bool next(Recorded* recorded);
 
   private:
@@ -49,18 +49,18 @@ class RecordedStream {
     std::uint64_t events_ = 0;
 };
 
-// Of the part of a file that a case plays.
+// Facts about the part of a file that a case plays.
 struct StreamFacts {
     std::uint64_t events = 0;
     std::uint64_t bytes = 0;
     std::uint64_t largest_bytes = 0;
-    std::uint32_t cpus = 0;       // the highest CPU, and one
+    std::uint32_t cpus = 0;       // the highest CPU, plus one
     bool has_other_cpus = false;  // some events were recorded on CPUs from kMostCpus on
     bool has_more = false;        // the file has more events
 };
 StreamFacts read_stream_facts(const std::string& path);
 
-// Reads all of the file. Empty: every event can be played, and there is one.
+// Reads the whole file. Returns an empty string if it has at least one event and all can be played.
 std::string check_stream(const std::string& path);
 
 }  // namespace kmes::conformance

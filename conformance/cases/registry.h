@@ -10,7 +10,7 @@
 
 namespace kmes::conformance {
 
-// Every case, in the order in which they run.
+// Returns every case, in the order in which they run.
 const std::vector<Case>& all_cases();
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The clause table is kept in pieces, one for each document. Knows what each adds, and no more.
+// The parts of the clause table, one for each document.
 #ifndef KMES_CONFORMANCE_CLAUSES_PARTS_H_
 #define KMES_CONFORMANCE_CLAUSES_PARTS_H_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Schedules of two moves as cells of a table: what happens first, at which kind of access, what
-// happens next, and at which kind of access of the course that the first has changed. The first
-// move is the prelude: an event that the second check finds, a lap, a new buffer, a spurious wake.
-// By default every two columns meet in all their values (covering.h); `deep` plays the product.
-// Knows no stage.
+// Schedules of two moves, chosen as the cells of a table. The columns are the two actions and the
+// two kinds of access before which they happen. The first move is the prelude: an event that the
+// second check finds, a lap, a new buffer, a spurious wake. The second access belongs to the course
+// that the first move has changed. By default any two values of two columns meet in some cell
+// (covering.h); `deep` plays the product. Knows no stage.
 #ifndef KMES_CONFORMANCE_EXPLORER_COVER_H_
 #define KMES_CONFORMANCE_EXPLORER_COVER_H_
 
@@ -26,29 +26,29 @@ struct Branch {
     std::vector<AccessPoint> points;
 };
 
-// What a point is about. An access to several fields has the first of them.
+// What the access of a point is about; an access to several fields counts as the first of them.
 enum class Place { generation, write_pos, tail_pos, counter, need_wake, data, wait, sleep, other };
 Place place_of(const AccessPoint& point);
 
 class Cover {
   public:
-    // `whole`: the product.
+    // `whole`: play the product.
     explicit Cover(bool whole);
 
-    // Whether the course after this move is still needed: it is the first one with its action at
-    // its kind of access.
+    // Whether the course after this move is still needed: no earlier course has its action at its
+    // kind of access.
     bool needs(const Move& first) const;
     void add(const Branch& branch);
 
-    // The moves of the next cell. A cell is left out if no course has its first move, or if that
-    // course has no access of its second kind. nullopt: no cell is left.
+    // Returns the moves of the next cell; nullopt if no cell is left. Skips a cell if no course has
+    // its first move, or if that course has no access of its second kind.
     std::optional<std::vector<Move>> next(std::mt19937_64& random);
-    // The cells that next() has returned, and all.
+    // The number of cells that next() has returned, and the number of all cells.
     std::size_t taken() const { return taken_; }
     std::size_t size() const { return cells_.size(); }
 
   private:
-    using Key = std::pair<std::size_t, Place>;  // which first action, and where
+    using Key = std::pair<std::size_t, Place>;  // the first action, and its place
     static std::optional<Key> key_of(const Move& first);
 
     std::vector<Combination> cells_;

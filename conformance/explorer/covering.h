@@ -12,18 +12,18 @@ namespace kmes::conformance {
 
 // One value of each factor, as its index.
 using Combination = std::vector<std::size_t>;
-// Whether a combination makes sense. None: each does.
+// Whether a combination makes sense. An empty function: every combination does.
 using IsAllowed = std::function<bool(const Combination&)>;
 
-// Every allowed combination, the last factor changing fastest. `sizes`: how many values each factor
-// has.
+// Returns every allowed combination; the last factor changes fastest. `sizes`: the number of values
+// of each factor.
 std::vector<Combination> product_of(const std::vector<std::size_t>& sizes,
                                     const IsAllowed& is_allowed = nullptr);
 
-// Some combinations of the product. Two values of two factors that meet in an allowed combination
-// meet in one of these, too. The first combinations have the most new pairs, so that a search that
-// runs out of time has played most pairs. Deterministic. The time is that of the product times that
-// of the cover: for products of some thousands.
+// Returns some combinations of the product. Any two values of two factors that meet in an allowed
+// combination meet in a returned one. The first combinations have the most new pairs, so a search
+// that runs out of time has played most pairs. Deterministic. The time grows with the product times
+// the result: suitable for products of some thousands.
 std::vector<Combination> pairwise_cover(const std::vector<std::size_t>& sizes,
                                         const IsAllowed& is_allowed = nullptr);
 

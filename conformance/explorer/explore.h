@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The search: a scenario is played once as it is; then every producer action at every access that
-// the testee made, each in a process of its own; then pairs of moves, and schedules at random. The
-// first failure ends it. Workers play in parallel, one on each processor.
+// The search. It plays a scenario without moves, then each producer action before each access of
+// the testee, then pairs of moves, and then random schedules. Each play has a process of its own.
+// The first failure ends the search. Workers play in parallel, one on each processor.
 #ifndef KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 #define KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 
@@ -12,11 +12,11 @@
 
 namespace kmes::conformance {
 
-// How much of the time of --explore this scenario may take (0 to 1).
+// Explores one scenario. `share`: its part of the time of --explore (0 to 1).
 CaseOutcome explore(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
                     double share);
 
-// One schedule alone, as `replay` wants it.
+// Plays one schedule, for `replay`.
 CaseOutcome play_schedule(const Case& the_case, const StageSettings& settings,
                           const Scenario& scenario, const Schedule& schedule);
 

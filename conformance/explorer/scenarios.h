@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The plays that are explored: short, each with one thing that a consumer has to get right in every
-// interleaving. Know the player, no search.
+// The scenarios to explore. Each is short, and tests one thing that a consumer must get right in
+// every interleaving. Knows the player, no search.
 #ifndef KMES_CONFORMANCE_EXPLORER_SCENARIOS_H_
 #define KMES_CONFORMANCE_EXPLORER_SCENARIOS_H_
 
@@ -13,9 +13,9 @@
 namespace kmes::conformance {
 
 const std::vector<Scenario>& scenarios();
-// Plays the testee from its start to its sleep, and on while there are actions or moves.
+// Plays the testee from its start to its sleep, and continues while actions or moves are left.
 void by_turns(Player& player);
-// nullptr: there is none of this name.
+// Returns nullptr if no scenario has this name.
 const Scenario* find_scenario(std::string_view name);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Random everything, for as long as asked: CPUs, capacity, positions, sizes, what the producer does
-// and when, which accesses it comes between. One seed, one verdict.
+// Random plays until a time limit. Random are the CPUs, the capacity, positions, sizes, the
+// producer's actions, and the accesses before which they happen. The seed determines every play.
 #ifndef KMES_CONFORMANCE_EXPLORER_SOAK_H_
 #define KMES_CONFORMANCE_EXPLORER_SOAK_H_
 
@@ -10,9 +10,9 @@
 
 namespace kmes::conformance {
 
-// Plays fresh testees until settings.soak_seconds are over or one fails. What each play is follows
-// from settings.seed, its number and the accesses of the testee; how threads race between those
-// does not.
+// Plays fresh testees until settings.soak_seconds have passed or one fails. A play depends on
+// settings.seed, its number and the accesses of the testee. It does not control how threads race
+// between accesses.
 CaseOutcome soak(const Case& the_case, const StageSettings& settings);
 
 }  // namespace kmes::conformance

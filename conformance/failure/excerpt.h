@@ -12,8 +12,8 @@
 
 namespace kmes::conformance {
 
-// At most `maximum_rows` rows, and a column for at most `maximum_threads` threads. Decisive steps
-// and the last one are always there. Texts are cut at kMaximumTraceTextBytes.
+// Returns at most `maximum_rows` rows, with columns for at most `maximum_threads` threads. Decisive
+// steps and the last step are always included. Texts are cut at kMaximumTraceTextBytes.
 inline constexpr std::size_t kMaximumTraceTextBytes = 2000;
 Trace excerpt(const Timeline& timeline, std::size_t maximum_rows = 80,
               std::size_t maximum_threads = 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The file of a failure (--save DIR, docs/failure-files.md): case, seed, schedule and both
-// histories, as JSON, so that the run can be done again, judged again and made smaller. Knows no
-// stage and runs nothing. What it reads is hostile.
+// The failure file (--save DIR, docs/failure-files.md): case, seed, schedule and both histories, as
+// JSON. With it a run can be repeated, judged again and made smaller. Knows no stage and runs
+// nothing. Treats what it reads as hostile.
 #ifndef KMES_CONFORMANCE_FAILURE_FAILURE_FILE_H_
 #define KMES_CONFORMANCE_FAILURE_FAILURE_FILE_H_
 
@@ -20,7 +20,7 @@
 namespace kmes::conformance {
 
 inline constexpr std::uint32_t kFailureFormat = 2;
-// A longer file is not read, and none is written: what is too long is left out of it.
+// The limit for reading and writing. The writer leaves out what exceeds it.
 inline constexpr std::size_t kMaximumFailureFileBytes = std::size_t{128} << 20;
 
 struct FailureFile {
@@ -28,46 +28,46 @@ struct FailureFile {
     std::string case_id;
     Level level = Level::must;
     std::string clause;   // of the finding that is the verdict
-    std::string message;  // likewise
-    // Of the settings, what a run can be done again with. `stop`, `verbose` and the like are not
-    // kept; settings.schedule is record.schedule.
+    std::string message;  // of the same finding
+    // The settings that a repetition of the run needs. `stop`, `verbose` and the like are not kept;
+    // settings.schedule is record.schedule.
     StageSettings settings;
-    std::string stepper;  // how single accesses were stopped at; empty: not known
+    std::string stepper;  // how the suite stopped at single accesses; empty: not known
     RunRecord record;
-    // In a file that `shrink` wrote: the schedule nearest to this one with which the case passes.
+    // Only in a file written by `shrink`: the nearest schedule with which the case passes.
     std::optional<Schedule> nearest_passing;
 };
 
-// The file of a failed outcome. An outcome without a record (a case that came to its verdict
-// without a stage) gives a file that can be run again and not judged again.
+// Makes the file of a failed outcome. An outcome without a record (a case with a verdict but no
+// stage) gives a file that can be run again but not judged again.
 FailureFile make_failure_file(const Case& the_case, const StageSettings& settings,
                               const CaseOutcome& outcome, std::string stepper = "");
 
-// Always valid JSON in valid UTF-8, at most kMaximumFailureFileBytes long.
+// Returns valid JSON in valid UTF-8, at most kMaximumFailureFileBytes long.
 std::string to_json(const FailureFile& file);
 
 struct ReadFailure {
     FailureFile file;
-    // One line: the field, what is wrong with it and what would be right. Not empty: `file` is not
-    // to be used.
+    // One line: the field, what is wrong with it, and what would be correct. If not empty, `file`
+    // is invalid.
     std::string error;
 };
 ReadFailure failure_from_json(std::string_view text);
-// The same from a path; `error` names the file.
+// Reads the file at `path`; `error` names it.
 ReadFailure read_failure_file(const std::string& path);
 
 // "5.1.8.2/lost-wake-up" -> "5.1.8.2-lost-wake-up.json".
 std::string failure_file_name(std::string_view case_id);
 
-// Writes the whole file or none. Empty, or one line that says what is wrong.
+// Writes the whole file or nothing. Returns an empty string, or one line that says what is wrong.
 std::string write_failure_file(const FailureFile& file, const std::string& path);
 
-// The folder of --save. No file in it is ever written over: a second failure of a case becomes
+// The folder of --save. No file in it is ever overwritten: a second failure of a case becomes
 // "NAME.2.json".
 class FailureFolder {
   public:
-    // Makes the folder where it is missing, and makes sure that files can be written there, so that
-    // it is known before the run. Empty, or one line that says what is wrong.
+    // Creates the folder if necessary, and checks that files can be written there, so that an error
+    // is known before the run. Returns an empty string, or one line that says what is wrong.
     std::string open(const std::string& folder);
 
     struct Saved {
@@ -80,7 +80,8 @@ class FailureFolder {
     std::string folder_;
 };
 
-// Findings, histories and settings as the file has them; what differs is no longer the same file.
+// Compare findings, histories and settings as a file contains them. If two differ, so do their
+// files.
 bool same_finding(const Finding& a, const Finding& b);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the file of a failure may hold at most, and its names for what other headers name by
-// enumerations. For its writer and its reader alone.
+// The limits of a failure file, and the names in it for values of enumerations. Only for its writer
+// and its reader.
 #ifndef KMES_CONFORMANCE_FAILURE_FILE_LIMITS_H_
 #define KMES_CONFORMANCE_FAILURE_FILE_LIMITS_H_
 
@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaximumTextFieldBytes = std::size_t{1} << 17;
 inline constexpr std::size_t kMaximumWords = 4096;  // of a command line
 inline constexpr std::size_t kMaximumMoves = 10'000;
 inline constexpr std::size_t kMaximumPoints = 20'000;
-// A play by moves goes on up to the last one of them.
+// The limit for the phase of a move: a play lasts up to the phase of its last move.
 inline constexpr std::uint32_t kMaximumPhase = 100'000;
 inline constexpr std::size_t kMaximumFindings = 1000;
 inline constexpr std::size_t kMaximumSteps = 10'000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges the run of a file again: from its histories alone, without a testee. Knows no stage.
+// Judges the run of a failure file again, from its histories alone, without a testee. Knows no
+// stage.
 #ifndef KMES_CONFORMANCE_FAILURE_JUDGE_FILE_H_
 #define KMES_CONFORMANCE_FAILURE_JUDGE_FILE_H_
 
@@ -12,14 +13,14 @@
 namespace kmes::conformance {
 
 struct JudgedAgain {
-    // The oracle's, now, from the histories of the file.
+    // The oracle's findings now, from the histories of the file.
     std::vector<Finding> oracle;
-    // The oracle's in the file. Equal: the same findings with the same words.
+    // The oracle's findings in the file. `equal`: they are the same, with the same words.
     std::vector<Finding> oracle_in_file;
-    // What the driver found during the run: nobody can find it again without a testee.
+    // The driver's findings during the run. Without a testee they cannot be found again.
     std::vector<Finding> driver;
     bool equal = false;
-    // One line; not empty: it cannot be judged, and the other members say nothing.
+    // One line. If not empty, the run cannot be judged, and the other members are meaningless.
     std::string error;
 };
 

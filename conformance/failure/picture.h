@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The picture of a failure for a terminal: time downwards, the producer left, the consumer's
-// threads right, the step that decided the outcome marked. Draws what the timeline says and knows
-// nothing else: no stage, no testee, no case. Texts may come from a testee or from a file: they are
+// Draws the trace of a failure for a terminal. Time runs downwards, with the producer on the left
+// and the consumer's threads on the right. The step that decided the outcome is marked. Knows only
+// the timeline: no stage, no testee, no case. Its texts may come from a testee or a file and are
 // hostile.
 #ifndef KMES_CONFORMANCE_FAILURE_PICTURE_H_
 #define KMES_CONFORMANCE_FAILURE_PICTURE_H_
@@ -15,15 +15,15 @@
 namespace kmes::conformance {
 
 struct PictureOptions {
-    std::size_t width = 100;  // of the terminal; smaller than 72 is taken for 72
+    std::size_t width = 100;  // of the terminal; less than 72 counts as 72
     bool colour = false;
-    bool unicode = false;  // drawn lines; without it plain ASCII
-    // About so many lines: what is farther from the decisive steps is folded. These are shown
-    // whatever they take.
+    bool unicode = false;  // draw lines; otherwise plain ASCII
+    // The approximate number of lines: steps far from the decisive ones are folded. The decisive
+    // steps are shown even if they take more.
     std::size_t maximum_lines = 60;
 };
 
-// Lines that end with a newline; empty for an empty timeline.
+// Returns lines that end with a newline; empty for an empty timeline.
 std::string draw(const Timeline& timeline, const PictureOptions& options = {});
 
 }  // namespace kmes::conformance

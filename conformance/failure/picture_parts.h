@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of the picture share: which steps are shown, and how texts are cut. Knows no
+// What the files of the trace share: the choice of steps, and the cutting of texts. Knows no
 // columns and no colours.
 #ifndef KMES_CONFORMANCE_FAILURE_PICTURE_PARTS_H_
 #define KMES_CONFORMANCE_FAILURE_PICTURE_PARTS_H_
@@ -16,42 +16,43 @@
 
 namespace kmes::conformance::picture {
 
-// A row of the picture, or a mark in the place of steps that are much like their neighbours.
+// A row of the trace, or a mark that replaces steps much like their neighbours.
 struct Item {
     std::size_t step = 0;        // index in the timeline
-    std::uint64_t repeated = 0;  // not 0: stands for so many steps that are not shown
-    std::size_t period = 0;      // of which so many come round again and again
+    std::uint64_t repeated = 0;  // if not 0, the item replaces this many steps
+    std::size_t period = 0;      // the number of steps in the repeated group
 };
 
-// What the picture is about: the rest of the run is left out.
+// The part of the run that the trace shows.
 struct Subject {
-    bool has_several_cpus = false;      // each step says whose it is
-    std::vector<std::int32_t> threads;  // a column each
+    bool has_several_cpus = false;      // each step names its CPU
+    std::vector<std::int32_t> threads;  // one column each
     std::vector<std::size_t> steps;     // indices in the timeline
     std::uint64_t others = 0;           // steps of other CPUs and threads
-    std::string others_text;            // which they are: "CPUs 1, 2; thread 4"
+    std::string others_text;            // their names: "CPUs 1, 2; thread 4"
 };
 
-// `columns`: how many threads there is room for.
+// `columns`: the maximum number of threads.
 Subject find_subject(const Timeline& timeline, std::size_t columns);
 
-// The steps with long repetitions folded. Decisive steps stay.
+// Folds long repetitions of the steps. Decisive steps stay.
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps);
 
-// By index in the timeline: what each of the steps changed of the metadata page, or all of it where
-// nothing is known from before: "write_pos 880 -> 910". A step without a state has none.
+// Returns, by index in the timeline, how each step changed the metadata page: "write_pos 880 ->
+// 910". If nothing earlier is known, the text is the whole state. A step without a state has no
+// entry.
 std::map<std::size_t, std::string> changes_of(const Timeline& timeline,
                                               const std::vector<std::size_t>& steps);
 
-// Which items are shown, if item i takes `heights[i]` lines of `maximum_lines`: the decisive ones
-// and the last one in any case, then the nearest to the decisive ones.
+// Chooses the items to show, if item i takes `heights[i]` of `maximum_lines` lines. The decisive
+// items and the last one are always chosen, then the nearest to the decisive ones.
 std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& items,
                          const std::vector<std::size_t>& heights, std::size_t maximum_lines);
 
-// Printable ASCII as it is, every other byte as \xNN.
+// Keeps printable ASCII, and replaces every other byte with \xNN.
 std::string plain(std::string_view text);
 
-// Lines of at most `width` characters of a plain text, cut between words where that can be done.
+// Breaks a plain text into lines of at most `width` characters, between words if possible.
 std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
 }  // namespace kmes::conformance::picture

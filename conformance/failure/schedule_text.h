@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A schedule in names and figures: what stands in the file of a failure, and in a list where nobody
-// has put it into words. Knows no testee and no way to run.
+// A schedule as names and figures, for failure files, and for lists without a description by the
+// explorer. Knows no testee and no way to run.
 #ifndef KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
 #define KMES_CONFORMANCE_FAILURE_SCHEDULE_TEXT_H_
 
@@ -14,10 +14,10 @@
 
 namespace kmes::conformance {
 
-// As they are called in Action: "swap_twice".
+// The name in Action: "swap_twice".
 std::string_view action_name(Action action);
 std::optional<Action> action_from_name(std::string_view name);
-// All of them, for a message: "nothing, emit, ...".
+// All names, for a message: "nothing, emit, ...".
 std::string action_names();
 
 // In the order of PointKind.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The smallest schedule that still fails, and the nearest one that passes: a search that knows
-// schedules and nothing of what plays them.
+// Searches for the smallest schedule that still fails, and for the nearest one that passes. Knows
+// schedules, but not what plays them.
 #ifndef KMES_CONFORMANCE_FAILURE_SHRINK_H_
 #define KMES_CONFORMANCE_FAILURE_SHRINK_H_
 
@@ -16,34 +16,35 @@
 namespace kmes::conformance {
 
 enum class Trial {
-    fails,   // in the way that is looked for
-    passes,  // soundly
-    other,   // fails in another way, or shows nothing
+    fails,   // in the same way as the first failure
+    passes,  // the verdict is a pass
+    other,   // fails in another way, or proves nothing
 };
 
 using PlaySchedule = std::function<Trial(const Schedule&)>;
 
 struct ShrinkLimits {
     std::uint32_t runs = 300;
-    // How often the first schedule is played until it fails; and how often one must pass, in a row,
-    // before it is called passing.
+    // How often the first schedule is played until it fails; and how many times in a row a schedule
+    // must pass before it counts as passing.
     std::uint32_t runs_to_fail = 5;
     std::uint32_t runs_to_pass = 2;
 };
 
 struct Shrunk {
-    bool fails = false;  // the schedule failed again; without that the rest says nothing
+    bool fails = false;  // the schedule failed again; if not, the other members are meaningless
     Schedule smallest;
     std::optional<Schedule> nearest_passing;
-    std::string difference;  // of it from the smallest, in words; empty: there is none
+    std::string difference;  // between nearest_passing and smallest, in words; empty: none
     std::uint32_t runs = 0;
     bool whole = false;  // false: the limit of runs ended the search
 };
 
-// In this order: fewest moves; the simplest action (as Action lists them); the smallest parameter;
-// the earliest point. `points` are the accesses of a run of the smallest schedule in their order,
-// for "one point earlier or later": looked at when that schedule is known, so that `play` can fill
-// it. Where they do not have the point, it is one occurrence of the same access.
+// Smaller means, in this order: fewer moves; a simpler action (in the order of Action); a smaller
+// parameter; an earlier point. `points` are the accesses of a run of the smallest schedule, in
+// order; they say which point is one earlier or later. They are read only after that schedule is
+// known, so `play` can fill them. If they lack the point, the neighbours are other occurrences of
+// the same access.
 Shrunk shrink(const Schedule& failing, const PlaySchedule& play,
               const std::vector<AccessPoint>& points, const ShrinkLimits& limits = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a failure is a failure of, as the other failures of the run tell. Knows no case and no way
-// to print.
+// Decides which clause a failure is about, from the other failures of the run. Knows no case and no
+// way to print.
 #ifndef KMES_CONFORMANCE_MAIN_ATTRIBUTION_H_
 #define KMES_CONFORMANCE_MAIN_ATTRIBUTION_H_
 
@@ -11,10 +11,11 @@
 
 namespace kmes::conformance {
 
-// 0: the case was made for what it found; 1: for a part of it, or for more; 2: for something else.
+// Returns 0 if the case was made for its finding, 1 if for a part of it or for more, and 2 if for
+// something else.
 int distance(const Failed& failed);
 
-// Changes the clauses of failures that the other cases of the run explain.
+// Changes the clauses of failures that other cases of the run explain.
 void attribute(std::vector<Failed>& failures, const PassedCases& passed);
 
 }  // namespace kmes::conformance

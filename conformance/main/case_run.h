@@ -19,10 +19,10 @@ namespace kmes::conformance {
 // The level of a run without --level.
 inline constexpr Level kDefaultLevel = Level::erratum;
 
-// What the options say of each case.
+// Returns the settings that the options give to each case.
 StageSettings settings_of(const Options& options, const Surroundings& around);
 
-// The width of a column of ids.
+// Returns the width of a column of ids.
 std::size_t longest_id(const std::vector<const Case*>& cases);
 
 // Runs the cases, or those of a shard, and writes every report. Returns the exit status.

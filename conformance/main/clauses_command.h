@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The command `clauses`: prints the clause table. Knows nothing of what is in it.
+// The command `clauses`: prints the clause table. Knows nothing of its content.
 #ifndef KMES_CONFORMANCE_MAIN_CLAUSES_COMMAND_H_
 #define KMES_CONFORMANCE_MAIN_CLAUSES_COMMAND_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands share: a line of words taken apart, with one clear line where it is wrong.
-// Knows no command.
+// What the commands share: the parsing of a command line, with one clear line on an error. Knows no
+// command.
 #ifndef KMES_CONFORMANCE_MAIN_COMMAND_LINE_H_
 #define KMES_CONFORMANCE_MAIN_COMMAND_LINE_H_
 
@@ -19,18 +19,18 @@ namespace kmes::conformance {
 
 struct CommandWords {
     std::vector<std::string> own;      // before --
-    std::vector<std::string> program;  // behind it
+    std::vector<std::string> program;  // after --
     bool has_program = false;          // there was a --
 };
 
 CommandWords split_words(const std::vector<std::string>& arguments);
 
-// Lets `app` read the words. A value: the command ends with this status (--help, or bad usage,
-// which has been said).
+// Lets `app` parse the words. If it returns a value, the command ends with this status: after
+// --help, or after a printed usage error.
 std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
                                const Surroundings& surroundings);
 
-// Says what is wrong, and where to look.
+// Prints a usage error, and where to find help.
 int say_usage(const std::string& command, const std::string& line,
               const Surroundings& surroundings);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// --debug: stops at each thing that the testee does and asks a person how to go on. Every command
-// goes through the runner, which is the testee's tracer and the only one that it can have; a
-// debugger can have it after `detach`. Knows no case.
+// --debug: stops at each event of the testee and asks a person how to continue. All commands go
+// through the runner, which is the only possible tracer of the testee. After `detach` a debugger
+// can trace it. Knows no case.
 #ifndef KMES_CONFORMANCE_MAIN_CONSOLE_DEBUGGER_H_
 #define KMES_CONFORMANCE_MAIN_CONSOLE_DEBUGGER_H_
 
@@ -34,13 +34,13 @@ class ConsoleDebugger : public Debugger {
 
     std::istream& in_;
     std::ostream& out_;
-    bool attached_ = false;  // nothing is asked before
-    bool stepping_ = true;   // at each thing
-    bool accesses_ = false;  // a single access is such a thing
+    bool attached_ = false;  // before this, nothing is asked
+    bool stepping_ = true;   // stop at each event
+    bool accesses_ = false;  // single accesses count as events
     bool told_how_ = false;
 };
 
-// One line for a person: what the testee is about to do, or has done. Empty: nothing to tell.
+// One line for a person: what the testee is about to do, or has done. Empty: nothing to say.
 std::string describe_event(const TracerEvent& event);
 
 }  // namespace kmes::conformance

@@ -16,7 +16,7 @@ inline constexpr std::size_t kFindingsInAReport = 100;
 inline constexpr std::size_t kStandardErrorBytesInAReport = 8192;
 inline constexpr std::size_t kTextBytesInAReport = 16384;
 
-// Replaces the evidence in `result` by that of `outcome`. An outcome without a record has none.
+// Replaces the evidence in `result` with that of `outcome`. An outcome without a record has none.
 void take_evidence(const CaseOutcome& outcome, CaseResult& result);
 
 }  // namespace kmes::conformance

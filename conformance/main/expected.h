@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Cases that are known to be unsupported where a run is made (--expect-unsupported): a list that
-// fails when it is stale.
+// Cases that are known to be unsupported on a machine (--expect-unsupported): a list that fails the
+// run when it is stale.
 #ifndef KMES_CONFORMANCE_MAIN_EXPECTED_H_
 #define KMES_CONFORMANCE_MAIN_EXPECTED_H_
 
@@ -16,15 +16,15 @@ namespace kmes::conformance {
 
 struct CaseList {
     std::set<std::string> ids;
-    std::string error;  // one line; not empty: the list is none
+    std::string error;  // one line; if not empty, the list is invalid
 };
 
-// A case id in each line; what follows a space is the reason, for people. Lines that begin with '#'
-// and empty ones say nothing. Every id must be one of `cases`.
+// Reads a list with one case id a line. After a space a line can have a reason for people. Lines
+// that begin with '#' and empty lines are ignored. Every id must be one of `cases`.
 CaseList read_case_list(const std::string& path, const std::vector<Case>& cases);
 
-// Where the run differs from the list, a line each: an unsupported case that is not listed, and a
-// listed case that was not unsupported. A case that did not run is no difference.
+// Returns one line for each difference of the run from the list: an unsupported case that is not
+// listed, or a listed case that was not unsupported. A case that did not run is no difference.
 std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands `judge`, `replay` and `shrink`: their command line. What they do with the file of a
-// failure is in conformance/failure.
+// The command lines of `judge`, `replay` and `shrink`. Their actions on the failure file are in
+// conformance/failure.
 #ifndef KMES_CONFORMANCE_MAIN_FAILURE_COMMANDS_H_
 #define KMES_CONFORMANCE_MAIN_FAILURE_COMMANDS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is wrong with one field of an E record whose event is known, and what would be right. Knows
-// no report.
+// Explains what is wrong with one field of an E record of a known event, and what would be correct.
+// Knows no report.
 #ifndef KMES_CONFORMANCE_MAIN_FIELD_MISTAKE_H_
 #define KMES_CONFORMANCE_MAIN_FIELD_MISTAKE_H_
 
@@ -15,7 +15,8 @@
 
 namespace kmes::conformance {
 
-// `number` counts the fields behind the E from 1 (cpu) to 7 (digest). `field` is not what is right.
+// `number` counts the fields after the E, from 1 (cpu) to 7 (digest). `field` is not the correct
+// one.
 std::string explain_field(std::size_t number, std::string_view field, std::uint32_t cpu,
                           const Event& event);
 

@@ -9,15 +9,15 @@
 namespace kmes::conformance {
 
 // Installs handlers for SIGINT, SIGTERM and SIGHUP that set the flag, without SA_RESTART: a blocked
-// wait returns with EINTR. A further signal changes nothing: a report that is being written is
-// written to its end. SIGQUIT keeps its default action, which ends the process at once; the testee
-// dies with its tracer.
+// wait returns EINTR. A second signal changes nothing, so a report is always written to its end.
+// SIGQUIT keeps its default action, which ends the process at once; the testee dies with its
+// tracer.
 StopFlag& watch_interrupts();
 
-// From now on a write beyond the limit of file sizes (RLIMIT_FSIZE) and a write to a pipe without a
-// reader fail with EFBIG and EPIPE, and do not end the process by SIGXFSZ and SIGPIPE. By a handler
-// that does nothing: unlike SIG_IGN, execve() resets it, so that a program that is started gets the
-// disposition that this process was given.
+// From now on a write beyond RLIMIT_FSIZE fails with EFBIG, and a write to a pipe without a reader
+// with EPIPE. SIGXFSZ and SIGPIPE no longer end the process: their handler does nothing. SIG_IGN
+// would survive execve(), but a handler is reset, so a started program gets the disposition that
+// this process got.
 void report_failed_writes();
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The form of the layout that a run is asked for. A process has one from its start
-// (model/layout.h), so another one takes another execution of this program.
+// The choice of the form of the layout for a run. A process has one form from its start
+// (model/layout.h), so for another form this program executes itself again.
 #ifndef KMES_CONFORMANCE_MAIN_LAYOUT_CHOICE_H_
 #define KMES_CONFORMANCE_MAIN_LAYOUT_CHOICE_H_
 
@@ -19,19 +19,19 @@ inline constexpr const char* kRightLayout = "auto, A, B, C or D (or 1, 0.20, 0.2
 inline constexpr const char* kRightForm = "A, B, C or D (or 1, 0.20, 0.22 or stream)";
 inline constexpr std::string_view kAutomaticLayout = "auto";
 
-// Whether --layout takes this value.
+// Whether --layout accepts this value.
 bool is_layout_value(std::string_view value);
 
-// The form of --layout before --; null: there is none, or it names no form.
+// Returns the form in --layout before --; null if there is no such option, or it names no form.
 const Layout* layout_of_option(std::span<char* const> arguments);
 
-// The index of the word that has the value of `--layout auto`, before --.
+// Returns the index of the word with the value of `--layout auto`, before --.
 std::optional<std::size_t> automatic_layout_word(std::span<char* const> arguments);
 
-// What is wrong with the variable of the environment; empty: nothing.
+// Returns what is wrong with the environment variable; empty: nothing.
 std::string wrong_layout_variable();
 
-// Executes this program again with the same arguments. Returns only if that fails: one line.
+// Executes this program again with the same arguments. Returns only on failure: one line.
 std::string execute_in_layout(const Layout& layout, char* const* arguments);
 
 }  // namespace kmes::conformance

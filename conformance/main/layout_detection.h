@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The form of the layout that a consumer is written for (--layout auto), from what it does when it
-// starts: the arguments of its kmes_attach calls, and the length of its first mapping.
+// Detects the form of the layout that a consumer is written for (--layout auto). It looks at the
+// start of the consumer: the arguments of its kmes_attach calls, and the length of its first
+// mapping.
 #ifndef KMES_CONFORMANCE_MAIN_LAYOUT_DETECTION_H_
 #define KMES_CONFORMANCE_MAIN_LAYOUT_DETECTION_H_
 
@@ -18,9 +19,9 @@ struct DetectedLayout {
     std::string reason;              // what the program did, in one clause
 };
 
-// Starts the program once or twice. Each run ends as soon as it has shown enough, or after 10 s
-// times `timeout_scale`. A program that does not start, or that does not attach, is of form A.
-// docs/layouts.md says what tells the forms apart.
+// Starts the program once or twice. Each run ends when it has shown enough, or after 10 s times
+// `timeout_scale`. A program that does not start or does not attach counts as form A.
+// docs/layouts.md says how the forms are told apart.
 DetectedLayout detect_layout(const std::vector<std::string>& program, double timeout_scale,
                              const StopFlag& stop);
 

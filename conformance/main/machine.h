@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a report says of the machine that a run was made on.
+// What a report says about the machine of the run.
 #ifndef KMES_CONFORMANCE_MAIN_MACHINE_H_
 #define KMES_CONFORMANCE_MAIN_MACHINE_H_
 
@@ -10,10 +10,10 @@
 
 namespace kmes::conformance {
 
-// From uname(2), /proc/cpuinfo and sysconf(3). What cannot be read is empty.
+// Reads uname(2), /proc/cpuinfo and sysconf(3). A field that cannot be read stays empty.
 Machine this_machine();
 
-// The first "model name" of the text of /proc/cpuinfo; empty: there is none.
+// Returns the first "model name" in a text from /proc/cpuinfo; empty if there is none.
 std::string processor_name(const std::string& cpuinfo);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The names that are written most like a misspelt one. Knows no options, commands or cases.
+// Finds the names that are spelt most like a misspelt one. Knows no options, commands or cases.
 #ifndef KMES_CONFORMANCE_MAIN_NEAREST_H_
 #define KMES_CONFORMANCE_MAIN_NEAREST_H_
 
@@ -11,13 +11,13 @@
 
 namespace kmes::conformance {
 
-// At most `count` of `names`, best first. A name that contains `text` comes before all others. The
-// views point into `names`.
+// Returns at most `count` of `names`, best first. Names that contain `text` come first. The result
+// refers to `names`.
 std::vector<std::string_view> nearest_names(const std::vector<std::string_view>& names,
                                             std::string_view text, std::size_t count);
 
-// "; did you mean NAME?", for a text that is nearly NAME: at most a third of it is another. Empty
-// where no name is so near.
+// Returns "; did you mean NAME?" if at most a third of the text differs from NAME; else an empty
+// string.
 std::string did_you_mean(const std::vector<std::string_view>& names, std::string_view text);
 
 // "a, b or c".

@@ -19,7 +19,7 @@ namespace kmes::conformance {
 struct Options {
     bool version = false;
     bool list = false;
-    std::string explain;               // --explain CASE; empty: not asked
+    std::string explain;               // --explain CASE; empty: not given
     std::vector<std::string> filters;  // --filter GLOB
     std::vector<std::string> without;  // --without GLOB
     std::optional<Level> level;        // --level; without it up to erratum
@@ -32,9 +32,9 @@ struct Options {
     std::optional<std::string> report_file;
     std::vector<ReportTarget> more_reports;  // --report FORM:FILE
     Consumer consumer;                       // --consumer, --consumer-version
-    std::string known_failures;              // --known-failures FILE; empty: not asked
+    std::string known_failures;              // --known-failures FILE; empty: not given
     bool fix_known_failures = false;         // --fix-known-failures
-    unsigned jobs = 0;                       // --jobs; 0: as many as the machine has processors for
+    unsigned jobs = 0;                       // --jobs; 0: one for each processor
     bool fail_fast = false;
     bool verbose = false;
     bool quiet = false;                      // --quiet
@@ -42,37 +42,37 @@ struct Options {
     ExploreSettings explore;                 // --explore
     Stepper stepper = Stepper::automatic;    // --stepper
     std::optional<std::string> save_folder;  // --save
-    std::string debug;                       // --debug CASE; empty: not asked
+    std::string debug;                       // --debug CASE; empty: not given
     bool shared = false;                     // --shared
     double soak_seconds = 0;                 // --soak
-    std::string stream;                      // --stream FILE; empty: not asked
+    std::string stream;                      // --stream FILE; empty: not given
     std::string device;                      // --device; empty: the runner's own buffers
     std::string layout;                      // --layout; empty: form A
-    std::string expect_unsupported;          // --expect-unsupported FILE; empty: not asked
+    std::string expect_unsupported;          // --expect-unsupported FILE; empty: not given
     std::vector<std::string> testee;         // PROGRAM ARGS...
 };
 
 struct ParsedOptions {
     Options options;
     std::string error;  // one line; not empty: bad usage
-    std::string help;   // not empty: --help was asked, print this
+    std::string help;   // if not empty, print it (--help)
 };
 
-// `arguments` without the name of the program. `timeout_scale` is the value of KMES_TIMEOUT_SCALE
-// (empty: not set), which --timeout-scale outranks. `commands` are the names of the subcommands,
-// for
-// --help.
+// Parses `arguments`, which exclude the program's name. `timeout_scale` is the value of
+// KMES_TIMEOUT_SCALE (empty: not set); --timeout-scale takes precedence. `commands` are the names
+// of the subcommands, for --help.
 ParsedOptions parse_options(const std::vector<std::string>& arguments,
                             const std::string& timeout_scale = "",
                             const std::vector<std::string>& commands = {});
 
-// A decimal number without sign or spaces; nothing where the text is none, or does not fit.
+// Parses a decimal number without sign or spaces. Returns nothing if the text is none, or too
+// large.
 std::optional<std::uint64_t> parse_decimal(const std::string& text);
-// The same, or with a unit of 2^10, 2^20 or 2^30 bytes: 64K, 4M, 4MiB, 1G.
+// As parse_decimal, also with a unit of 2^10, 2^20 or 2^30 bytes: 64K, 4M, 4MiB, 1G.
 std::optional<std::uint64_t> parse_bytes(const std::string& text);
-// A number from `least` to `most`; nothing where it is none.
+// Parses a number from `least` to `most`; returns nothing for any other text.
 std::optional<double> parse_number(const std::string& text, double least, double most);
-// off, quick, deep, or seconds; nothing where it is none of them.
+// Parses off, quick, deep, or seconds; returns nothing for any other text.
 std::optional<ExploreSettings> parse_explore(const std::string& text);
 
 // "--cpus is "0"; a number from 1 to 64 is right".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Before the first case: can this adapter work at all? Plays the first events of smoke's stream.
+// A check before the first case: can this adapter work at all? Plays the first events of the smoke
+// stream.
 #ifndef KMES_CONFORMANCE_MAIN_PREFLIGHT_H_
 #define KMES_CONFORMANCE_MAIN_PREFLIGHT_H_
 
@@ -9,8 +10,8 @@
 
 namespace kmes::conformance {
 
-// Finds a mistake only where no case can pass: the program cannot be started, or not one event that
-// came after its attach has a correct record. Whatever else is wrong is for the cases to say.
+// Reports a mistake only if no case can pass: the program cannot be started, or no event emitted
+// after its attach has a correct record. The cases report all other mistakes.
 Preflight run_preflight(const SmokePlayer& player, const StageSettings& settings);
 
 }  // namespace kmes::conformance

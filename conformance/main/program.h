@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-conformance from its arguments to its exit status. What it touches outside itself comes from
-// the caller, so that all of it can be tested without a testee.
+// kmes-conformance from its arguments to its exit status. The caller provides everything outside of
+// the program, so that all of it can be tested without a testee.
 #ifndef KMES_CONFORMANCE_MAIN_PROGRAM_H_
 #define KMES_CONFORMANCE_MAIN_PROGRAM_H_
 
@@ -22,18 +22,18 @@ namespace kmes::conformance {
 
 struct Surroundings;
 
-// What can stand as the first word, in the place of a run.
+// A subcommand: the first word of the command line.
 struct Command {
     std::string name;
     // `arguments` without the name. Returns the exit status.
     std::function<int(const std::vector<std::string>& arguments, const Surroundings&)> run;
 };
 
-// What a short run before the first case says of the adapter (`smoke`).
+// The result of a short run before the first case, which checks the adapter (`smoke`).
 struct Preflight {
-    // Not empty: no case can pass. Lines for a person, with what is wrong.
+    // If not empty, no case can pass: lines for a person that say what is wrong.
     std::string mistakes;
-    int status = 0;     // of a run that ends for it
+    int status = 0;     // the exit status of the run in that case
     std::string first;  // the first mistake, in one line
 };
 
@@ -46,10 +46,10 @@ struct Surroundings {
     std::ostream& error;
     bool out_has_colour = false;
     bool error_shows_progress = false;
-    // Of what `out` is shown on: its width, and whether it shows UTF-8.
+    // The properties of the terminal of `out`: its width, and whether it shows UTF-8.
     std::size_t out_columns = 100;
     bool out_is_unicode = false;
-    // What a person types to run this program: "tools/kmes conformance".
+    // How a person calls this program: "tools/kmes conformance".
     std::string command = "kmes-conformance";
     // The lines of --version (version.h).
     std::string version = {};
@@ -60,30 +60,32 @@ struct Surroundings {
     std::string timeout_scale;
     // The environment of a test that Bazel runs in shards.
     ShardEnvironment shard = {};
-    // How many cases are played at the same time, without --jobs.
+    // How many cases run at the same time without --jobs.
     unsigned jobs = 1;
-    // Set by a signal: the run ends as soon as the current cases have noticed. The report has every
-    // case that was finished before, and the status is StopFlag::status_or.
+    // Set by a signal: the run ends as soon as the current cases have noticed. The report then has
+    // every case that had finished, and the exit status is StopFlag::status_or.
     const StopFlag& stop;
     std::vector<Command> commands = {};
-    // How single accesses will be stopped at, and why so; empty: nothing is said.
+    // Says how the suite will stop at single accesses, and why; if empty, nothing is printed.
     std::function<std::string(const StageSettings&)> describe_stepper = nullptr;
-    // A move of a schedule in the words of the explorer; empty: in names and figures.
+    // Describes a move in the words of the explorer; if empty, moves are shown as names and
+    // figures.
     std::function<std::string(const Move&)> describe_move = nullptr;
-    // Who is asked in a run with --debug.
+    // The debugger of a run with --debug.
     Debugger* debugger = nullptr;
-    // Executes this program again in a form of the layout. Returns only if that fails: one line.
+    // Executes this program again with another form of the layout. Returns only on failure: one
+    // line.
     std::function<std::string(const Layout&)> change_layout = nullptr;
-    // Before the first case; empty: there is no preflight.
+    // Runs before the first case; if empty, there is no preflight.
     std::function<Preflight(const StageSettings&)> preflight = nullptr;
-    // What is wrong with the file of --stream, in one line; empty: nothing.
+    // Returns one line that says what is wrong with the file of --stream; empty: nothing.
     std::function<std::string(const std::string& path)> check_stream = nullptr;
 };
 
-// `arguments` without the name of the program. Returns the exit status.
+// Runs the program. `arguments` exclude its name. Returns the exit status.
 int run_program(const std::vector<std::string>& arguments, const Surroundings& surroundings);
 
-// The line `kmes-conformance: ...` on the error stream; returns `status`.
+// Prints `kmes-conformance: ...` on the error stream, and returns `status`.
 int say(const Surroundings& surroundings, int status, const std::string& line);
 
 }  // namespace kmes::conformance

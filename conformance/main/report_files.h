@@ -28,9 +28,9 @@ struct ReportTarget {
     std::optional<std::string> file;  // none: standard output, or the file of --report-file
 };
 
-// What --report asks for.
+// The reports that --report selects.
 struct ReportChoice {
-    std::optional<ReportFormat> format;  // of standard output, or of --report-file
+    std::optional<ReportFormat> format;  // for standard output, or for --report-file
     std::vector<ReportTarget> more;      // each with a file
 };
 
@@ -39,20 +39,20 @@ inline constexpr const char* kReportTypes = "console|json|html|junit|tap|stateme
 inline constexpr const char* kReportHelp =
     "form of the report (default console); FORM:FILE writes one more to FILE, and is repeatable";
 
-// Adds the reports that the values of --report name: FORM, or FORM:FILE. Empty, or one line that
-// says what is wrong.
+// Adds the reports of the values of --report: FORM, or FORM:FILE. Returns an empty string, or one
+// line that says what is wrong.
 std::string add_reports(const std::vector<std::string>& values, ReportChoice& choice);
 
-// The report in a form, of which the console is for no terminal.
+// Returns the report in a form; the console form is for a file.
 std::string report_text(const RunReport& report, ReportFormat format);
 
-// The files of one run. Each is opened before the run, so that it is known whether it can be
-// written, and committed after it.
+// The report files of one run. Each is opened before the run, so that an unwritable file is known
+// early, and committed after it.
 class ReportFiles {
   public:
-    // 0, or the exit status (bad usage, or an error of the machine) that error() explains.
+    // Returns 0, or an exit status (bad usage, or an error of the machine) that error() explains.
     int open(const std::vector<ReportTarget>& targets, const StopFlag* stop);
-    // Writes all of them, also where one fails. False: error() is about the first that failed.
+    // Writes all files, even if one fails. Returns false if one failed; error() is about the first.
     bool commit(const std::function<std::string(ReportFormat)>& text_of);
     const std::string& error() const { return error_; }
 

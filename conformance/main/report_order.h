@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The failures of a whole report: their order, and the clause that each of them has by what the
-// other ones tell. Knows no process and no way to print.
+// The order of the failures in a report, and the clause of each, derived from the other failures.
+// Knows no process and no way to print.
 #ifndef KMES_CONFORMANCE_MAIN_REPORT_ORDER_H_
 #define KMES_CONFORMANCE_MAIN_REPORT_ORDER_H_
 
@@ -15,17 +15,17 @@
 
 namespace kmes::conformance {
 
-// `place`: the index of the case among all.
+// `place`: the index of the case among all cases.
 Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result);
 
 PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report);
 
-// Sets `telling` of the report, and the clause of each failure to that of its group. `results`: of
-// each failure, its index among the results.
+// Sets `telling` of the report, and gives each failure the clause of its group. `results`: for each
+// failure, its index among the results.
 void order_failures(const std::vector<FailureGroup>& groups,
                     const std::vector<std::size_t>& results, RunReport& report);
 
-// The same for a report that was read from files. A case that `cases` has not keeps its clause.
+// Orders a report that was read from files. A case that `cases` does not contain keeps its clause.
 void order_failures(const std::vector<Case>& cases, RunReport& report);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which cases are meant: patterns, levels, and the nearest names where one is misspelt. Runs
+// Selects cases by patterns and levels, and suggests the nearest names for a misspelt one. Runs
 // nothing.
 #ifndef KMES_CONFORMANCE_MAIN_SELECTION_H_
 #define KMES_CONFORMANCE_MAIN_SELECTION_H_
@@ -17,7 +17,7 @@ namespace kmes::conformance {
 
 struct Selection {
     std::vector<const Case*> cases;  // in the order of the list
-    std::string error;               // one line; not empty: bad usage
+    std::string error;               // one line; if not empty, bad usage
 };
 
 // --filter and --without.
@@ -26,19 +26,19 @@ struct CasePatterns {
     std::vector<std::string> without;
 };
 
-// The cases of a level up to `level` whose id matches any pattern of `only` and none of `without`,
-// and that `settings` ask for (nullptr: all of them). A pattern that matches no case, or
-// would leave out none that is meant, is an error; so is it where no case is left.
+// Selects the cases up to `level` whose id matches a pattern of `only` and none of `without`.
+// `settings`, if not null, further restricts them (is_demanded). It is an error if a pattern
+// matches no case or excludes none, or if no case is left.
 Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patterns, Level level,
                        const StageSettings* settings);
 
-// Into an order that follows from `seed`, on every machine the same.
+// Shuffles the cases. The order depends only on `seed`, on every machine.
 void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);
 
-// nullptr: there is no such case.
+// Returns nullptr if there is no such case.
 const Case* find_case(const std::vector<Case>& cases, std::string_view id);
 
-// The ids that are written most like `id`, best first, at most `count`.
+// Returns at most `count` ids that are spelt most like `id`, best first.
 std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::string_view id,
                                           std::size_t count = 3);
 

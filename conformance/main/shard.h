@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A run that is one of several, by the environment that Bazel gives to the shards of a test.
+// One shard of a run, by the environment that Bazel gives to the shards of a test.
 #ifndef KMES_CONFORMANCE_MAIN_SHARD_H_
 #define KMES_CONFORMANCE_MAIN_SHARD_H_
 
@@ -28,8 +28,8 @@ struct ParsedShard {
 // Creates the status file, which tells Bazel that this program knows shards.
 ParsedShard parse_shard(const ShardEnvironment& environment);
 
-// Leaves every `total`-th case, from number `index` on, and notes all of them in the shard. Cases
-// that explore take longest, and so they are spread over the shards.
+// Keeps every `total`-th case, starting with number `index`, and records the ids of all cases in
+// the shard. Cases that explore take longest, so each shard gets an equal share of them.
 void take_shard(Shard& shard, std::vector<const Case*>& cases);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The command `smoke`: is a new testee's adapter right? Knows the command line and how to print;
-// how the stream is played comes from the caller, so that it can be tested without a testee.
+// The command `smoke`: is the adapter of a new testee correct? Knows the command line and how to
+// print. The caller provides the player of the stream, so that it can be tested without a testee.
 #ifndef KMES_CONFORMANCE_MAIN_SMOKE_H_
 #define KMES_CONFORMANCE_MAIN_SMOKE_H_
 
@@ -18,11 +18,11 @@ namespace kmes::conformance {
 
 using SmokePlayer = std::function<SmokeRun(const SmokeSettings&)>;
 
-// What is wrong with the lines of its report. A record that is missing is left out where it is not
-// known whether it was about to come, or where that says less than what kept it from coming.
+// Returns what is wrong with the lines of the report. Omits a missing record if it may have been
+// about to come, or if its cause is reported anyway.
 std::vector<LineProblem> wrong_lines(const SmokeRun& run);
 
-// All that is wrong, the first of each kind in full, and what the program has said itself.
+// Prints all mistakes, the first of each kind in full, and what the program itself printed.
 void print_mistakes(std::ostream& out, const SmokeRun& run, const std::vector<LineProblem>& lines);
 
 // The command, played by `player`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The report of a smoke run against what its stream was: which line is wrong, in which field, and
-// what would be right. It explains, and the oracle decides: what the judge finds nothing wrong with
-// is right. Knows no process.
+// Compares the report of a smoke run with its stream: which line is wrong, in which field, and what
+// would be correct. It only explains; the judge decides. A report without a finding of the judge is
+// correct. Knows no process.
 #ifndef KMES_CONFORMANCE_MAIN_SMOKE_CHECK_H_
 #define KMES_CONFORMANCE_MAIN_SMOKE_CHECK_H_
 
@@ -16,13 +16,13 @@
 namespace kmes::conformance {
 
 struct LineProblem {
-    std::uint64_t line = 0;  // of the report, from 1 on; 0: of none
+    std::uint64_t line = 0;  // of the report, from 1; 0: no line
     std::string what;        // one sentence
     std::string is;          // the line, quoted; empty: there is none
-    std::string right;       // the line as it should be; empty: that is not known
+    std::string right;       // the correct line; empty: not known
 };
 
-// In the order of the lines.
+// Returns the problems in the order of the lines.
 std::vector<LineProblem> check_report(const History& history, std::string_view report);
 
 // "E 0 1 1700000000000000000 0 74 0 cbf29ce484222325".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What failures have in common that have one reason, whatever their cases test: a crash at one
-// place, one wrong field. Read off the finding. Knows no case and no testee.
+// What failures with one reason have in common, whatever their cases test: a crash at one place,
+// one wrong field. It is derived from the finding. Knows no case and no testee.
 #ifndef KMES_CONFORMANCE_MAIN_SYMPTOM_H_
 #define KMES_CONFORMANCE_MAIN_SYMPTOM_H_
 
@@ -13,12 +13,12 @@
 namespace kmes::conformance {
 
 struct Symptom {
-    std::string cause;  // "exit status 3"; empty: the clause says it
-    bool is_assumed =
-        false;  // the clause is that of the case, because the fault may have any reason
+    std::string cause;  // "exit status 3"; empty: the clause identifies it
+    // The clause is that of the case, because the fault may have any reason.
+    bool is_assumed = false;
 };
 
-// The causes that others compare, or the begin of each.
+// The causes that other files compare, or the beginning of each.
 inline constexpr std::string_view kEventPassedOver = "an event that is passed over";
 inline constexpr std::string_view kSleepOnOldEvent = "a sleep on an old event";
 inline constexpr std::string_view kExitStatusPrefix = "exit status ";
@@ -30,10 +30,10 @@ inline constexpr std::string_view kStandstillPrefix = "a standstill: ";
 
 Symptom symptom_of(const Finding& finding, std::string_view case_clause);
 
-// Whether the fault looks the same in every case, so that any case shows it as well as another.
+// Whether the fault looks the same in every case, so that any case shows it equally well.
 bool is_same_everywhere(std::string_view cause);
 
-// The clause of a cause by itself, whatever the cases test.
+// The clause that a cause implies, whatever the cases test.
 std::string_view clause_of_cause(std::string_view cause);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which of many failed cases says most plainly what is wrong. One mistake fails many cases, most of
-// them by accident and in an intricate scenario. Knows no case and no way to print.
+// Decides which of many failed cases shows most clearly what is wrong. One mistake fails many
+// cases, most of them indirectly and in a complicated scenario. Knows no case and no way to print.
 #ifndef KMES_CONFORMANCE_MAIN_TELLING_H_
 #define KMES_CONFORMANCE_MAIN_TELLING_H_
 
@@ -13,41 +13,42 @@
 
 namespace kmes::conformance {
 
-// What is known of a failed case.
+// The known facts about a failed case.
 struct Failed {
     std::string case_clause;     // what the case tests
-    std::string finding_clause;  // what it found broken
-    // Its place among the cases, which begin with the simplest scenarios.
+    std::string finding_clause;  // the clause of the finding
+    // Its index among the cases. The simplest scenarios come first.
     std::uint64_t place = 0;
     std::string cause = {};   // Symptom::cause
     bool is_assumed = false;  // finding_clause is the case's, because the fault may have any reason
     bool is_explored = false;  // the case searches interleavings, so it says little about a clause
 };
 
-// How many cases of each clause passed, without those that search interleavings.
+// The number of passed cases of each clause, without cases that search interleavings.
 using PassedCases = std::map<std::string, std::size_t>;
 
-// Failures that have one reason, as far as one can see: the same clause, or the same cause where
-// the clause is assumed. The best evidence is the first of them.
+// Failures that seem to have one reason: the same clause or, if the clause is assumed, the same
+// cause. The first of them is the best evidence.
 struct FailureGroup {
-    // Of its best evidence; or of the symptom, where cases of many clauses show it.
+    // The clause of its best evidence; or of the symptom, if cases of many clauses show it.
     std::string clause;
-    std::vector<std::size_t> members;  // indexes, the most telling first
+    std::vector<std::size_t> members;  // indexes, the best evidence first
 };
 
-// Beginning with the group that explains most.
+// Returns the groups, the one that explains most first.
 std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
                                          const PassedCases& passed);
 
-// The same for failures that have one reason.
+// A key that is equal for failures with one reason.
 std::string group_key(const Failed& failed);
 
-// Whether `one` shows what it found better than `other`, which found the same clause broken: it was
-// made for it, or for a part of it, if the scenario matters; and in a simpler scenario.
+// Whether `one` is better evidence than `other` for a broken clause that both found. It is if its
+// case was made for that clause or for a part of it (if the scenario matters), and then if its
+// scenario is simpler.
 bool is_better_evidence(const Failed& one, const Failed& other);
 
-// The indexes of all of them, the most telling first: the best of each group, then the next best of
-// each, and so on.
+// Returns all indexes, the best evidence first: the best of each group, then the second of each
+// group, and so on.
 std::vector<std::size_t> rank_failures(const std::vector<FailureGroup>& groups);
 
 }  // namespace kmes::conformance

@@ -43,7 +43,7 @@ inline std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The runner with these words, and with standard output and standard error in one pipe.
+// A process of the runner with these words. One pipe gets standard output and standard error.
 class Process {
   public:
     // `before_exec` is called in the child.
@@ -70,7 +70,7 @@ class Process {
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    // Reads until the output has this text. False: it has ended without it.
+    // Reads until the output contains this text. Returns false if the process has ended without it.
     bool wait_for(const std::string& text) {
         while (out.find(text) == std::string::npos) {
             char piece[4096];
@@ -85,7 +85,7 @@ class Process {
         if (output_ >= 0) ::close(output_);
         output_ = -1;
     }
-    // The exit status; of a process that a signal ended, the number of the signal with a minus.
+    // Returns the exit status, or the negated number of the signal that ended the process.
     int end() {
         if (output_ >= 0) wait_for(std::string(1, '\0'));
         int status = 0;

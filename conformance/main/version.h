@@ -10,12 +10,12 @@
 
 namespace kmes::conformance {
 
-// The release (the file VERSION), the commit, and the versions of the ring format and of the testee
-// contract, each line with a newline. `tools/kmes package` compiles the commit in. Without that,
-// `commit_of_tree` is the commit, and an empty one is unknown.
+// Returns one line each for the release (the file VERSION), the commit, and the versions of the
+// ring format and of the testee contract. `tools/kmes package` compiles the commit in. Otherwise
+// the commit is `commit_of_tree`; if that is empty, it is unknown.
 std::string version_text(const std::string& commit_of_tree);
 
-// The same for reports.
+// The versions for reports.
 SuiteVersion suite_version(const std::string& commit_of_tree);
 
 }  // namespace kmes::conformance

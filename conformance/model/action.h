@@ -6,32 +6,31 @@
 
 namespace kmes::conformance {
 
-// What the producer, or the scheduler, does at an access point.
+// What the producer or the scheduler does at an access point.
 enum class Action {
     nothing,
-    emit,        // one event, of `parameter` bytes (0: 70)
-    burst,       // as many small events as half of the capacity holds
+    emit,        // one event of `parameter` bytes (0: 70)
+    burst,       // as many small events as fit into half of the capacity
     batch,       // three events, published at once
     drop,        // a sequence number without an event
-    lap_part,    // the older part of the buffer is overwritten
-    lap,         // all of it, once
-    laps,        // all of it, several times
+    lap_part,    // overwrite the older part of the buffer
+    lap,         // overwrite all of it, once
+    laps,        // overwrite all of it, several times
     grow,        // a resize to twice the capacity, and an event
     shrink,      // a resize to half of it (never below 64 KiB), and an event
     swap,        // a resize to the same capacity, without an event
-    swap_twice,  // two of them, without an event between; of all four, `parameter` says where the
-                 // positions of the new buffers are: 0 where they were, 1 higher by 1000, 2 from 0
+    swap_twice,  // two swaps without an event between
     nudge,       // of a retired buffer, where there is one (E19)
     wake,        // a wake without an event
     reserve,     // the tail makes room for an event, which is published `parameter` accesses later
-    tear,        // everything is overwritten; where the header was now stand sizes of `parameter`
-    hold,      // this thread is held until the others have done all that they can, while events of
-               // `parameter` bytes come (0: small ones)
-    overtake,  // tail_pos moves exactly to the end of the event that is being read, or of the
-               // `parameter`-th event after it
+    tear,        // overwrite everything, and put sizes of kind `parameter` where the header was
+    hold,  // hold this thread until the others have done all they can; emit events of `parameter`
+           // bytes (0: small)
+    overtake,    // tail_pos moves exactly to the end of the event that is being read, or of the
+                 // `parameter`-th event after it
     write_over,  // overtake the event that is being read, and publish the new event `parameter`
                  // accesses later
-    yield,       // this thread is held until the others have made `parameter` accesses, or sleep
+    yield,       // hold this thread until the others have made `parameter` accesses, or sleep
 };
 
 }  // namespace kmes::conformance

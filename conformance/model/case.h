@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a case is. Knows neither how a testee is driven (Stage, conformance/stage) nor how results
-// are printed.
+// The definition of a case. Does not know how a testee is driven (Stage, conformance/stage) or how
+// results are printed.
 #ifndef KMES_CONFORMANCE_MODEL_CASE_H_
 #define KMES_CONFORMANCE_MODEL_CASE_H_
 
@@ -17,11 +17,11 @@ namespace kmes::conformance {
 
 class Stage;  // conformance/stage
 
-// What a run must be asked for, so that a case is part of it. (Its level must fit as well.)
+// The option that a run needs, so that it includes a case. (The case's level must fit as well.)
 enum class Demand {
     always,
-    explored,  // interleavings are explored: all but --explore off
-    shared,    // several consumers on one buffer: --shared
+    explored,  // all but --explore off: the case explores interleavings
+    shared,    // --shared: the case has several consumers on one buffer
     soak,      // --soak SECONDS
     stream,    // --stream FILE
 };
@@ -32,24 +32,25 @@ using CaseFunction = std::function<CaseOutcome(Stage&)>;
 struct Case {
     std::string_view id;  // `<clause>/<slug>`, unique, stable for ever: case-ids.txt pins it
     Level level = Level::must;
-    std::string_view clause;       // that it tests: "5.1.8.1-2", "E21", "contract-3"
+    std::string_view clause;       // the clause that it tests: "5.1.8.1-2", "E21", "contract-3"
     std::string_view title;        // a few words, for --list
-    std::string_view description;  // what is done to the testee, and why
+    std::string_view description;  // what the suite does to the testee, and why
     std::string_view expectation;  // what a correct testee does
     CaseFunction run;
     Demand demand = Demand::always;
-    double explore_share = 0;  // of an explored case: of the seconds of a run of all of them
-    // A row has both: what is wrong with a schedule for it, in one line (empty: nothing), and a
-    // move of such a schedule in words.
+    // The part of the exploration time of a whole run that this case gets (0 to 1).
+    double explore_share = 0;
+    // Only the case of a row has these. The first says in one line what is wrong with a schedule
+    // for it (empty: nothing). The second describes a move of such a schedule in words.
     std::function<std::string(const Schedule&)> schedule_problem = nullptr;
     std::function<std::string(const Move&)> describe_move = nullptr;
 };
 
-// What is wrong with this list (an id without a clause, one that stands twice, an empty text);
-// empty: nothing.
+// Returns what is wrong with this list: an id without a clause, a duplicate id, an empty text.
+// Empty: nothing.
 std::string check_cases(const std::vector<Case>& cases);
 
-// Whether these settings ask for the case.
+// Whether these settings include the case.
 bool is_demanded(const Case& the_case, const StageSettings& settings);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// An event as the driver asks for it, and payloads from a seed. Knows no format.
+// An event as the driver emits it, and payloads from a seed. Knows no format.
 #ifndef KMES_CONFORMANCE_MODEL_EVENT_SPEC_H_
 #define KMES_CONFORMANCE_MODEL_EVENT_SPEC_H_
 
@@ -12,24 +12,25 @@
 
 namespace kmes::conformance {
 
-// What the driver has emitted. `extra_header` are bytes between the type and the payload (a later
-// version of the format may have them; v0.20 has none).
+// An event that the driver emits. `extra_header` are bytes between the type and the payload. A
+// later version of the format may have them; v0.20 has none.
 struct EventSpec {
     std::string type;
     std::string payload;
     std::uint64_t timestamp = 0;  // CLOCK_REALTIME, ns
     std::uint8_t origin = 0;
     std::string extra_header;
-    // generate_payload() made the payload from this seed: then it need not be kept to be known.
+    // Set if generate_payload() made the payload from this seed: the seed can then replace the
+    // bytes.
     std::optional<std::uint64_t> payload_seed = std::nullopt;
 };
 
-// splitmix64: any seed is as good as another, and a run is the same everywhere. Moves `state` on.
+// splitmix64: every seed is usable, and a run is the same on every machine. Advances `state`.
 std::uint64_t next_random(std::uint64_t& state);
 
 // Pseudo-random bytes, eight from each random number.
 std::string generate_payload(std::uint64_t& state, std::size_t bytes);
-// generate_payload makes exactly these from `seed`.
+// Whether generate_payload makes exactly this payload from `seed`.
 bool is_generated(std::string_view payload, std::uint64_t seed);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A finding about a testee: a stable code, the clause, a message for a stranger. Plain data.
+// A finding about a testee: a stable code, the clause, and a message that needs no knowledge of the
+// suite. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_FINDING_H_
 #define KMES_CONFORMANCE_MODEL_FINDING_H_
 
@@ -13,7 +14,7 @@
 namespace kmes::conformance {
 
 enum class FindingCode {
-    // From the records.
+    // Found in the records.
     malformed_record,
     unknown_cpu,
     invented_event,
@@ -35,7 +36,7 @@ enum class FindingCode {
     after_end,
     after_refusal,
     ended_too_early,
-    // From the driver.
+    // Found by the driver.
     lost_wake_up,
     never_ended,
     crash,
@@ -49,7 +50,7 @@ enum class FindingCode {
 
 // Stable, lower-case with hyphens: "torn-event".
 std::string_view finding_name(FindingCode code);
-// All of them, in the order of FindingCode.
+// All names, in the order of FindingCode.
 std::span<const std::string_view> finding_names();
 
 struct Finding {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the judge needs beside the history and the records. Plain data.
+// The judge's options. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_JUDGE_OPTIONS_H_
 #define KMES_CONFORMANCE_MODEL_JUDGE_OPTIONS_H_
 
@@ -10,15 +10,15 @@
 namespace kmes::conformance {
 
 struct JudgeOptions {
-    // The testee exited by itself with status 0: every CPU must have ended (contract 4).
+    // The testee exited with status 0: every CPU must have ended (contract 4).
     bool exited_with_zero = false;
-    // The driver ended the run before a correct testee had to be done: a record that
-    // could still have come is not missed.
+    // The driver ended the run early, when a correct testee may still have had work to do. A record
+    // that could still have come does not count as missing.
     bool cut_short = false;
-    // Of what the case stages: of a fault that says of itself only that it is one (bytes misread, a
-    // sound buffer refused), this is what it breaks.
+    // The clause of what the case stages. Findings use it if a fault does not show which clause it
+    // breaks (bytes misread, a valid buffer refused).
     std::string clause = "contract";
-    // Of one code; what is beyond is summed up in one more finding ("and 311 more of this kind").
+    // Per code. One more finding sums up the rest ("and 311 more of this kind").
     std::size_t maximum_findings_per_code = 8;
 };
 

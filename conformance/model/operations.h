@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The words in which operations are told to the History and kept in its log: how a run begins, what
-// an emission or a swap may ask for, what can be wrong with a buffer. Plain data.
+// The arguments of the operations of a History and of its log: how a run begins, the options of an
+// emission or a swap, and the possible faults of a buffer. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_OPERATIONS_H_
 #define KMES_CONFORMANCE_MODEL_OPERATIONS_H_
 
@@ -18,19 +18,20 @@ inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max(
 
 using BufferIndex = std::size_t;
 
-// How the run begins. Capacities: powers of two (any from 64 bytes on; the rule of 64 KiB is of the
-// configuration).
+// How the run begins. Capacities are powers of two from 64 bytes on. (The minimum of 64 KiB is a
+// rule for the configuration.)
 struct HistorySettings {
     std::uint32_t cpus = 1;
     std::uint64_t capacity_bytes = 65536;
-    std::vector<std::uint64_t> start_positions;  // one a CPU; what is missing is 0
-    std::uint64_t first_sequence = 1;            // E25: a producer that restarted goes on
+    std::vector<std::uint64_t> start_positions;  // one a CPU; a missing one is 0
+    std::uint64_t first_sequence = 1;            // E25: a restarted producer continues its numbers
     std::uint64_t first_generation = 1;          // 5.1.6.1
     std::uint32_t first_futex_counter = 0;
-    std::uint64_t maximum_call_event_bytes =
-        kNever;  // MaxEventSize; refuses call-style emissions only
-    // With a value the run begins in the boot phase (5.1.2) and each CPU has a boot buffer of this
-    // capacity that nobody can attach; hand_over() makes the first ring, of `capacity_bytes`.
+    // MaxEventSize; refuses call-style emissions only.
+    std::uint64_t maximum_call_event_bytes = kNever;
+    // If set, the run begins in the boot phase (5.1.2). Each CPU then has a boot buffer of this
+    // capacity, which no consumer can attach. hand_over() makes the first ring, of
+    // `capacity_bytes`.
     std::optional<std::uint64_t> boot_capacity_bytes;
 };
 
@@ -39,30 +40,31 @@ enum class EmitStyle : std::uint8_t {
     call,    // over 50 % or over MaxEventSize: refused, no sequence number is used (event model)
 };
 
-// How much of an event in flight is in the ring: of a reservation, or of one event of a pending
-// batch. What is not written shows the bytes that were there before.
+// How much of an unpublished event is in the ring: of a reservation, or of one event of a pending
+// batch. The other bytes are still the old ones.
 enum class Written : std::uint8_t {
     whole,
     half,     // the header, and the first half of the payload
-    header,   // up to the begin of the payload
-    nothing,  // room is made, and that is all
+    header,   // up to the beginning of the payload
+    nothing,  // the room is made, but no byte is written
 };
 
-// What is in flight of a pending batch: the events before `event` (counted from 0) are whole, that
-// one is `written`, and nothing of the later ones is, unless it is whole: then all are.
+// How much of a pending batch is in the ring. The events before `event` (counted from 0) are whole,
+// and that one is as `written` says. Nothing of the later events is written, unless `written` is
+// whole: then all are.
 struct BatchWritten {
     Written written = Written::whole;
     std::uint32_t event = 0;
 };
 
-// Their names in a file; in the order of Written.
+// The names of the values in a file, in the order of Written.
 inline constexpr std::string_view kWrittenNames[] = {"whole", "half", "header", "nothing"};
 
-// So many bytes of an event are in the ring.
+// Returns how many bytes of the event are in the ring.
 std::uint64_t written_bytes(Written written, std::uint64_t header_bytes,
                             std::uint64_t payload_bytes);
 
-// Where the positions of a new buffer begin (E11).
+// How a swap sets the positions of the new buffer (E11).
 enum class PositionRule : std::uint8_t {
     keep,     // an event has the same position in both buffers
     tail_at,  // tail_pos of the new buffer is `position`
@@ -75,15 +77,15 @@ struct SwapSpec {
     std::uint64_t position = 0;
 };
 
-// What is wrong with a buffer's static fields or content, set by the driver on purpose.
+// A fault that the driver puts into a buffer's static fields or content.
 enum class BufferFault : std::uint8_t {
     none,
     magic,
     version,
-    capacity,           // no power of two, or does not fit the mapping
+    capacity,           // not a power of two, or does not fit the mapping
     data_offset,        // other than 4096
     corrupt_content,    // sizes or positions that no producer writes: may be refused (level robust)
-    reserved_not_zero,  // no reason to refuse
+    reserved_not_zero,  // no reason to refuse the buffer
 };
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that is kept of a run that failed: what the oracle needs to judge it again without a
-// testee, what the runner needs to run it again, and what a person needs to see it. Plain data.
+// All that is kept of a failed run: what the oracle needs to judge it again without a testee, what
+// the runner needs to repeat it, and what a person needs to understand it. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
 #define KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
 
@@ -20,24 +20,25 @@ namespace kmes::conformance {
 
 struct RunRecord {
     std::optional<Schedule> schedule;  // of an explored case
-    // The accesses of the run in which the schedule was played, in their order: what is "one point
-    // earlier". Empty: not known. Bounded.
+    // The accesses of the run in which the schedule was played, in order. They say which point is
+    // one earlier. Empty: not known. Bounded.
     std::vector<AccessPoint> points;
-    HistoryLog history;                 // what the producer did, as the oracle was told it
-    std::string report;                 // what the testee wrote, as it is
+    HistoryLog history;                 // what the producer did, as the oracle recorded it
+    std::string report;                 // what the testee wrote, unchanged
     std::uint64_t report_left_out = 0;  // bytes at its end that are not kept (a flood)
     JudgeOptions judge_options;
-    // What the driver itself found (a lost wake-up, a crash): not seen in the records.
+    // Findings of the driver (a lost wake-up, a crash), which do not follow from the records.
     std::vector<Finding> driver_findings;
-    std::vector<Finding> findings;  // all, in order of weight: the first is the verdict
+    std::vector<Finding> findings;  // all findings in order of weight: the first is the verdict
     Timeline timeline;
     std::string standard_error;  // of the testee, its beginning and its end
-    // Of the CPU of the first finding, for a person. Not in the file of a failure, which has all.
+    // The history of the CPU of the first finding, for a person. Not in a failure file, which has
+    // all.
     std::string history_excerpt;
 };
 
-// The same thing is wrong: the same first finding on the same CPU. Sequence numbers may differ, and
-// the run that sees more may know the clause better.
+// Whether both runs show the same fault: the same first finding on the same CPU. Sequence numbers
+// may differ. So may clauses, because a run that sees more may know the clause better.
 inline bool is_same_failure(const RunRecord& one, const RunRecord& other) {
     if (one.findings.empty() || other.findings.empty()) return false;
     const Finding& first = one.findings.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A schedule: at which accesses of the testee the producer acts, and how. Plain data, so that a
-// failure can be written to a file, run again and made smaller. Knows no testee and no way to run.
+// A schedule: before which accesses of the testee the producer acts, and how. Plain data, so that a
+// failure can be written to a file, repeated and made smaller. Knows no testee and no way to run.
 #ifndef KMES_CONFORMANCE_MODEL_SCHEDULE_H_
 #define KMES_CONFORMANCE_MODEL_SCHEDULE_H_
 
@@ -20,19 +20,19 @@ struct Move {
     AccessPoint point;
     Action action = Action::nothing;
     std::uint64_t parameter = 0;
-    std::uint32_t further = 0;         // on the CPU that is so many behind the point's
-    Written written = Written::whole;  // reserve, write_over: until the event is published
+    std::uint32_t further = 0;         // act on the CPU this many numbers after the point's
+    Written written = Written::whole;  // for reserve and write_over: until the event is published
 
     auto operator<=>(const Move&) const = default;
 };
 
-// `scenario` names the play into which the moves come (conformance/explorer/scenarios.h), or is
-// "row": the moves say what of a row is played (conformance/play/row_schedule.h). A
-// schedule that is drawn makes moves that follow from the seed, and not those that stand here.
+// `scenario` names the play that the moves belong to (conformance/explorer/scenarios.h). "row"
+// means that the moves say which parts of a row are played (conformance/play/row_schedule.h). A
+// drawn schedule derives its moves from the seed and ignores `moves`.
 struct Schedule {
     std::string scenario;
     std::uint64_t seed = 0;
-    std::vector<Move> moves;  // in the order in which their points come
+    std::vector<Move> moves;  // in the order of their points
     bool drawn = false;
 
     bool operator==(const Schedule&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the command line says about a run. Plain data.
+// The settings that the command line gives to a run. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_SETTINGS_H_
 #define KMES_CONFORMANCE_MODEL_SETTINGS_H_
 
@@ -18,17 +18,17 @@ namespace kmes::conformance {
 
 class Debugger;  // an interface of conformance/stage
 
-// How far interleavings are explored (--explore). The seconds are shared by all explored cases of a
-// run; 0: no limit, every point of every scenario.
+// How far interleavings are explored (--explore). All explored cases of a run share the seconds. 0:
+// no limit, every point of every scenario.
 struct ExploreSettings {
     bool on = true;
     double seconds = 25;  // --explore quick
     bool deep = false;    // every access to the data, and thousands of schedules of several moves
-    // SECONDS: schedules of several moves for as long as there is time.
+    // --explore SECONDS: play schedules of several moves until the time is over.
     bool to_the_limit = false;
 };
 
-// The way in which single accesses of the testee are stopped at (--stepper).
+// How the suite stops at single accesses of the testee (--stepper).
 enum class Stepper { automatic, guards, watchpoints, single_step };
 inline constexpr std::string_view kStepperNames[] = {"auto", "guards", "watchpoints",
                                                      "single-step"};
@@ -36,45 +36,45 @@ constexpr std::string_view stepper_name(Stepper stepper) {
     return kStepperNames[static_cast<std::size_t>(stepper)];
 }
 
-// What the command line says about a run.
+// The settings of a run.
 struct StageSettings {
     std::vector<std::string> testee;  // program and arguments
     std::uint32_t cpus = 4;
     std::uint64_t capacity_bytes = 65536;
     std::uint64_t seed = 0;
     double timeout_scale = 1.0;
-    // Another factor, on the time in which nothing may come before a testee is called hung: less
-    // than 1 for one that has hung in several cases of this run.
+    // A second factor, on the time without progress after which a testee counts as hung. It is less
+    // than 1 for a testee that has hung in several cases of this run.
     double patience = 1.0;
     bool verbose = false;
     ExploreSettings explore;
     Stepper stepper = Stepper::automatic;
-    // Cases with several consumers on one buffer (--shared, E12).
+    // Include cases with several consumers on one buffer (--shared, E12).
     bool shared = false;
-    // Seconds of the case `soak` (--soak); 0: it is not run.
+    // Seconds of the case `soak` (--soak); 0: the case does not run.
     double soak_seconds = 0;
-    // The record file whose events the cases `stream` emit (--stream); empty: they are not run.
+    // The record file whose events the cases `stream` emit (--stream); empty: they do not run.
     std::string stream;
-    // The device of a test build of the kernel module, whose buffers are used (--device); empty:
+    // The device of a test build of the kernel module that provides the buffers (--device). Empty:
     // the runner's own buffers.
     std::string device;
-    // The form of the layout (model/layout.h); empty: form A. It is that of the process.
+    // The form of the layout (model/layout.h); empty: form A. The whole process has one form.
     std::string layout;
-    // Where runner and testee take turns while pages are guarded: a processor; -1: any. Several
-    // cases that are played at the same time have one each.
+    // The processor on which runner and testee take turns while pages are guarded; -1: any. Cases
+    // that are played at the same time have one each.
     int processor = -1;
-    // What happens is written down for the picture of a failure. A search that makes thousands of
-    // runs turns it off, and plays what failed once more with it.
+    // Record a timeline for the trace of a failure. A search over thousands of runs turns it off,
+    // and plays a failure once more with it.
     bool record_timeline = true;
-    // Every access of the testee to its buffers is told in the timeline: for the picture of a
-    // failure, and slow.
+    // Record every access of the testee to its buffers in the timeline. Slow; for the trace of a
+    // failure.
     bool record_accesses = false;
-    // No limits (--debug), and somebody who is asked before the testee goes on; null: nobody.
+    // --debug: no time limits; `debugger` is asked before the testee continues. Null: no debugger.
     bool debug = false;
     Debugger* debugger = nullptr;
-    // For `replay`: the only schedule that an explored case is to play.
+    // For `replay`: the only schedule that an explored case plays.
     std::optional<Schedule> schedule;
-    // Set by SIGINT and SIGTERM: the stage kills the testee and returns as soon as it sees it.
+    // Set by SIGINT and SIGTERM. The stage then kills the testee and returns at its next check.
     // Never null.
     const StopFlag* stop = nullptr;
 };

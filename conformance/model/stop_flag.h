@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether a signal has asked the run to end, and which one. Knows no run and installs no handler.
+// Whether a signal has requested the end of the run, and which one. Knows no run and installs no
+// handler.
 #ifndef KMES_CONFORMANCE_MODEL_STOP_FLAG_H_
 #define KMES_CONFORMANCE_MODEL_STOP_FLAG_H_
 
@@ -9,10 +10,11 @@
 
 namespace kmes::conformance {
 
-// Any thread may load it. A run that sees it set ends early, and reports what was finished before.
+// Any thread may load it. A run that sees it set ends early, and reports what it has finished.
 class StopFlag {
   public:
-    // Asks the run to end because of this signal. Async-signal-safe. The first signal stays.
+    // Requests the end of the run because of this signal. Async-signal-safe. Later signals are
+    // ignored.
     void ask(int signal_number) noexcept {
         int none = 0;
         signal_.compare_exchange_strong(none, signal_number);
@@ -27,8 +29,8 @@ class StopFlag {
     // The signal; 0: none.
     int signal() const noexcept { return signal_.load(); }
 
-    // What a shell shows for a process that the signal ended: 128 and its number. Without a signal
-    // `status`.
+    // Returns the exit status of a shell for a process that the signal ended: 128 plus its number.
+    // Without a signal returns `status`.
     int status_or(int status) const noexcept {
         return signal() == 0 ? status : kSignalledStatus + signal();
     }

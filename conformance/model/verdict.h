@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The words of a result: levels, verdicts, what one case gave. Knows no case and no way to print.
+// The levels, the verdicts, and the outcome of one case. Knows no case and no way to print.
 #ifndef KMES_CONFORMANCE_MODEL_VERDICT_H_
 #define KMES_CONFORMANCE_MODEL_VERDICT_H_
 
@@ -13,15 +13,15 @@
 
 namespace kmes::conformance {
 
-// In the order of `--level`: "up to".
+// The order is that of `--level`, which includes all levels up to the given one.
 enum class Level { must, should, erratum, robust };
 inline constexpr std::array kLevels{Level::must, Level::should, Level::erratum, Level::robust};
 
 enum class Verdict {
     pass,
     fail,
-    inconclusive,  // this run lacked a means: it could not have shown the fault
-    unsupported,   // this machine or testee cannot have it
+    inconclusive,  // this run lacked something: it could not have shown the fault
+    unsupported,   // this machine or testee does not permit the case
     suite_error,   // the suite or its set-up failed; says nothing about the testee
 };
 inline constexpr std::array kVerdicts{Verdict::pass, Verdict::fail, Verdict::inconclusive,
@@ -42,23 +42,24 @@ struct Explored {
     std::uint64_t schedules = 0;
     double seconds = 0;
     bool whole = false;  // every point of its scenarios, and not only what the time allowed
-    // Not played: the same as another one, by the equivalence of neighbouring accesses.
+    // Plays left out, because an equivalent one was played (equivalence of neighbouring accesses).
     std::uint64_t saved = 0;
 };
 
-// Begins the message of a pass of which something was not played, and says what.
+// The beginning of the message of a pass that has left something out. The rest of the message names
+// it.
 inline constexpr std::string_view kInPart = "in part: ";
 
-// What a case says about its run. `clause` and `message` may be empty for a pass.
+// The outcome of one run of a case. `clause` and `message` may be empty for a pass.
 struct CaseOutcome {
     Verdict verdict = Verdict::suite_error;
-    std::string clause;   // of the finding: may be another than the case's
+    std::string clause;   // of the finding: may differ from the case's
     std::string message;  // one line
-    std::string details;  // many lines, shown with -v and for what is not a pass: history excerpt,
-                          // stderr of the testee
-    std::shared_ptr<const RunRecord> record = nullptr;  // of a failure: for --save and the picture
+    // Many lines, shown with -v and without a pass: history excerpt, standard error.
+    std::string details;
+    std::shared_ptr<const RunRecord> record = nullptr;  // of a failure: for --save and the trace
     std::optional<Explored> explored = std::nullopt;    // of a case that explores
-    bool has_hung = false;  // it failed by a limit of time: nothing came in it
+    bool has_hung = false;  // it failed by a time limit without any progress
 };
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether a consumer with nothing to do uses the processor. For the monitor of that, and for the
-// cases that measure it in several situations.
+// Measures whether a consumer uses the processor while it has nothing to do. For the idle monitor,
+// and for the cases that measure it in several situations.
 #ifndef KMES_CONFORMANCE_MONITORS_IDLE_SAMPLES_H_
 #define KMES_CONFORMANCE_MONITORS_IDLE_SAMPLES_H_
 
@@ -12,10 +12,10 @@ namespace kmes::conformance {
 class Stage;
 
 // Compares all threads of the consumer with a thread that never rests, and with their own sleep. A
-// spinner uses as much as that thread, or far more than it sleeps. A wait of a millisecond in an
-// interpreter, traced, uses a tenth of a processor. Two samples that are quiet by both measures are
-// enough. All samples together judge a spinner that hardly got a processor in one of them.
-// Returns what was observed and expected; empty: the consumer is idle.
+// spinner uses as much processor time as that thread, or far more than it sleeps. (A traced
+// interpreter that wakes every millisecond uses a tenth of a processor.) Two samples that are quiet
+// by both measures are enough. If a spinner hardly got a processor in one sample, all samples
+// together decide. Returns what was observed and expected; empty: the consumer is idle.
 std::string find_idle_fault(Stage& stage);
 
 }  // namespace kmes::conformance

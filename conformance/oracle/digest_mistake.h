@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which mistake makes this digest out of that event: what a newcomer's adapter gets wrong, tried
-// one by one. Knows no report and no testee.
+// Finds the mistake behind a wrong digest: tries the usual mistakes of a new adapter one by one.
+// Knows no report and no testee.
 #ifndef KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
 #define KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
 
@@ -19,8 +19,8 @@ std::string digest_text(std::uint64_t digest);
 // Bytes in lower-case hex.
 std::string hex_of(std::string_view bytes);
 
-// What `field`, which is not the right digest of this event, is: "FNV-1 of the payload (...)",
-// "the right digest in upper case". Empty: nothing that is known.
+// Says how `field`, which is a wrong digest of this event, was computed: "FNV-1 of the payload
+// (...)", "the correct digest in upper case". Empty if no known mistake gives it.
 std::string explain_digest(std::string_view field, const EventSpec& event, std::uint64_t sequence,
                            std::uint16_t cpu);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes of an event as the specification has them, and its digest in the contract. Written from
-// the text (event model, "Event header"), not from the core: the few constants are written down
-// here a second time on purpose, so that a mistake in the core cannot hide itself.
+// The bytes of an event by the specification, and its digest by the contract. Written from the
+// specification (event model, "Event header") and not from the core. The few constants are repeated
+// here on purpose, so that a mistake in the core cannot hide itself.
 #ifndef KMES_CONFORMANCE_ORACLE_EVENT_H_
 #define KMES_CONFORMANCE_ORACLE_EVENT_H_
 
@@ -16,9 +16,9 @@
 
 namespace kmes::conformance {
 
-// Of the form of the layout that this process has; oracle/layout.h says why these are references.
+// Of this process's form of the layout; oracle/layout.h says why these are references.
 extern const std::uint64_t& kHeaderBytesBeforeType;
-// The least event: a type of one byte, no payload.
+// The smallest event: a type of one byte, no payload.
 extern const std::uint64_t& kLeastEventBytes;
 extern const std::uint64_t& kMetadataBytes;
 inline constexpr std::string_view kEndEventType = "kmes.conformance.end";
@@ -31,11 +31,11 @@ constexpr std::uint64_t fnv1a_step(std::uint64_t hash, std::uint8_t byte) {
 }
 std::uint64_t fnv1a(std::string_view bytes);
 
-// Header and payload in bytes, and the header alone.
+// The size of header and payload, and of the header alone.
 std::uint64_t encoded_bytes(const EventSpec& spec);
 std::uint64_t header_bytes(const EventSpec& spec);
 
-// The whole event, little-endian and packed, as it stands in the data region.
+// The bytes of the whole event in the data region, little-endian and packed.
 std::string encode_event(const EventSpec& spec, std::uint64_t sequence, std::uint16_t cpu);
 
 }  // namespace kmes::conformance

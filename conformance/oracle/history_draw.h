@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A driver that tells a History everything that a driver may tell it, drawn from a tape, and what a
-// History holds as text, to compare two of them. Test only.
+// Draws a driver's operations from a tape, all kinds that a driver may record in a History. Also
+// prints the content of a History, to compare two of them. For tests.
 #ifndef KMES_CONFORMANCE_ORACLE_HISTORY_DRAW_H_
 #define KMES_CONFORMANCE_ORACLE_HISTORY_DRAW_H_
 
@@ -12,10 +12,10 @@
 
 namespace kmes::conformance::simulation {
 
-// Every kind of operation and every setting; no consumer.
+// Uses every kind of operation and every setting; no consumer.
 History draw_history(Tape tape);
 
-// Every figure of every buffer and event.
+// Returns all values of every buffer and event.
 std::string dump(const History& history);
 
 }  // namespace kmes::conformance::simulation

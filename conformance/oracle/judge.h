@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The verdict on a testee's records against the history: what was torn, doubled, reordered,
-// invented, missing, miscounted. Pure: the same input gives the same findings, in the same order.
-// Knows no process and no memory.
+// Judges a testee's records by the history: events that are torn, doubled, reordered, invented,
+// missing or miscounted. Pure: the same input gives the same findings, in the same order. Knows no
+// process and no memory.
 //
-// A correct consumer is never blamed. What is owed, and why each excuse exists, is written down at
-// judge_missing.cc.
+// A correct consumer is never blamed. judge_missing.cc says what a consumer owes, and gives the
+// reason of each excuse.
 #ifndef KMES_CONFORMANCE_ORACLE_JUDGE_H_
 #define KMES_CONFORMANCE_ORACLE_JUDGE_H_
 
@@ -21,33 +21,33 @@
 
 namespace kmes::conformance {
 
-// The clause that a case is of: its id begins with it.
+// The clause of a case: the beginning of its id.
 std::string clause_of_case(std::string_view case_id);
 
-// Findings in order of weight: what the driver should show first comes first. Empty: nothing wrong.
+// Returns the findings in order of weight, the most important first. Empty: nothing is wrong.
 std::vector<Finding> judge(const History& history, const RecordParser& report,
                            const JudgeOptions& options = {});
 
-// How far the testee is, record by record; for a driver that waits. Constant time for each record.
+// The testee's progress, record by record, for a driver that waits. Takes constant time for each
+// record.
 class Progress {
   public:
     explicit Progress(const History& history);
 
-    // Takes the records of the parser that it has not seen yet.
+    // Processes the new records of the parser.
     void update(const RecordParser& report);
 
-    // The end event was delivered on this CPU, or it was refused.
+    // The end event was delivered on this CPU, or the testee has refused its buffer.
     bool ended(std::uint32_t cpu) const;
     bool all_ended() const;
     bool refused(std::uint32_t cpu) const;
-    // The highest sequence number delivered; 0: none.
+    // The highest delivered sequence number; 0: none.
     std::uint64_t last_sequence(std::uint32_t cpu) const;
     std::uint64_t delivered_count(std::uint32_t cpu) const;
 
-    // The oldest event that is published, survives in the present buffer of this CPU, and is newer
-    // than all that was delivered. A testee that holds any buffer of this CPU owes it, sooner or
-    // later: a consumer on a retired buffer was woken by the swap (E3). nullptr: nothing is owed
-    // now.
+    // The oldest published event that survives in the current buffer of this CPU and is newer than
+    // all delivered ones. A testee with any buffer of this CPU must deliver it sooner or later,
+    // because the swap has woken a consumer on a retired buffer (E3). nullptr: it owes nothing now.
     const Event* first_undelivered(std::uint32_t cpu) const;
 
   private:
@@ -62,8 +62,8 @@ class Progress {
     std::size_t records_seen_ = 0;
 };
 
-// What the history and the records of one CPU look like, for a person (-v): the last
-// `maximum_lines` events with what became of them.
+// Describes the history and the records of one CPU for a person (-v): the last `maximum_lines`
+// events, and whether each was delivered, lost or overwritten.
 std::string describe_history(const History& history, const RecordParser& report, std::uint32_t cpu,
                              std::size_t maximum_lines = 40);
 

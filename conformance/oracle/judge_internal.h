@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the parts of the judge share: the records of one CPU beside the history. Not for users of
-// the oracle.
+// What the parts of the judge share: the records of one CPU together with the history. Not for
+// users of the oracle.
 #ifndef KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
 #define KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
 
@@ -20,9 +20,8 @@ namespace kmes::conformance::internal {
 // One E record of this CPU.
 struct Delivery {
     const Record* record = nullptr;
-    const Event* event =
-        nullptr;  // by its sequence number; nullptr: no such event was written on this CPU
-    bool in_order = false;  // a new event, newer than all before it
+    const Event* event = nullptr;  // found by its sequence number; nullptr: this CPU never wrote it
+    bool in_order = false;         // a new event, newer than all delivered before
 };
 
 // The records of one CPU in the order of the file, and what the judge has learnt so far.
@@ -30,31 +29,31 @@ struct CpuView {
     std::uint32_t cpu = 0;
     std::vector<const Record*> records;
     std::vector<Delivery> deliveries;
-    // For each event of the history: end offset of the first E record with its sequence number, or
+    // For each event of the history: the end offset of the first E record with its number, or
     // kNever.
     std::vector<std::uint64_t> delivered_at;
     bool reordered = false;
-    std::optional<std::uint64_t> end_sequence;    // of the end event, once delivered
+    std::optional<std::uint64_t> end_sequence;    // of the end event, if it was delivered
     std::optional<std::uint64_t> refusal_offset;  // of the first R record
     bool ended() const { return end_sequence.has_value() || refusal_offset.has_value(); }
 };
 
-// For a finding that is of no CPU of the run: its message begins without one.
+// For a finding about no CPU of the run: its message does not begin with a CPU.
 inline constexpr std::uint32_t kNoCpu = UINT32_MAX;
 
-// Collects findings, few of each kind.
+// Collects findings, a few of each kind.
 class FindingList {
   public:
     explicit FindingList(std::size_t maximum_per_code) : maximum_per_code_(maximum_per_code) {}
 
-    // `message` is a function that makes it; it is called only for a finding that will be shown, so
-    // that a flood of wrong records costs little.
+    // Calls `message` only for a finding that will be shown, so that a flood of faulty records
+    // costs little.
     template <typename Message>
     void add(FindingCode code, std::string_view clause, std::uint32_t cpu, Message&& message,
              std::uint64_t sequence = 0, std::uint64_t line = 0) {
         tell(code, cpu, [&] { return Told{std::string(clause), message()}; }, sequence, line);
     }
-    // The same where the clause costs as much as the message.
+    // For findings whose clause costs as much as the message.
     struct Told {
         std::string clause;
         std::string message;
@@ -90,37 +89,38 @@ struct Context {
     FindingList& findings;
 };
 
-// judge_delivery.cc: torn, doubled, reordered, invented, early, on the wrong CPU, after the end.
+// judge_delivery.cc: events that are torn, doubled, reordered, invented, early, on a wrong CPU, or
+// after the end.
 void judge_deliveries(Context& context, CpuView& view);
-// judge_missing.cc: owed and not delivered, or too late.
+// judge_missing.cc: events that are owed and not delivered, or delivered too late.
 void judge_missing(Context& context, const CpuView& view);
-// judge_counts.cc: L, G and R.
+// judge_counts.cc: L, G and R records.
 void judge_losses(Context& context, const CpuView& view);
 void judge_generations(Context& context, const CpuView& view);
 void judge_refusals(Context& context, const CpuView& view);
 
-// torn.cc: whether the payload was looked for at 29 + type_len, and which event's bytes a torn one
-// was mixed with (empty if that is not to be seen).
+// torn.cc: whether the consumer took the payload from 29 + type_len; and which event's bytes a torn
+// payload was mixed with (empty if that is not visible).
 bool is_header_misread(const Event& event, const Record& record);
 std::string explain_torn(const History& history, std::uint32_t cpu, const Event& event,
                          const Record& record);
 
-// torn.cc: whether the payload of the record has bytes that the ring held only until the event was
-// published, in words; empty: it has not.
+// torn.cc: describes bytes of the record's payload that the ring held only before the event was
+// published. Empty: there are none.
 std::string explain_in_flight(const History& history, std::uint32_t cpu, const Event& event,
                               const Record& record);
 
-// Whether `record`, of this event, can have come from that buffer: the testee had it, it held the
-// event, and it did not come into being after the record was written.
+// Whether `record` of this event can come from that buffer: the testee had the buffer, the buffer
+// held the event, and the buffer existed before the record was written.
 bool can_come_from(const History& history, BufferIndex buffer, std::uint64_t sequence,
                    std::uint64_t record_end_offset);
-// The only buffer that it can have come from, if there is one only.
+// The only buffer that the record can come from; nothing if there are several.
 std::optional<BufferIndex> certain_source(const History& history, std::uint32_t cpu,
                                           std::uint64_t sequence, std::uint64_t record_end_offset);
 
-// "event 17 (type 'x', 64 bytes, position 4294967280)"; the position is that of its last buffer.
+// "event 17 (type 'x', 64 bytes, position 4294967280)". The position is the one in its last buffer.
 std::string describe_event(const History& history, std::uint32_t cpu, const Event& event);
-// Quoted, and cut after so many bytes.
+// Messages quote at most this many bytes.
 inline constexpr std::size_t kQuotedBytes = 40;
 std::string quote_type(std::string_view type);
 std::string plural(std::uint64_t count, std::string_view word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For properties of the oracle: a tape of any choices, findings as text, and a property that is
-// checked a number of times.
+// Support for property tests of the oracle: random tapes, findings as text, and a loop that checks
+// a property.
 #ifndef KMES_CONFORMANCE_ORACLE_PROPERTY_SUPPORT_H
 #define KMES_CONFORMANCE_ORACLE_PROPERTY_SUPPORT_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The records of a testee (testee contract, version 1): what one line says, and the strict parser
-// that reads a report file while it grows. Knows the grammar of a line only: not which events
-// exist, nor who writes the file. Every byte of the input is hostile.
+// The records of a testee (testee contract, version 1): the content of one line, and the strict
+// parser of a growing report file. Knows only the grammar of a line, not which events exist or who
+// writes the file. Every byte of the input is hostile.
 #ifndef KMES_CONFORMANCE_ORACLE_RECORD_H_
 #define KMES_CONFORMANCE_ORACLE_RECORD_H_
 
@@ -17,13 +17,13 @@ namespace kmes::conformance {
 enum class RecordKind {
     event,       // E: an event was delivered
     lost,        // L: events were lost
-    generation,  // G: the consumer reads another buffer
+    generation,  // G: the consumer reads from another buffer now
     refusal,     // R: the consumer refuses a buffer
-    comment,     // #: shown, never judged
+    comment,     // #: printed, never judged
 };
 
-// One well-formed line. Fields that its kind does not have are zero or empty. Well-formed is not
-// yet right: `cpu` may be no CPU of this run, `length` no length of any event.
+// One well-formed line. Fields that its kind does not have are zero or empty. A well-formed line
+// can be wrong: `cpu` may be no CPU of this run, `length` not the length of any event.
 struct Record {
     RecordKind kind = RecordKind::comment;
     std::uint64_t cpu = 0;
@@ -35,58 +35,58 @@ struct Record {
     std::uint64_t digest = 0;      // E, FNV-1a of the payload
     std::uint64_t count = 0;       // L
     std::uint64_t generation = 0;  // G
-    std::string text;  // R and #, bounded by kMaximumTextBytes; may hold any byte but newline
+    std::string text;  // R and #, bounded by kMaximumTextBytes; may contain any byte except newline
 
     std::uint64_t line = 0;          // 1 for the first line of the report
     std::uint64_t begin_offset = 0;  // of its first byte in the report
-    std::uint64_t end_offset = 0;    // behind its newline
+    std::uint64_t end_offset = 0;    // after its newline
 };
 
-// A line that is no record. `message` names the field, what is wrong with it and what would be
-// right, and quotes the line (escaped, bounded).
+// A line that is no record. `message` names the field, what is wrong with it, and what would be
+// correct, and quotes the line (escaped, bounded).
 struct MalformedLine {
     std::uint64_t line = 0;
     std::uint64_t begin_offset = 0;
     std::string message;
 };
 
-// Limits of a report. An honest testee never meets them; a flood ends at them with one malformed
+// Limits of a report. An honest testee never reaches them. A flood ends at them with one malformed
 // line that says so.
 struct RecordLimits {
     std::uint64_t maximum_report_bytes = std::uint64_t{1} << 28;
     std::size_t maximum_records = 2'000'000;
-    std::size_t maximum_malformed_kept = 16;  // the rest is counted
+    std::size_t maximum_malformed_kept = 16;  // more are only counted
     std::size_t maximum_comments_kept = 1000;
 };
 
-// A type has at most 65535 bytes, so the longest right E line is 131070 digits and less than 200
-// bytes of the rest.
+// A type has at most 65535 bytes, so the longest correct E line has 131070 digits and fewer than
+// 200 other bytes.
 inline constexpr std::size_t kMaximumLineBytes = 2 * 65535 + 256;
 inline constexpr std::size_t kMaximumTextBytes = 1024;
 inline constexpr std::size_t kMaximumQuoteBytes = 120;
 
-// Reads a report piece by piece. Linear in the bytes fed, whatever they are.
+// Reads a report piece by piece. The time is linear in the number of bytes, whatever they are.
 class RecordParser {
   public:
     explicit RecordParser(RecordLimits limits = {});
 
-    // The next bytes of the report, in order, cut anywhere. After finish() or a flood they are only
-    // counted.
+    // Takes the next bytes of the report, in order. A piece may end anywhere. After finish() or a
+    // flood, bytes are only counted.
     void feed(std::string_view bytes);
 
-    // No more bytes will come. A last line without a newline is malformed: a `write` holds whole
-    // lines.
+    // The report is complete. A last line without a newline is malformed: each `write` must contain
+    // whole lines.
     void finish();
 
-    // In the order of the file. Comments are not among them.
+    // In the order of the file. Comments are not included.
     const std::vector<Record>& records() const { return records_; }
     const std::vector<Record>& comments() const { return comments_; }
-    // The first maximum_malformed_kept; malformed_count() counts all.
+    // The first maximum_malformed_kept lines; malformed_count() counts all.
     const std::vector<MalformedLine>& malformed() const { return malformed_; }
     std::uint64_t malformed_count() const { return malformed_count_; }
 
     std::uint64_t bytes_fed() const { return bytes_fed_; }
-    // Bytes of the last line that has no newline yet.
+    // The bytes so far of a last line without a newline.
     std::uint64_t partial_bytes() const { return partial_.size() + skipped_bytes_; }
     bool flooded() const { return flooded_; }
 
@@ -104,18 +104,18 @@ class RecordParser {
     std::uint64_t bytes_fed_ = 0;
     std::uint64_t line_ = 1;
     std::uint64_t line_begin_ = 0;
-    std::string partial_;              // the bounded start of the current line
-    std::uint64_t skipped_bytes_ = 0;  // bytes of the current line beyond what is kept
+    std::string partial_;              // the beginning of the current line, bounded
+    std::uint64_t skipped_bytes_ = 0;  // further bytes of the current line, not kept
     bool finished_ = false;
     bool flooded_ = false;
 };
 
-// Parses one line without its newline. On success fills `record` (but for line and offsets) and
-// returns an empty string; otherwise returns what is wrong, without the quoted line.
+// Parses one line without its newline. On success fills `record` (except line and offsets) and
+// returns an empty string. Otherwise returns what is wrong, without the quoted line.
 std::string parse_record_line(std::string_view line, Record& record);
 
-// The line for a message: in double quotes, everything but printable ASCII as \xNN, cut with "..."
-// after kMaximumQuoteBytes bytes.
+// Quotes bytes for a message: in double quotes, all but printable ASCII as \xNN, with "..." after
+// `maximum_bytes` bytes.
 std::string quote_bytes(std::string_view bytes, std::size_t maximum_bytes = kMaximumQuoteBytes);
 
 }  // namespace kmes::conformance

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A producer and consumers as steps on one tape of choices, for the oracle's property test: the
-// memory of every buffer as bytes, a consumer that reads them by the protocol (5.1.8 and the
-// errata) and is lapped, torn and moved from buffer to buffer on the way, and ways to break it.
-// Test only.
+// Simulates a producer and consumers step by step from one tape of choices, for the oracle's
+// property test. It keeps the memory of every buffer as bytes. A consumer reads them by the
+// protocol (5.1.8 and the errata); it can be lapped, torn and moved to other buffers, and can have
+// a fault. For tests.
 #ifndef KMES_CONFORMANCE_ORACLE_SIMULATION_H_
 #define KMES_CONFORMANCE_ORACLE_SIMULATION_H_
 
@@ -16,7 +16,7 @@
 
 namespace kmes::conformance::simulation {
 
-// What the consumer does wrong, once.
+// The fault of a consumer, committed once.
 enum class Fault {
     none,
     skip_one,
@@ -30,13 +30,12 @@ enum class Fault {
     no_generation,  // never writes a G record
 };
 
-// The choices of one run. Behind its end every choice is 0, so that shorter tapes make simpler
-// runs.
+// The choices of one run. After its end every choice is 0, so shorter tapes make simpler runs.
 class Tape {
   public:
     explicit Tape(std::vector<std::uint32_t> choices) : choices_(std::move(choices)) {}
     bool empty() const { return next_ >= choices_.size(); }
-    // 0 .. count - 1.
+    // Returns 0 to count - 1.
     std::uint32_t choose(std::uint32_t count) { return empty() ? 0 : choices_[next_++] % count; }
     bool one_in(std::uint32_t count) { return choose(count) == count - 1 && count > 1; }
 
@@ -47,7 +46,7 @@ class Tape {
 
 class World;
 
-// One consumer thread: one CPU.
+// One consumer thread, for one CPU.
 class Consumer {
   public:
     Consumer(World& world, std::uint32_t cpu) : world_(world), cpu_(cpu) {}
@@ -82,7 +81,7 @@ class Consumer {
     std::uint64_t remembered_generation_ = 0;
     std::uint64_t read_pos_ = 0;
     std::uint64_t last_sequence_ = 0;
-    std::string unwritten_;  // records that have not reached the report yet
+    std::string unwritten_;  // records that are not in the report yet
     std::string held_back_;  // Fault::swap_two
     std::vector<BufferIndex> slept_on_;
 };
@@ -95,7 +94,7 @@ class World {
     void run();
 
     std::vector<Finding> findings() const;
-    // The fault was committed in a way that a judge must see.
+    // Whether the fault was committed in a way that a judge must detect.
     bool broken() const;
     const std::string& report() const { return report_; }
     const History& history() const { return history_; }
@@ -110,9 +109,9 @@ class World {
     void swap(std::uint32_t cpu);
     void toggle_batch(std::uint32_t cpu);
     void sync_report();
-    // The buffers' bytes, after every operation.
+    // Updates the bytes of the buffers; called after every operation.
     void sync_memory();
-    // A choice of the consumer's to commit its fault now.
+    // Chooses whether the consumer commits its fault now.
     bool commit(Fault fault);
     void run_to_sleep(std::uint32_t cpu);
     std::uint8_t byte_at(BufferIndex buffer, std::uint64_t position) const;

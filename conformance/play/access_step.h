@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An action before the k-th access of a woken consumer to chosen pages of chosen CPUs. Knows no
-// case.
+// Plays an action before the k-th access of a woken consumer to chosen pages of chosen CPUs. Knows
+// no case.
 #ifndef KMES_CONFORMANCE_PLAY_ACCESS_STEP_H_
 #define KMES_CONFORMANCE_PLAY_ACCESS_STEP_H_
 
@@ -14,8 +14,8 @@
 
 namespace kmes::conformance {
 
-// The consumer makes at most this many accesses after it is woken, or after the action. If it makes
-// more, it spins and is not stopped any more.
+// The maximum number of accesses after the wake or after the action. A consumer that makes more
+// spins, and is not stopped any more.
 inline constexpr std::uint64_t kStepAccessesAtMost = 160;
 
 struct AccessStep {
@@ -27,11 +27,12 @@ struct AccessStep {
 };
 
 // Wakes the sleeping consumer with what `wake` emits, and calls `act` before its k-th access
-// (counted from 1) to `pages` pages from `first_page` on, of the buffers of `cpus`. Afterwards
-// everything is delivered and the consumer sleeps again. Returns false if there is no k-th access.
+// (counted from 1). Accesses to `pages` pages from `first_page` on count, in the buffers of `cpus`.
+// Afterwards everything is delivered and the consumer sleeps again. Returns false if there is no
+// k-th access.
 bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k);
 
-// act_at_step for k = 1, 2, ... until there is no k-th access.
+// Calls act_at_step for k = 1, 2, ... until there is no k-th access.
 void act_at_every_step(Stage& stage, const AccessStep& step, const WalkChoice& choice = {});
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One play of a schedule, in a process of its own; and one that has failed, made smaller and told.
+// Plays a schedule once, in a process of its own. Also minimises and describes a failed schedule.
 #ifndef KMES_CONFORMANCE_EXPLORER_PLAY_ONCE_H_
 #define KMES_CONFORMANCE_EXPLORER_PLAY_ONCE_H_
 
@@ -21,7 +21,8 @@ struct Played {
 Played play_once(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
                  const Schedule& schedule, Course course = Course::whole);
 
-// The schedule itself; of one that was drawn, the moves that it came to, which do the same.
+// Returns the schedule itself; for a drawn one, the moves that it led to, which have the same
+// effect.
 Schedule in_moves(const Schedule& schedule, const PlayTrace& trace);
 
 struct Failure {
@@ -30,17 +31,18 @@ struct Failure {
     CaseOutcome outcome;
 };
 
-// In words, for a message.
+// Describes the schedule in words, for a message.
 std::string describe(const Schedule& schedule);
 
 struct Confirmed {
-    Schedule schedule;  // with moves that it does not need left out
+    Schedule schedule;  // without the moves that the failure does not need
     CaseOutcome outcome;
-    bool fails_again = false;  // else the outcome is the first one
+    bool fails_again = false;  // false: the outcome is the first one
 };
 
-// Plays a failing schedule again: in moves, with fewer of them, and the last time with everything
-// told. Once is a failure all the same: the oracle has judged what happened.
+// Plays a failing schedule again: as moves, then with fewer of them, and finally with a full
+// timeline. A failure that does not repeat is a failure all the same: the oracle has judged what
+// happened.
 Confirmed confirm(const Failure& failure, const StageSettings& settings,
                   const std::function<Played(const StageSettings&, const Schedule&)>& play);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Plays a scenario on a stage and makes the moves of a schedule in it: at each access of the testee
-// to its buffers, before it happens, it looks whether a move is meant to come there. Keeps the
-// trace of all accesses, from which the search takes its points. Knows no search and no testee's
-// name, symbols or order of loads.
+// Plays a scenario on a stage together with the moves of a schedule. Before each access of the
+// testee to its buffers, it makes the moves of that access. It also records all accesses, from
+// which the search takes its points. Knows no search, and no testee's name, symbols or order of
+// loads.
 #ifndef KMES_CONFORMANCE_EXPLORER_PLAYER_H_
 #define KMES_CONFORMANCE_EXPLORER_PLAYER_H_
 
@@ -23,75 +23,76 @@
 
 namespace kmes::conformance {
 
-// One access of the testee, as it came; or another moment at which a move may come.
+// One access of the testee, or another moment at which a move is possible.
 struct TraceEntry {
     AccessPoint point;
     std::uint64_t instruction_pointer = 0;
     std::int32_t thread = 0;  // in order of appearance, from 1; 0: none
-    // Since the entry before, the testee has attached, mapped a buffer, waited, or written to its
-    // report; or reads were let pass unseen. Known only for a play without moves.
+    // Since the previous entry the testee has attached, mapped a buffer, waited, or written to its
+    // report; or its reads passed unseen. Known only for a play without moves.
     bool is_after_gap = false;
 };
 
 struct PlayTrace {
     std::vector<TraceEntry> entries;
-    // What a drawn schedule did at them. A schedule of these moves does the same.
+    // The moves of a drawn schedule. A schedule with these moves has the same effect.
     std::vector<Move> drawn;
 };
 
-// How much of a play is stopped at: all of it, or from the phase of the first move to the last
-// move. The rest of it runs as in a run without exploration, and is judged alike.
+// In which part of a play the testee is stopped at its accesses: in all of it, or from the phase of
+// the first move to the last move. The rest runs as without exploration, and is judged alike.
 enum class Course { whole, of_the_moves };
 
 class Player;
 
-// A play in phases. In phase 0 the testee attaches; each further phase begins when it has delivered
-// everything and sleeps.
+// A play in phases. In phase 0 the testee attaches. Each later phase begins when the testee has
+// delivered everything and sleeps.
 struct Scenario {
     std::string_view name;
     std::string_view description;
     std::uint32_t cpus = 1;
     std::uint64_t capacity_bytes = 131072;
     std::uint64_t start_position = 0;
-    // Swaps of the scenario itself: see Player::must_nudge.
+    // Swaps made by the scenario itself: see Player::must_nudge.
     std::uint32_t swaps = 0;
     std::uint32_t first_explored_phase = 0;
-    // The data are looked at, too: for small events. Without it only the metadata page.
+    // Also stop at accesses to the data (for small events). Otherwise only at the metadata page.
     bool looks_at_data = false;
-    // The data of the events are torn, word by word, and nothing else is done.
+    // Only tear the data of the events, word by word.
     bool tears = false;
-    // Only hold one thread after the other while events of this many bytes come; 0: do not hold.
+    // Only hold one thread after the other, while events of this many bytes arrive; 0: do not hold.
     std::uint64_t holds_with_bytes = 0;
-    // For a drawn schedule: how actions and turns are drawn (turns.h).
+    // For a drawn schedule: how actions and turns are chosen (turns.h).
     Turning turning = Turning::none;
     std::function<void(Player&)> run;
 };
 
 class Player {
   public:
-    // All must outlive the player. `trace` gets the accesses as they come, however the play ends.
+    // All arguments must outlive the player. `trace` gets the accesses as they happen, however the
+    // play ends.
     Player(Stage& stage, const Scenario& scenario, const Schedule& schedule, PlayTrace& trace,
            Course course = Course::whole);
 
-    // The whole play, to the judge's verdict. Throws Stop as the stage does.
+    // Plays everything up to the judge's verdict. Throws Stop as the stage does.
     CaseOutcome play();
 
     // -- For scenarios --
     Stage& stage() { return stage_; }
     Rings& rings() { return stage_.rings(); }
-    // What is reserved on this CPU is published before.
+    // Publishes what is reserved on this CPU, and then emits.
     void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
-    // Starts the testee, under guards from its first mmap on.
+    // Starts the testee, with guards from its first mmap on.
     void start();
-    // Publishes what is reserved on this CPU: before anything else is done there.
+    // Publishes what is reserved on this CPU. Call it before any other operation there.
     void publish_reserved(std::uint32_t cpu);
-    // The same for all CPUs; within the bounds that a play keeps to. `positions`: see Action.
+    // Publishes on all CPUs, and resizes within the limits of a play. `positions`: see Action.
     void resize_all(std::uint64_t capacity_bytes, std::uint64_t positions = 0);
     void nudge_retired();
-    // Until it has delivered what it owes and sleeps; then the next phase begins.
+    // Waits until the testee has delivered what it owes and sleeps; then the next phase begins.
     void settle();
-    // While the testee sleeps: performs the next action of a drawn schedule; another schedule goes
-    // on if it has moves left. False: the schedule is over.
+    // While the testee sleeps: performs the next action of a drawn schedule; any other schedule
+    // continues if it has moves left. Returns false if the schedule is over.
     bool go_on();
 
   private:
@@ -105,7 +106,7 @@ class Player {
     bool is_gap_over();
     bool make_move(const Move& move, const GuardHit& hit);
     void make_moves_asleep();
-    // With the words for the picture.
+    // Performs the move, and records the words for the trace.
     void act_told(const Move& move, pid_t thread);
     void act(const Move& move, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
@@ -135,23 +136,23 @@ class Player {
     PlayTrace& trace_;
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
-    std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the present phase
+    std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the current phase
     std::vector<bool> made_;
     SpinWatch spin_watch_;
-    std::vector<std::uint64_t> data_offset_;  // by CPU: in the region, of the last read of data
-    std::vector<std::uint64_t>
-        commit_after_;  // by CPU: accesses until the reservation is published
+    std::vector<std::uint64_t> data_offset_;  // by CPU: region offset of the last read of data
+    // By CPU: accesses until the reservation is published.
+    std::vector<std::uint64_t> commit_after_;
     std::vector<pid_t> threads_;
     std::optional<Turns> turns_;
     std::vector<pid_t> held_;  // for others whose turn it is
-    std::set<pid_t> stuck_;    // had their turn, and did nothing with it
+    std::set<pid_t> stuck_;    // they had their turn, and made no progress
     std::uint64_t turns_in_vain_ = 0;
     bool is_of_the_moves_;  // see Course
     int moves_under_way_ = 0;
-    bool is_open_;                // guards are looked at
-    std::vector<Mapped> mapped_;  // until they are
-    // What the testee has done beside accesses: attaches, mappings, waits, bytes of the report, and
-    // system calls that reach into a buffer.
+    bool is_open_;                // guards stop the testee
+    std::vector<Mapped> mapped_;  // until then
+    // What the testee has done apart from accesses: attaches, mappings, waits, bytes of the report,
+    // and system calls that access a buffer.
     struct Deeds {
         std::size_t attaches = 0;
         std::size_t mappings = 0;
@@ -161,10 +162,10 @@ class Player {
         bool operator==(const Deeds&) const = default;
     };
     Deeds deeds_;
-    bool looks_at_data_;  // until the last move that comes at data has been made
+    bool looks_at_data_;  // until the last move at an access to the data
 };
 
-// In plain words: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".
+// Describes a move: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".
 std::string describe(const Move& move);
 std::string describe(const AccessPoint& point);
 std::string describe(Action action);

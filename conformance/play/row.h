@@ -18,21 +18,21 @@
 
 namespace kmes::conformance {
 
-// The rings and what surrounds the testee.
+// The rings and the environment of the testee.
 struct Setup {
     std::uint32_t cpus = 0;  // 0: as the command line says
     Amount capacity = usual();
-    std::function<void(RingsSetup&)> rings = {};  // what else of the rings is not as usual
-    std::optional<Amount> position = {};          // of CPU 0 at the start; none: 0 everywhere
-    std::uint64_t position_step = 0;  // the position of each later CPU is higher by this
-    Steps before_start = {};          // played before the testee starts
-    std::int64_t wake_result = 0;     // see Stage::set_wake_result
-    bool nudging = true;              // see Stage::set_nudging
-    bool shortened_waits = false;     // see Stage::ShortenedWaits
+    std::function<void(RingsSetup&)> rings = {};  // changes the other settings of the rings
+    std::optional<Amount> position = {};          // of CPU 0 at the start; none: 0 on all CPUs
+    std::uint64_t position_step = 0;              // added to the position for each further CPU
+    Steps before_start = {};                      // played before the testee starts
+    std::int64_t wake_result = 0;                 // see Stage::set_wake_result
+    bool nudging = true;                          // see Stage::set_nudging
+    bool shortened_waits = false;                 // see Stage::ShortenedWaits
 };
 inline const Setup kOneCpu{.cpus = 1};
 
-// What a case is called and says: see Case. The texts are static.
+// The texts of a case: see Case. They are static.
 struct CaseText {
     std::string_view id;
     Level level = Level::must;
@@ -43,7 +43,7 @@ struct CaseText {
 };
 
 // One case. The suite sets up the rings, starts the testee, plays the steps, and ends with the end
-// event on every CPU and the judge's verdict. A script plays all of that by itself.
+// event on every CPU and the judge's verdict. A script does all of that itself.
 struct Row {
     Row(const CaseText& case_text, Steps played, Setup surroundings = {},
         Demand asked_for = Demand::always)
@@ -53,7 +53,7 @@ struct Row {
           demand(asked_for) {}
     Row(const CaseText& case_text, CaseFunction whole, Demand asked_for = Demand::always)
         : text(case_text), script(std::move(whole)), demand(asked_for) {}
-    // The same, with the text in the columns of a Case.
+    // A row with its text in the columns of a Case.
     Row(std::string_view id, Level level, std::string_view clause, std::string_view title,
         std::string_view description, std::string_view expectation, Steps played,
         Setup surroundings = {}, Demand asked_for = Demand::always)
@@ -71,11 +71,12 @@ struct Row {
     Demand demand = Demand::always;
 };
 
-// The case of a row, which must outlive it.
+// The case of a row. The row must outlive it.
 Case case_of(const Row& row);
 
 // A case for each row. The rows must outlive the cases. A failure of a row that is no script has a
-// schedule (row_schedule.h), and is of the one play that failed where that play fails alone.
+// schedule (row_schedule.h). If the one play that failed also fails alone, the schedule has only
+// that play.
 std::vector<Case> cases_of(std::span<const Row> rows);
 
 }  // namespace kmes::conformance

@@ -14,19 +14,19 @@
 
 namespace kmes::conformance {
 
-// One play of a walk, and how far the run was when it began.
+// One play of a walk, and the progress of the run at its beginning.
 struct RowPlay {
     AccessPoint point;
     std::uint64_t lines = 0;                    // of the report that were read
     std::vector<std::uint64_t> last_sequences;  // by CPU, of the published events; 0: none
 };
 
-// The index of the play in which the oracle's finding came about, as far as its line and its event
-// say; else the last one. `plays` is not empty.
+// Returns the index of the play in which the oracle's finding arose, as far as its line and event
+// tell; else the last index. `plays` is not empty.
 std::size_t play_of(const Finding& finding, const std::vector<RowPlay>& plays);
 
-// Sets up the rings, starts the testee, plays what is chosen of the row, and finishes. `begun` gets
-// the plays as they begin, however the run ends. Throws Stop as the stage does.
+// Sets up the rings, starts the testee, plays the chosen parts of the row, and finishes. `begun`
+// gets each play when it begins, however the run ends. Throws Stop as the stage does.
 CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const RowChoice& choice,
                      std::vector<RowPlay>& begun);
 

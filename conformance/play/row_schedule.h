@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The schedule of a row: which of its producer steps are played, and at which accesses of its
-// walks. A whole run of a row plays all of them. One play that failed is a schedule with one
-// access, which can be written to a file, replayed and made smaller. Knows no stage.
+// walks. A whole run of a row plays all of them. A single failed play becomes a schedule with one
+// access, which can be saved, replayed and made smaller. Knows no stage.
 #ifndef KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
 #define KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
 
@@ -24,27 +24,27 @@ namespace kmes::conformance {
 // Schedule::scenario of a row.
 inline constexpr std::string_view kRowScenario = "row";
 
-// What the number of a step says of it.
+// The role of a step in a schedule.
 enum class StepRole {
     structure,  // waits, places and combinations: always played
     producer,   // a schedule can leave it out
     walk,       // actions before accesses of the consumer
 };
 StepRole role_of(const Step& step);
-// How often a producer step acts, if a number of the row says so. A walk has the number of its
-// spurious wakes after the first one.
+// How often a producer step acts, if the row gives a number. For a walk: the number of its spurious
+// wakes after the first one.
 std::optional<std::uint64_t> count_of(const Step& step);
-// The greatest access that a walk may have in a schedule.
+// The greatest access number that a walk may have in a schedule.
 std::uint64_t last_access_of(const Step& walk);
 
-// The steps of a row in the order in which they are written, each with a number from 1.
+// The steps of a row in the order of the source, each with a number from 1.
 class RowSteps {
   public:
     // Both lists must outlive this object.
     RowSteps(const Steps& before_start, const Steps& steps);
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(steps_.size()); }
-    // 0: it is none of the row.
+    // Returns 0 if the step is not in the row.
     std::uint32_t number_of(const Step& step) const;
     // `number`: from 1 to count().
     const Step& step(std::uint32_t number) const { return *steps_.at(number - 1); }
@@ -59,26 +59,26 @@ class RowSteps {
 // The point of one play of a walk.
 AccessPoint point_of(std::uint32_t walk, std::uint32_t cpu, const AccessNumber& access);
 
-// All producer steps of the row, and these plays.
+// A schedule of all producer steps of the row and these plays.
 Schedule schedule_of(const RowSteps& row, std::uint64_t seed, std::span<const AccessPoint> plays);
 
-// One line that says what is wrong with a schedule for this row; empty: nothing.
+// Returns one line that says what is wrong with a schedule for this row; empty: nothing.
 std::string problem_of(const Schedule& schedule, const RowSteps& row);
 
-// A move of such a schedule in words.
+// Describes a move of such a schedule in words.
 std::string describe(const Move& move, const RowSteps& row);
 
-// What of a row is played.
+// Which parts of a row are played.
 class RowChoice {
   public:
-    // nullptr: all of it. Both must outlive this object; problem_of finds nothing in the schedule.
+    // nullptr: all parts. Both must outlive this object, and problem_of must accept the schedule.
     RowChoice(const RowSteps& row, const Schedule* schedule);
 
     bool is_whole() const { return schedule_ == nullptr; }
     bool plays(const Step& step) const;
-    // How often the step acts, where the row says `as_written`.
+    // How often the step acts; `as_written` is the number of the row.
     std::uint64_t count(const Step& step, std::uint64_t as_written) const;
-    // The chosen accesses of a walk on this CPU. nullopt: every access in turn.
+    // The chosen accesses of a walk on this CPU. nullopt: each access in turn.
     std::optional<std::vector<AccessNumber>> accesses(const Step& walk, std::uint32_t cpu) const;
     const RowSteps& row() const { return row_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The words for the producer steps and the walks of a row: for a schedule that a person reads.
+// Descriptions of the producer steps and the walks of a row, for a schedule that a person reads.
 #ifndef KMES_CONFORMANCE_PLAY_STEP_TEXT_H_
 #define KMES_CONFORMANCE_PLAY_STEP_TEXT_H_
 
@@ -15,7 +15,7 @@ namespace kmes::conformance {
 // "100", "1/8 of the capacity + 16".
 std::string describe(const Amount& amount);
 
-// A producer step: "emit 2 events of 70 bytes". `count`: in the place of the row's own.
+// A producer step: "emit 2 events of 70 bytes". `count` replaces the row's own number.
 std::string describe(const Step& step, std::uint64_t count);
 
 // A play of a walk: "before access 5 to the metadata page, after a spurious wake".

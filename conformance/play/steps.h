@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The words of a row: what the producer does, at which accesses of the testee, and what a case
+// The steps of a row: what the producer does, before which accesses of the testee, and what a case
 // waits for. Plain data. Producer steps act on the current CPU, which is CPU 0 outside of OnCpu and
 // OnEachCpu.
 #ifndef KMES_CONFORMANCE_PLAY_STEPS_H_
@@ -38,7 +38,7 @@ struct Amount {
         return sum;
     }
     constexpr Amount operator-(std::uint64_t number) const { return *this + (0 - number); }
-    // The number, where what it is relative to has `base` bytes.
+    // The number, if the base of the amount is `base` bytes.
     constexpr std::uint64_t in(std::uint64_t base) const { return base * times / parts + more; }
 
     Of of = Of::nothing;
@@ -47,7 +47,7 @@ struct Amount {
     std::uint64_t more = 0;
 };
 
-// times/parts of the capacity of the current CPU's buffer; of the capacity of the command line.
+// times/parts of the capacity: of the current CPU's buffer, or of the command line.
 constexpr Amount current(std::uint64_t times = 1, std::uint64_t parts = 1) {
     return {Amount::Of::current, times, parts};
 }
@@ -57,8 +57,8 @@ constexpr Amount usual(std::uint64_t times = 1, std::uint64_t parts = 1) {
 
 struct Step;
 
-// Several steps, in their order. Its functions are defined where Step is complete: a member that is
-// a std::vector of an incomplete type may not have a default value.
+// A list of steps. Its functions are defined where Step is complete, because a std::vector member
+// of an incomplete type may not have a default value.
 class Steps {
   public:
     Steps();
@@ -85,8 +85,8 @@ struct AsleepHere {};     // the same for the current CPU
 struct Delivered {};      // until everything is delivered
 struct DeliveredHere {};  // the same for the current CPU
 struct AllMapped {};      // until every buffer is mapped, or refused
-// The rest of the row is not played if the testee has refused or ended the current CPU. The judge
-// decides whether it was right.
+// Ends the row if the testee has refused or ended the current CPU. The judge decides whether that
+// was correct.
 struct EndIfRefused {};
 struct NudgingOff {};  // see Stage::set_nudging
 
@@ -108,13 +108,13 @@ struct EmitHeaders {  // events without a payload: cheap to process
     std::uint64_t count = 1;
     Amount bytes = 100;
 };
-struct EmitBytes {  // events of so many bytes together
+struct EmitBytes {  // events of this many bytes in total
     Amount bytes = 100;
 };
-struct EmitSmall {  // the same, none of them larger than 16 pages
+struct EmitSmall {  // as EmitBytes, but no event is larger than 16 pages
     Amount bytes = 100;
 };
-struct EmitTo {  // until write_pos is so far before the end of the data region
+struct EmitTo {  // events until write_pos is this far before the end of the data region
     Amount before_end = 0;
 };
 struct Reserve {  // an event that UnderRead publishes
@@ -129,37 +129,37 @@ struct Drop {        // sequence numbers without an event
     std::uint64_t count = 1;
     std::uint64_t more_for_each_cpu = 0;
 };
-struct Lap {  // everything in the buffer is overwritten by events of about this size
+struct Lap {  // overwrites everything in the buffer with events of about this size
     Amount bytes = 4000;
     std::uint64_t more_for_each_cpu = 0;
 };
-struct Outrun {  // see Rings::outrun; inside of AtOnce
+struct Outrun {  // see Rings::outrun; only inside of AtOnce
     std::uint64_t bytes = 0;
     std::uint64_t events = 0;
 };
-struct OverwriteAll {  // by events whose payload is filled with one byte
+struct OverwriteAll {  // with events whose payload is filled with one byte
     char filling = 0;
 };
-struct Resize {  // all buffers; Amount::current is the capacity of all
+struct Resize {  // replaces all buffers; Amount::current is the capacity of all
     Amount capacity = current();
     PositionRule rule = PositionRule::keep;
     std::uint64_t position = 0;
 };
-struct Swap {  // the current CPU's buffer
+struct Swap {  // replaces the current CPU's buffer
     Amount capacity = current();
 };
-struct NudgeRetired {  // the buffers that a Resize retired: the last one, or one before it
+struct NudgeRetired {  // nudges the buffers that the last Resize retired, or an earlier one
     std::uint64_t times = 1;
     std::size_t resizes_ago = 1;
 };
 struct FutexWake {};     // FUTEX_WAKE without an event
-struct SpuriousWake {};  // the same for a sleeping consumer, until it waits again
+struct SpuriousWake {};  // the same for a sleeping consumer; waits until it sleeps again
 
 // -- Combinations --
 struct AtOnce {  // while the testee is stopped
     Steps steps;
 };
-struct InOrder {  // several steps where one is expected
+struct InOrder {  // several steps where one step is expected
     Steps steps;
 };
 struct Times {
@@ -167,17 +167,17 @@ struct Times {
     Steps steps;
 };
 inline constexpr std::uint32_t kLastCpu = UINT32_MAX;
-struct OnCpu {  // modulo the number of CPUs
+struct OnCpu {  // the CPU is modulo the number of CPUs
     std::uint32_t cpu = 0;
     Steps steps;
 };
 struct OnEachCpu {
     Steps steps;
 };
-struct Call {  // what no other step says: a function is a step, too
+struct Call {  // a function, for what no other step says
     std::function<void(Stage&)> function;
 };
-// The walks inside end when they have taken long together (WalkLimit).
+// Ends the walks inside when they have taken long together (WalkLimit).
 struct Limited {
     Steps steps;
 };
@@ -189,25 +189,26 @@ struct Place {
     Amount before_end = 0;
     Filler filler = Filler::any;
 };
-// Resizes so that write_pos is at this position, and waits until the consumer sleeps.
+// Resizes so that write_pos has this value, and waits until the consumer sleeps.
 struct MoveWritePos {
     Amount to = 0;
 };
 
 // -- Actions before accesses of the testee --
 // Wakes the sleeping consumer and plays `actions` before its first access to the metadata page of
-// the current CPU; then once more before its second one, and so on until it sleeps earlier. A
-// consumer that spins is stopped at the first access of each instruction to each field (play.h).
+// the current CPU. Repeats this for its second access, and so on until the consumer sleeps before
+// the access. If the consumer spins, only the first access of each instruction to each field counts
+// (play.h).
 struct BeforeEachAccess {
     Steps actions;
     Steps wake = {};                        // none: one event of 100 bytes
     int spurious_wakes = 0;                 // this many instead of `wake`
-    std::optional<Disturbance> after = {};  // instead of `wake`: this iteration comes first
+    std::optional<Disturbance> after = {};  // instead of `wake`: begin with this disturbance
     std::uint64_t last = 0;                 // 0: every access; else at most this many
     Steps before = {};                      // each access
     Steps afterwards = {};                  // after each access
 };
-// The same before accesses to any pages of any CPUs' buffers.
+// As BeforeEachAccess, for accesses to any pages of any CPUs' buffers.
 struct BeforeAccessTo {
     Steps wake;
     Steps actions;
@@ -217,8 +218,8 @@ struct BeforeAccessTo {
     std::vector<std::uint64_t> accesses = {};  // none: each in turn
     Steps before = {};                         // each access
 };
-// `wake` gives the sleeping consumer of CPU 0 something to read. `actions` come before its first
-// access to `pages` pages of the data, from the page at offset `at` of the region on.
+// `wake` gives the sleeping consumer of CPU 0 something to read. `actions` are played before its
+// first access to `pages` pages of the data, from the page at offset `at` of the region on.
 struct UnderRead {
     Amount at = 0;
     Steps wake;
@@ -226,8 +227,8 @@ struct UnderRead {
     std::uint64_t pages = 1;
     IfUnseen if_unseen = IfUnseen::stop;
 };
-// Replaces all buffers, and plays `actions` before an access to the next buffer of CPU 0: before
-// the first one, then (with `last`) before the second, up to the last.
+// Replaces all buffers, and plays `actions` before the first access to the next buffer of CPU 0.
+// With `last`, repeats this for the second access, and so on up to `last`.
 enum class NextPages { metadata, data, all };
 struct InNextBuffer {
     Steps actions;
@@ -236,7 +237,7 @@ struct InNextBuffer {
     Steps before = {};  // before each resize
 };
 // Holds the thread of CPU 0 at its n-th access to a page after `wake`, and plays `meanwhile`. Plays
-// `afterwards` when the other CPUs are delivered and asleep, or after a short while.
+// `afterwards` when the other CPUs are delivered and asleep, or after a short time.
 struct HoldAt {
     std::uint64_t page = 0;  // page 0 is the metadata
     std::uint64_t access = 1;
@@ -268,7 +269,7 @@ struct Step {
     }
 };
 
-// The steps that `make` makes of each value, one after the other.
+// The steps that `make` returns for each value, in order.
 template <typename Values, typename Make>
 Step each(const Values& values, const Make& make) {
     InOrder all;
@@ -279,7 +280,7 @@ template <typename Value, typename Make>
 Step each(std::initializer_list<Value> values, const Make& make) {
     return each<std::initializer_list<Value>, Make>(values, make);
 }
-// The same of 0, 1, ... `count` - 1.
+// The steps that `make` returns for 0, 1, ... `count` - 1.
 template <typename Make>
 Step each_below(std::uint64_t count, const Make& make) {
     InOrder all;
@@ -287,13 +288,14 @@ Step each_below(std::uint64_t count, const Make& make) {
     return all;
 }
 
-// A batch of `count` events: the first of `bytes` bytes, each other one larger by one.
+// A batch of `count` events: the first has `bytes` bytes, each later one is one byte larger.
 Batch growing_batch(std::uint64_t count, Amount bytes);
 
-// Events on CPU 0, and a resize. Only the old buffer has them when the consumer can check again.
+// Emits events on CPU 0 and resizes. When the consumer checks again, only the old buffer has these
+// events.
 Steps leave_in_the_old_buffer(std::uint64_t events);
 
-// One event over another of the same size, which is the newest: exactly that one is overwritten.
+// Overwrites exactly the newest event, with an event of the same size.
 Step overwrite_newest(std::uint64_t bytes);
 
 }  // namespace kmes::conformance

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What may precede the store to need_wake and the second check: something other than a wake, a
-// drain and an empty ring. A consumer that omits a barrier or a check only then is correct in every
-// plain iteration.
+// What may precede the store to need_wake and the second check, other than a wake, a drain and an
+// empty ring. A consumer that omits a barrier or a check only then is correct in every plain
+// iteration.
 #ifndef KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
 #define KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
 
@@ -16,31 +16,31 @@
 namespace kmes::conformance {
 
 enum class Disturbance {
-    given_up,      // an event came just after it had set need_wake: its second look found that
-    lapped,        // all that was unread had been overwritten
-    torn,          // the same while it read an event: between its two looks at tail_pos
-    torn_whole,    // the same, where what it read has the sizes of a whole event
-    many,          // it has just delivered hundreds of events in one round
-    new_buffer,    // it has just moved to the next buffer, and delivered what was new there
-    empty_buffer,  // it has just moved to the next buffer, in which there is nothing
-    replaced_meanwhile,  // the same, and that one was replaced before it could look at it
-    timed_out,           // its wait returned ETIMEDOUT; without a limit: a spurious wake
-    refused,             // its wait returned EAGAIN: an event came just before the kernel looked
-    interrupted,         // its wait returned EINTR
+    given_up,      // an event came just after the store to need_wake, and the second check found it
+    lapped,        // all unread events had been overwritten
+    torn,          // as lapped, but during the copy: between the two loads of tail_pos
+    torn_whole,    // as torn, but the copied bytes have the sizes of a whole event
+    many,          // the consumer has just delivered hundreds of events in one iteration
+    new_buffer,    // the consumer has just moved to the next buffer, and delivered its events
+    empty_buffer,  // the consumer has just moved to the next buffer, which is empty
+    replaced_meanwhile,  // as empty_buffer, but that buffer was replaced before the first load
+    timed_out,           // the wait returned ETIMEDOUT; without a timeout: a spurious wake
+    refused,      // the wait returned EAGAIN: an event came just before the kernel loaded the word
+    interrupted,  // the wait returned EINTR
 };
 
 // "after a lap", for a message.
 std::string_view describe(Disturbance disturbance);
 
-// All buffers are replaced when the next kmes_attach has handed them out, before the testee sees
-// it.
+// Replaces all buffers when the next kmes_attach has returned them, before the testee sees the
+// result.
 void replace_at_the_next_attach(Stage& stage);
 
 // These iterations need rings of one CPU with this capacity.
 inline constexpr std::uint64_t kUnusualCapacity = 65536;
 
-// One such iteration of the sleeping consumer of CPU 0. The object has to see every access to the
-// metadata page of the current buffer, before and after it, until the disturbance is made.
+// One such iteration of the sleeping consumer of CPU 0. Until the disturbance is made, the caller
+// must report every access to the metadata page of the current buffer, before and after it.
 class UnusualRound {
   public:
     UnusualRound(Stage& stage, Disturbance disturbance)
@@ -48,12 +48,12 @@ class UnusualRound {
 
     // Wakes the consumer.
     void begin();
-    // Before an access: what comes from this one on comes after the disturbance. A new buffer
-    // counts as soon as its G record and the record of an event that only this buffer holds are
+    // Call it before an access. Returns true if this access comes after the disturbance. A new
+    // buffer counts when its G record and the record of an event that only this buffer holds are
     // written. The consumer has then read its generation, so E19 does not excuse a missed later
     // swap.
     bool is_made(const GuardHit& hit);
-    // Called after an access. True: the producer has done what makes the round unusual.
+    // Call it after an access. Returns true if the producer has made the disturbance now.
     bool make_behind(const GuardHit& hit);
 
   private:
@@ -64,12 +64,12 @@ class UnusualRound {
     Stage& stage_;
     Disturbance disturbance_;
     bool is_made_ = false;
-    bool is_ready_ = false;        // the buffer that is meant is the present one
+    bool is_ready_ = false;        // the buffer in question is the current one
     std::size_t told_before_ = 0;  // buffers
     std::uint64_t torn_at_ = 0;
 };
 
-// Says in the finding of what ends `play` what came before.
+// Calls `play`. If it ends with a finding, adds the disturbance to the message.
 void play_after(Disturbance disturbance, const std::function<void()>& play);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What threads of the runner need that trace a testee each, beside one another.
+// What several threads of the runner need so that each can trace a testee at the same time.
 #ifndef KMES_CONFORMANCE_PLAY_WORKERS_H_
 #define KMES_CONFORMANCE_PLAY_WORKERS_H_
 
@@ -13,10 +13,10 @@ namespace kmes::conformance {
 // The processors that this thread may use; empty if the kernel does not say.
 std::vector<int> allowed_processors();
 
-// While it lives, this thread and the threads that it starts block SIGCHLD, and the action for it
-// is the default. Each stop of a testee sends a SIGCHLD to the process. The kernel would look for a
-// thread that does not block it, and wake that thread only to discard the signal. An action that
-// ignores children would hide their stops.
+// While the object exists, this thread and the threads that it starts block SIGCHLD, and its action
+// is the default. Each stop of a testee sends SIGCHLD to the process. The kernel would wake a
+// thread that does not block the signal, only to discard it. An action that ignores children would
+// hide their stops.
 class ChildSignalBlocked {
   public:
     ChildSignalBlocked();

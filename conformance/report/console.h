@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The report for a person: a line for each case while the run goes on, then what failed and how to
-// run it again, then one line of sums. Knows no case and no testee; whatever a testee wrote is made
-// printable.
+// The report for a person: one line for each case during the run, then the failures and how to
+// repeat them, then one line of totals. Knows no case and no testee. Makes everything that a testee
+// wrote printable.
 #ifndef KMES_CONFORMANCE_REPORT_CONSOLE_H_
 #define KMES_CONFORMANCE_REPORT_CONSOLE_H_
 
@@ -17,10 +17,10 @@ namespace kmes::conformance {
 
 struct ConsoleOptions {
     bool verbose = false;      // details of every case, and every failure in full
-    bool quiet = false;        // only what did not pass, and the sums
+    bool quiet = false;        // only what did not pass, and the totals
     bool colour = false;       // only for a terminal
-    std::size_t id_width = 0;  // of the longest id that will come
-    std::string command = {};  // how a person starts the suite: "tools/kmes conformance"
+    std::size_t id_width = 0;  // of the longest id
+    std::string command = {};  // how a person calls the suite: "tools/kmes conformance"
 };
 
 class ConsoleReport {
@@ -28,13 +28,13 @@ class ConsoleReport {
     ConsoleReport(std::ostream& out, const ConsoleOptions& options)
         : out_(out), options_(options) {}
 
-    // What is run, and the head of the table where cases will come.
+    // Prints what is run, and the head of the table if there are cases.
     void begin(const RunReport& report, std::size_t case_count);
-    // A line of the table; with `verbose` its details too.
+    // Prints a line of the table, with details if `verbose`.
     void add(const CaseResult& result);
-    // For each clause that was found broken its clearest failure in full, and the others in a line
-    // each; with `verbose` all of them in full. Cases that did not run; of each broken clause, how
-    // many cases failed and which to read; the sums.
+    // Prints the clearest failure of each broken clause in full, and one line for each of the
+    // others; with `verbose`, all in full. Then prints the cases that did not run; for each broken
+    // clause, how many cases failed and which to read; and the totals.
     void end(const RunReport& report);
 
   private:
@@ -54,7 +54,7 @@ class ConsoleReport {
     ConsoleOptions options_;
 };
 
-// One line that is rewritten: which case runs. Only for a terminal; without one it does nothing.
+// One line that is rewritten: the running case. Does nothing without a terminal.
 class ProgressLine {
   public:
     // `out` may be null: then there is no progress line.
@@ -64,7 +64,7 @@ class ProgressLine {
     ProgressLine& operator=(const ProgressLine&) = delete;
 
     void show(std::size_t number, std::size_t count, std::string_view id);
-    // Removes the line, so that something else can be printed.
+    // Removes the line, so that other output can follow.
     void clear();
 
   private:

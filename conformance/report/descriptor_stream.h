@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes to a descriptor that lose nothing to a signal. Knows no files and no report.
+// Writes to a descriptor, which lose nothing when a signal interrupts them. Knows no files and no
+// report.
 #ifndef KMES_CONFORMANCE_REPORT_DESCRIPTOR_STREAM_H_
 #define KMES_CONFORMANCE_REPORT_DESCRIPTOR_STREAM_H_
 
@@ -10,12 +11,12 @@
 
 namespace kmes::conformance {
 
-// Writes all of `text`, also where a signal interrupts it, where less is taken at a time, and where
-// the descriptor does not block. Returns 0 or an errno value; then a part may have been written.
+// Writes all of `text`: continues after a signal, a short write, or EAGAIN of a non-blocking
+// descriptor. Returns 0 or an errno value; then a part may have been written.
 int write_all(int fd, std::string_view text);
 
-// The buffer of an output stream on a descriptor, which it does not own. Unlike std::cout, which
-// drops what it holds when a signal interrupts the write.
+// The buffer of an output stream on a descriptor that it does not own. std::cout would drop its
+// buffer when a signal interrupts the write.
 class DescriptorBuffer : public std::streambuf {
   public:
     explicit DescriptorBuffer(int fd);

@@ -12,13 +12,13 @@
 
 namespace kmes::conformance {
 
-// A text with more bytes is cut, and the document says so.
+// Longer texts are cut, and the document says so.
 inline constexpr std::size_t kHtmlTextBytes = 4000;
-// Rows of all traces together; the failures after that have no trace.
+// The limit for rows of all traces together. Failures after that have no trace.
 inline constexpr std::size_t kHtmlTraceRows = 8000;
 
-// A whole document in UTF-8 that loads nothing and sends nothing. Its policy (CSP) permits no
-// script and no style but its own, so that no text of a testee can act.
+// Returns a whole document in UTF-8 that loads nothing and sends nothing. Its policy (CSP) permits
+// only its own script and style, so no text of a testee can act.
 std::string to_html(const RunReport& report);
 
 }  // namespace kmes::conformance

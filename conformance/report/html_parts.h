@@ -15,8 +15,8 @@ namespace kmes::conformance::html {
 // Text for an element or a quoted attribute: printable, escaped, and at most kHtmlTextBytes long.
 std::string text(std::string_view bytes, bool keep_lines = false);
 
-// The trace as a table: a column for the producer and one for each thread, time down. A link leads
-// to the first decisive step. `number` is that of the case in the document.
+// Returns the trace as a table with a column for the producer and one for each thread; time runs
+// down. A link leads to the first decisive step. `number` is that of the case in the document.
 std::string diagram(const Trace& trace, std::size_t number);
 
 }  // namespace kmes::conformance::html

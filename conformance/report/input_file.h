@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a file that may be anything, with one clear line where it cannot be read.
+// Reads a file of unknown content, with one clear error line if it cannot be read.
 #ifndef KMES_CONFORMANCE_REPORT_INPUT_FILE_H_
 #define KMES_CONFORMANCE_REPORT_INPUT_FILE_H_
 
@@ -11,11 +11,11 @@ namespace kmes::conformance {
 
 struct InputFile {
     std::string text;
-    std::string error;        // one line that names the file; empty: `text` is all of it
-    bool is_missing = false;  // the error: there is no such file
+    std::string error;        // one line that names the file; if empty, `text` is complete
+    bool is_missing = false;  // the error is that no such file exists
 };
 
-// A regular file of at most `most` bytes. Opening a FIFO does not wait.
+// Reads a regular file of at most `most` bytes. Opening a FIFO does not block.
 InputFile read_input_file(const std::string& path, std::size_t most);
 
 }  // namespace kmes::conformance

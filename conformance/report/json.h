@@ -14,7 +14,7 @@ namespace kmes::conformance {
 
 inline constexpr std::uint32_t kReportSchema = 2;
 
-// Always valid JSON in valid UTF-8, and a newline at the end. Bytes that are no UTF-8 become \xNN.
+// Returns valid JSON in valid UTF-8 with a newline at the end. Bytes that are no UTF-8 become \xNN.
 std::string to_json(const RunReport& report);
 
 }  // namespace kmes::conformance

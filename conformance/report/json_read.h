@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a JSON report, as to_json writes it. What it reads is hostile.
+// Reads a JSON report in the format of to_json. Treats it as hostile.
 #ifndef KMES_CONFORMANCE_REPORT_JSON_READ_H_
 #define KMES_CONFORMANCE_REPORT_JSON_READ_H_
 
@@ -16,12 +16,12 @@ inline constexpr std::size_t kMaximumReportFileBytes = std::size_t{128} << 20;
 
 struct ReadReport {
     RunReport report;
-    // One line: the member, what is wrong with it and what would be right. Not empty: `report` is
-    // not to be used.
+    // One line: the member, what is wrong with it, and what would be correct. If not empty,
+    // `report` is invalid.
     std::string error;
 };
 
-// to_json(report_from_json(text).report) is `text` for every text of to_json. A summary that does
+// For every text of to_json, to_json(report_from_json(text).report) equals it. A summary that does
 // not follow from the cases is an error.
 ReadReport report_from_json(std::string_view text);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Strict reading of JSON that may come from anybody: what is missing, unknown, of another kind or
-// too large is one line that names the field, what it is, and what would be right. Knows no file.
+// Strict reading of hostile JSON. A missing, unknown, mistyped or oversized value is an error. Its
+// line names the field, what it is, and what would be correct. Knows no file.
 #ifndef KMES_CONFORMANCE_REPORT_JSON_READER_H_
 #define KMES_CONFORMANCE_REPORT_JSON_READER_H_
 
@@ -20,19 +20,20 @@ struct FormatError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// One value and its place. A child refers to its parent for its name, and must not outlive it.
+// One value and its place. A child refers to its parent for its name, so it must not outlive the
+// parent.
 class JsonReader {
   public:
     explicit JsonReader(const nlohmann::json& json) : json_(json) {}
 
-    // A member of an object; FormatError if there is none.
+    // Returns a member of an object. Throws FormatError if there is none.
     JsonReader at(const char* name) const&;
     JsonReader at(const char* name) const&& = delete;
     bool has(const char* name) const;
-    // Every member has one of these names.
+    // Checks that every member has one of these names.
     void expect_names(std::initializer_list<std::string_view> names) const;
 
-    // The length of a list, which has at most `most` items.
+    // Returns the length of a list of at most `most` items.
     std::size_t count(std::size_t most) const;
     JsonReader item(std::size_t index) const&;
     JsonReader item(std::size_t index) const&& = delete;
@@ -40,13 +41,13 @@ class JsonReader {
     std::uint64_t number(std::uint64_t least, std::uint64_t most) const;
     double real(double least, double most) const;
     bool truth() const;
-    // A string, or {"hex": "..."}.
+    // Reads a string, or {"hex": "..."}.
     std::string bytes(std::size_t most) const;
-    // One of these words; its index.
+    // Reads one of these words and returns its index.
     std::size_t word(std::span<const std::string_view> words) const;
     bool is_object() const { return json_.is_object(); }
 
-    // "history.operations[3].cpu is 9; a whole number from 0 to 3 is right".
+    // Throws "history.operations[3].cpu is 9; a whole number from 0 to 3 is right".
     [[noreturn]] void fail(const std::string& right) const;
 
   private:
@@ -59,12 +60,12 @@ class JsonReader {
 
     const nlohmann::json& json_;
     const JsonReader* parent_ = nullptr;
-    const char* name_ = nullptr;  // null: item `index_` of a list
+    const char* name_ = nullptr;  // null: this is item `index_` of a list
     std::size_t index_ = 0;
 };
 
-// Parses; FormatError where the text is no JSON. `writer` is the option that writes such files:
-// "--save".
+// Parses a text. Throws FormatError if it is no JSON. `writer` is the option that writes such
+// files: "--save".
 nlohmann::json parse_json(std::string_view text, std::string_view writer);
 
 }  // namespace kmes::conformance

@@ -10,10 +10,10 @@
 
 namespace kmes::conformance {
 
-// One <testsuite> with a <testcase> for each case: its name is the id, its class the level and the
-// clause. A failure is a <failure>, an unsupported case is <skipped>. An inconclusive case, an
-// error of the suite and a case that the run did not come to are each an <error>, so that no server
-// takes the run for a clean one. Always well-formed XML 1.0 in UTF-8; other bytes become \xNN.
+// Returns one <testsuite> with a <testcase> for each case. Its name is the id, its class the level
+// and the clause. A failure is a <failure>, an unsupported case is <skipped>. An inconclusive case,
+// an error of the suite and a case that did not run are an <error>, so that no server shows a clean
+// run. Always well-formed XML 1.0 in UTF-8; other bytes become \xNN.
 std::string to_junit(const RunReport& report);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A file that is there whole or not at all: written beside its place and renamed into it. What is
-// no regular file (a FIFO, a device, an open descriptor) is written to and never replaced.
+// A file that is written whole or not at all: a temporary file beside it is renamed to it. A FIFO,
+// a device or an open descriptor is written to and never replaced.
 #ifndef KMES_CONFORMANCE_REPORT_OUTPUT_FILE_H_
 #define KMES_CONFORMANCE_REPORT_OUTPUT_FILE_H_
 
@@ -19,57 +19,61 @@ class OutputFile {
   public:
     // `what` names the file in errors.
     explicit OutputFile(std::string what = "report file") : what_(std::move(what)) {}
-    // Removes what was not committed.
+    // Removes an uncommitted file.
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
     enum class Status {
         ok,
-        bad_path,    // the folder is not there, or the path is a folder or a socket: bad usage
-        unwritable,  // the machine does not let us
+        bad_path,    // the folder does not exist, or the path is a folder or a socket: bad usage
+        unwritable,  // the system does not permit it
     };
 
-    // Follows symbolic links, as a shell's `>` does. For a regular file, or none: makes a temporary
-    // file beside it and removes it, so that a place that cannot be written is known before the
-    // run. Opens a FIFO or a device; of a path that names an open descriptor of this process
-    // (/dev/fd/N, /dev/stdout) it takes a duplicate. Waits five seconds for the reader of a FIFO,
-    // at most until `stop` is set. On failure error() says in one line what is wrong.
+    // Follows symbolic links, as a shell's `>` does.
+    // - A regular or new file: creates and removes a temporary file beside it, so that an
+    //   unwritable place is known before the run.
+    // - A FIFO or a device: opens it. Waits at most five seconds for the reader of a FIFO, or until
+    //   `stop` is set.
+    // - A path that names an open descriptor of this process (/dev/fd/N, /dev/stdout): duplicates
+    //   it.
+    //
+    // On failure error() says in one line what is wrong.
     Status open(const std::string& path, const StopFlag* stop = nullptr);
     // For commit_new: follows no link.
     Status open_new(const std::string& path);
 
-    // Writes everything. A regular file is replaced whole by one of the same owner and mode; where
-    // this is not possible (another owner, a mount point) it is written over. False: error() says
-    // why, and the old file is unchanged if it could be replaced.
+    // Writes everything. Replaces a regular file as a whole, with the same owner and mode. If that
+    // is impossible (another owner, a mount point), overwrites it. Returns false on failure:
+    // error() says why, and a file that could have been replaced is unchanged.
     bool commit(std::string_view text);
-    // The same, but an existing file is not replaced: false, and is_taken().
+    // As commit, but does not replace an existing file: returns false, and is_taken() is true.
     bool commit_new(std::string_view text);
     bool is_taken() const { return taken_; }
 
     const std::string& error() const { return error_; }
 
   private:
-    // Where the links lead to. Ends at a link of procfs: only the kernel can follow that.
+    // Resolves the links. Stops at a link of procfs, which only the kernel can follow.
     void follow_links();
     Status open_in_place(mode_t mode, const StopFlag* stop);
     Status refuse(const std::string& why);
     Status try_folder();
     bool make_temporary();
     bool write_temporary(std::string_view text);
-    // Owner and mode of the file that is to be replaced, else those of any new file. False: the
-    // owner cannot be kept.
+    // Copies owner and mode of the file to be replaced; for a new file, uses the defaults. Returns
+    // false if the owner cannot be kept.
     bool take_over_rights();
     bool write_over(std::string_view text);
     bool fail(const std::string& what, int error_number);
     void discard();
 
     std::string what_;
-    std::string path_;    // as it was given, for errors
-    std::string target_;  // where its links lead to
+    std::string path_;    // as given, for errors
+    std::string target_;  // after resolving its links
     std::string temporary_path_;
     std::string error_;
-    int fd_ = -1;  // of the temporary file, or of what is written to in its place
+    int fd_ = -1;  // of the temporary file, or of the descriptor written to directly
     bool in_place_ = false;
     bool is_open_ = false;
     bool taken_ = false;

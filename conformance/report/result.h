@@ -15,32 +15,34 @@
 
 namespace kmes::conformance {
 
-// An outcome with what the run adds.
+// An outcome with what the run adds to it.
 struct CaseResult {
     std::string id;
     std::string title;
     Level level = Level::must;
     Verdict verdict = Verdict::suite_error;
     std::string clause;
-    std::string found_clause;  // of a failure by itself: `clause` is as the others explain it
+    // The clause of the finding itself; `clause` takes the other failures into account.
+    std::string found_clause;
     std::string message;
     // For a failure: what the case does, and what a correct testee then does.
     std::string what_is_done;
     std::string what_is_right;
     double seconds = 0;
-    std::string replay;  // the command that runs this case alone, the same way
+    std::string replay;  // the command that repeats this case alone
     std::string details;
-    std::string picture;  // of a failure, for a person: many lines, or one that says how to see it
+    // For a person: the trace of a failure, or one line that says how to get it.
+    std::string picture;
     std::optional<Explored> explored;
     // What a failure has in common with others, whatever their cases test.
     std::string cause;
     bool is_clause_assumed = false;
-    std::string saved;      // the file of this failure (--save); empty: none
+    std::string saved;      // the failure file (--save); empty: none
     bool is_known = false;  // a failure that --known-failures lists with its message
     // The evidence of a failure, for reports that other programs read.
     std::vector<Finding> findings;  // in order of weight: the first is the verdict
     std::string history;            // of the CPU of the first finding: a line for each event
-    std::string standard_error;     // of the testee: the end of it
+    std::string standard_error;     // of the testee: its end
     Trace trace;
 };
 
@@ -55,12 +57,13 @@ struct Summary {
 
 Summary summarise(const std::vector<CaseResult>& results);
 
-// Exit status of a whole run.
-inline constexpr int kExitClean = 0;         // nothing failed and nothing inconclusive
-inline constexpr int kExitFailed = 1;        // some failed that are not known
-inline constexpr int kExitUsage = 2;         // bad usage
-inline constexpr int kExitSuite = 3;         // the suite or its set-up failed: outranks the others
-inline constexpr int kExitInconclusive = 4;  // inconclusive only
+// The exit statuses of a whole run.
+inline constexpr int kExitClean = 0;   // nothing failed and nothing inconclusive
+inline constexpr int kExitFailed = 1;  // some failures are not known
+inline constexpr int kExitUsage = 2;   // bad usage
+inline constexpr int kExitSuite =
+    3;  // the suite or its set-up failed: takes precedence over the others
+inline constexpr int kExitInconclusive = 4;  // no failure, but an inconclusive case
 
 int exit_status(const Summary& summary);
 

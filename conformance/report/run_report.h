@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that a report prints about one run of the suite. Knows no way to print it.
+// Everything that a report contains about one run of the suite. Knows no way to print it.
 #ifndef KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 #define KMES_CONFORMANCE_REPORT_RUN_REPORT_H_
 
@@ -29,7 +29,7 @@ struct SuiteVersion {
     bool operator==(const SuiteVersion&) const = default;
 };
 
-// What was tested, in the words of its vendor (--consumer, --consumer-version).
+// The tested consumer, in the words of its vendor (--consumer, --consumer-version).
 struct Consumer {
     std::string name;
     std::string version;  // empty: not given
@@ -39,21 +39,21 @@ struct Consumer {
 
 inline constexpr std::uint32_t kMostShards = 10'000;
 
-// A run that has only a part of the cases.
+// A run with only a part of the cases.
 struct Shard {
     std::uint32_t index = 0;
     std::uint32_t total = 1;
     std::vector<std::string> cases;  // ids of the cases of all shards, in the order of the run
 };
 
-// Where the run was made.
+// The machine of the run.
 struct Machine {
     std::string kernel;     // name, release and machine of uname(2)
-    std::string processor;  // its name; empty: not known
+    std::string processor;  // the name; empty: not known
     std::uint32_t processors = 0;
 };
 
-// The options of a run that its verdicts depend on, in the words of the command line.
+// The options that the verdicts of a run depend on, as on the command line.
 struct RunOptions {
     std::string level = "erratum";
     std::string explore = "quick";
@@ -69,8 +69,8 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-// How many cases the suite has of each level, without those that --shared, --soak and --stream add.
-// The position is the Level.
+// The number of cases of each level, without those that --shared, --soak and --stream add. The
+// index is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 
 struct RunReport {
@@ -85,22 +85,21 @@ struct RunReport {
     std::uint32_t cpus = 0;
     std::uint64_t capacity_bytes = 0;
     std::uint64_t seed = 0;
-    std::string stepper;  // how single accesses are stopped at, and why; empty: not known
+    std::string stepper;  // how the suite stopped at single accesses, and why; empty: not known
     std::vector<CaseResult> results;
-    // Of those that failed, the indexes in the order in which a person should read them; empty: as
-    // they ran.
+    // The indexes of the failures in the order for a reader; empty: the order of the run.
     std::vector<std::size_t> telling;
-    std::vector<std::string> not_run;  // ids of the cases that the run did not come to
-    bool interrupted = false;          // a signal kept the run from these
-    // Not empty: the adapter cannot work, so no case was run. Lines with what is wrong.
+    std::vector<std::string> not_run;  // ids of the cases that the run did not reach
+    bool interrupted = false;          // because of a signal
+    // If not empty, the adapter cannot work, so no case was run: lines that say what is wrong.
     std::string preflight;
-    int preflight_status = 0;  // of the run then
+    int preflight_status = 0;  // the exit status in that case
     double seconds = 0;
 };
 
-// The exit status that follows from the cases, or from the adapter that cannot work. An interrupted
-// run has the status of its signal instead (StopFlag::status_or); without one it is an error of the
-// suite.
+// Returns the exit status, which follows from the cases, or from an adapter that cannot work. An
+// interrupted run has the status of its signal instead (StopFlag::status_or); without a signal it
+// counts as an error of the suite.
 int exit_status(const RunReport& report);
 
 }  // namespace kmes::conformance

@@ -13,10 +13,10 @@ namespace kmes::conformance {
 
 std::array<std::uint8_t, 32> sha256(std::string_view bytes);
 
-// In 64 hexadecimal digits, lower-case.
+// The hash as 64 hexadecimal digits, lower-case.
 std::string sha256_hex(std::string_view bytes);
 
-// In Base64, as policies of HTML documents name it.
+// The hash in Base64, the format of policies in HTML documents.
 std::string sha256_base64(std::string_view bytes);
 
 }  // namespace kmes::conformance

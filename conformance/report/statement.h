@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The statement: what a vendor publishes about a run, in a page of text. It follows from the JSON
-// report alone, so that `verify` can make it again and compare. Knows no file and no terminal.
+// The statement: a page of text about a run, for a vendor to publish. It follows from the JSON
+// report alone, so `verify` can make it again and compare. Knows no file and no terminal.
 #ifndef KMES_CONFORMANCE_REPORT_STATEMENT_H_
 #define KMES_CONFORMANCE_REPORT_STATEMENT_H_
 
@@ -14,8 +14,8 @@ namespace kmes::conformance {
 
 inline constexpr std::string_view kStatementTitle = "KMES conformance statement, format 1";
 
-// `json` is the whole text of the JSON report of this run: the statement has its SHA-256. Lines of
-// printable UTF-8, each of a bounded length.
+// `json` is the whole JSON report of this run; the statement contains its SHA-256. Returns lines of
+// printable UTF-8 of bounded length.
 std::string to_statement(const RunReport& report, std::string_view json);
 
 }  // namespace kmes::conformance

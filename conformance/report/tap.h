@@ -10,9 +10,9 @@
 
 namespace kmes::conformance {
 
-// A test point for each case, in the order of the run. Only a pass is `ok`, and an unsupported case
-// is `ok` with SKIP. Every other one is `not ok`, and a YAML block says what happened. Cases that
-// the run did not come to are in the plan, and "Bail out!" says that they are missing.
+// Returns a test point for each case, in the order of the run. A pass is `ok`, and an unsupported
+// case is `ok` with SKIP. Every other case is `not ok`, with a YAML block that says what happened.
+// The plan includes cases that did not run, and "Bail out!" says that they are missing.
 std::string to_tap(const RunReport& report);
 
 }  // namespace kmes::conformance

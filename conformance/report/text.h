@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Text from a testee made safe to print: it may hold any byte. Knows no report.
+// Makes text from a testee safe to print: it may contain any byte. Knows no report.
 #ifndef KMES_CONFORMANCE_REPORT_TEXT_H_
 #define KMES_CONFORMANCE_REPORT_TEXT_H_
 
@@ -12,29 +12,29 @@
 
 namespace kmes::conformance {
 
-// Valid UTF-8 stays; every byte of what is not becomes \xNN.
+// Keeps valid UTF-8, and replaces every other byte with \xNN.
 std::string valid_utf8(std::string_view bytes);
 
-// Valid UTF-8 without control characters: a terminal does nothing but show it. Newlines and tabs
-// stay if `keep_lines`; everything else (and they, if not) becomes \xNN.
+// Keeps valid UTF-8 without control characters, so a terminal only shows it. `keep_lines` keeps
+// newlines and tabs. Everything else becomes \xNN.
 std::string printable(std::string_view bytes, bool keep_lines = false);
 
-// Printable text for an element or an attribute of XML 1.0, with its markup escaped. Newlines and
-// tabs stay if `keep_lines`; in an attribute a parser would make spaces of them.
+// Returns printable text for an element or an attribute of XML 1.0, with markup escaped.
+// `keep_lines` keeps newlines and tabs. (In an attribute a parser would turn them into spaces.)
 std::string xml_text(std::string_view bytes, bool keep_lines = false);
 
-// The beginning of a text that has at most `most` bytes and ends with a whole character. What is
-// not UTF-8 is cut anywhere.
+// Returns the beginning of a text, at most `most` bytes, without cutting a character. Bytes that
+// are no UTF-8 may be cut anywhere.
 std::string_view cut(std::string_view text, std::size_t most);
 
-// "2026-11-26T18:46:00Z" for seconds since 1970.
+// Formats seconds since 1970 as "2026-11-26T18:46:00Z".
 std::string utc_text(std::int64_t seconds);
 
-// The lines of a text with none longer than `width` bytes: cut at a space, where there is one; what
-// is cut goes on with so many spaces.
+// Breaks a text into lines of at most `width` bytes, at a space if there is one. Continuation lines
+// begin with `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
-// The words as one line for a POSIX shell, quoted where that is needed.
+// Joins the words to one line for a POSIX shell, with quotes if necessary.
 std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The trace of a failure as reports show it: the steps near the decisive ones, in a bounded number
-// of rows. Plain data; failure/excerpt.h makes it. Texts may hold any byte of a testee.
+// The trace of a failure in reports: the steps near the decisive ones, in a bounded number of rows.
+// Plain data; failure/excerpt.h makes it. Texts may contain any byte of a testee.
 #ifndef KMES_CONFORMANCE_REPORT_TRACE_H_
 #define KMES_CONFORMANCE_REPORT_TRACE_H_
 
@@ -15,24 +15,24 @@
 namespace kmes::conformance {
 
 struct TraceRow {
-    std::uint64_t hidden = 0;  // not 0: the row replaces so many steps, and has no other field
-    std::uint64_t number = 0;  // of the step, counted from 1 in the whole run
+    std::uint64_t hidden = 0;  // if not 0, the row replaces this many steps, and has no other field
+    std::uint64_t number = 0;  // of the step, from 1 in the whole run
     StepKind kind = StepKind::producer;
     std::int32_t thread = 0;  // 0: the producer, or no column
     std::optional<std::uint32_t> cpu;
     std::string text;
     std::string clause;
-    std::string place;   // in the consumer's code: a line, else an instruction; empty: not known
-    std::string change;  // of the metadata page by this step: "write_pos 880 -> 910"
-    std::vector<std::int32_t> wakes;  // threads that slept on the futex that this step changes
+    std::string place;   // in the consumer's code: a line, or an instruction; empty: not known
+    std::string change;  // what the step changed in the metadata page: "write_pos 880 -> 910"
+    std::vector<std::int32_t> wakes;  // the threads that slept on the futex that this step changes
     bool decisive = false;
     std::string why;  // of a decisive step
 };
 
 struct Trace {
-    std::vector<std::int32_t> threads;  // of the consumer, a column each
+    std::vector<std::int32_t> threads;  // of the consumer, one column each
     bool has_several_cpus = false;
-    std::string left_out;  // CPUs and threads that are not shown; empty: none
+    std::string left_out;  // the hidden CPUs and threads; empty: none
     std::vector<TraceRow> rows;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Who has called: the frames of a stopped thread, by libdw and the unwind tables of its files,
-// which stripped ones have as well. Knows no buffers and no stops.
+// The callers of a stopped thread, found by libdw with the unwind tables of its files. Stripped
+// files have these tables as well. Knows no buffers and no stops.
 
 #ifndef CONFORMANCE_TRACER_BACKTRACE_H_
 #define CONFORMANCE_TRACER_BACKTRACE_H_
@@ -17,21 +17,21 @@
 
 namespace kmes::conformance::tracing {
 
-// The addresses that a thread returns to, innermost first; `most` at most, and fewer (or none)
-// where a frame cannot be unwound. The thread stands still, with these registers.
+// Returns the return addresses of a stopped thread, innermost first, at most `most`. Returns fewer
+// or none if a frame cannot be unwound. `registers` are the thread's.
 std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& registers, size_t most);
 
-// What is needed to find the callers of a thread later, when it has gone on.
+// A copy of a thread's stack, from which its callers can be found after it has resumed.
 struct StackSnapshot {
     pid_t tid = 0;
     user_regs_struct registers = {};
     std::vector<uint8_t> bytes;  // from registers.rsp on
 
-    // Enough for the frames of small functions, which are the ones that are looked for.
+    // Enough for the frames of small functions, the usual accessors.
     static constexpr size_t kMostBytes = 2048;
 };
 
-// The thread stands still with these registers.
+// Before: the thread is stopped with these registers.
 std::shared_ptr<const StackSnapshot> take_snapshot(pid_t tid, const user_regs_struct& registers);
 
 // Finds the callers of snapshots that were taken in one program.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which place in a program a person wants to see for an instruction: not that of a library or of a
-// mere accessor, but that of its caller. Knows no events and no buffers.
+// Chooses the place in a program that a person wants to see for an instruction. If the instruction
+// is in a library or in a mere accessor, that is the place of the call. Knows no events and no
+// buffers.
 
 #ifndef CONFORMANCE_TRACER_CALLS_H_
 #define CONFORMANCE_TRACER_CALLS_H_
@@ -17,7 +18,7 @@
 
 namespace kmes::conformance {
 
-// A function on the way to an instruction, and the place in it.
+// A function in the chain of callers, and the place in it.
 struct CodeFrame {
     std::string function;  // "drain"; empty: not known
     std::string place;     // "ring.cc:110"; without debug information "drain+0x12" or "a.out+0x12"
@@ -37,8 +38,8 @@ class CallReader {
     CallReader(const CallReader&) = delete;
     CallReader& operator=(const CallReader&) = delete;
 
-    // The innermost first. Without a stack there are no callers but those by inlining. Callers are
-    // left out after a function that no rule takes for an accessor. Never empty.
+    // Returns the frames of an instruction, innermost first; never empty. Without a stack, only
+    // inlined callers are known. Callers are left out after a function that cannot be an accessor.
     std::vector<CodeFrame> frames(const CodePlace& code,
                                   const std::shared_ptr<const tracing::StackSnapshot>& stack);
 
@@ -46,18 +47,18 @@ class CallReader {
     std::unique_ptr<tracing::SnapshotUnwinder> unwinder_;
 };
 
-// The frame that the author of the program wants to see: the first of no library and no accessor.
-// An accessor is a short function that takes the place of its access from its caller: it takes a
-// pointer to it, or `is_of_several_places` is true for the frame's id. If there is no such frame,
-// the first of no library.
+// Returns the index of the frame that the author of the program wants to see: the first outside of
+// libraries that is no accessor. An accessor is a short function whose caller says what to access:
+// it takes a pointer, or `is_of_several_places` is true for the frame's id. If all are accessors,
+// returns the first frame outside of libraries.
 std::size_t authors_frame(const std::vector<CodeFrame>& frames,
                           const std::function<bool(const std::string& id)>& is_of_several_places);
 
-// "drain() ring.cc:110 (via load)"; without debug information the place alone.
+// Returns "drain() ring.cc:110 (via load)"; without debug information the place alone.
 std::string frame_text(const std::vector<CodeFrame>& frames, std::size_t index);
 
-// For the end of a sentence about one instruction: ", for drain() ring.cc:110 (via load)"; empty
-// where the instruction is at the place that the author wants to see.
+// Returns the end of a sentence about one instruction: ", for drain() ring.cc:110 (via load)".
+// Empty if the instruction is at the place that the author wants to see.
 std::string caller_text(const CodePlace& code,
                         const std::shared_ptr<const tracing::StackSnapshot>& stack);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Anonymous files that take what a testee writes: they never block it, and what has been read gives
-// its memory back. Knows no processes.
+// Anonymous files that capture what a testee writes. They never block the testee, and free the
+// memory of what has been read. Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_CAPTURE_H_
 #define CONFORMANCE_TRACER_CAPTURE_H_
@@ -14,7 +14,7 @@
 
 namespace kmes::conformance::tracing {
 
-// One file. Throws std::system_error where it cannot be made.
+// One file. The constructor throws std::system_error if it cannot be created.
 class CaptureFile {
   public:
     explicit CaptureFile(const char* name);
@@ -22,15 +22,15 @@ class CaptureFile {
     CaptureFile(const CaptureFile&) = delete;
     CaptureFile& operator=(const CaptureFile&) = delete;
 
-    // A new descriptor of the file with O_APPEND and close-on-exec set, at least 10, for the child
-    // to dup from. The caller closes it.
+    // Returns a new descriptor of the file with O_APPEND and close-on-exec set, at least 10, for
+    // the child to dup. The caller closes it.
     int open_for_append() const;
     bool is(const FileIdentity& identity) const;
-    // Bytes written and not read yet.
+    // Bytes written and not yet read.
     uint64_t unread_bytes() const;
-    // The first of them, up to `limit_bytes`; their memory is freed.
+    // Returns the oldest unread bytes, up to `limit_bytes`, and frees their memory.
     std::string read_new(uint64_t limit_bytes = UINT64_MAX);
-    // Passes over the first of them; their memory is freed.
+    // Skips the oldest unread bytes, and frees their memory.
     void skip_new(uint64_t bytes);
 
   private:
@@ -41,12 +41,12 @@ class CaptureFile {
     uint64_t freed_up_to_ = 0;
 };
 
-// The first and the last bytes of a stream, the middle counted only.
+// The first and the last bytes of a stream, and the length of the middle.
 class BoundedText {
   public:
     explicit BoundedText(size_t limit_bytes) : half_bytes_(limit_bytes / 2) {}
-    // All that is new in the file. What is not kept is not read either: a testee may write faster
-    // than anybody reads.
+    // Takes all new bytes of the file. Skips what it would not keep without reading it: a testee
+    // may write faster than anybody reads.
     void take(CaptureFile& file);
     std::string text() const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Instructions of a program by their address: decoded once, told for people when somebody asks.
-// Knows /proc and ELF files, no stops and no buffers.
+// Instructions of a program by their address: decoded once, described for people on demand. Knows
+// /proc and ELF files, no stops and no buffers.
 
 #ifndef CONFORMANCE_TRACER_CODE_H_
 #define CONFORMANCE_TRACER_CODE_H_
@@ -22,18 +22,18 @@
 
 namespace kmes::conformance::tracing {
 
-// What was mapped at one time, and where its files are found as the program sees them.
+// The mappings of a process at one time, and where its files are found.
 struct ModuleTable {
     std::vector<MapsEntry> entries;
     std::string root;           // "/proc/<tid>/root"
-    bool root_is_ours = false;  // then the same paths do when the program is gone
+    bool root_is_ours = false;  // the same paths then work after the program's end
 
     const MapsEntry* find(uint64_t address) const;
-    // The file of an entry, if it is still there and is a plain file; else empty.
+    // The file of an entry if it still exists and is a plain file; else empty.
     std::string file_of(const MapsEntry& entry) const;
 };
 
-// What a CodePlace keeps to describe itself later, without the program.
+// What a CodePlace needs to describe itself later, without the program.
 class CodeDetails {
   public:
     CodeDetails(Instruction instruction, uint64_t address,
@@ -54,7 +54,8 @@ class CodeDetails {
 struct Code {
     CodePlace place;
     const Instruction& instruction() const { return place.details->instruction(); }
-    // Asked for where an instruction touches a buffer, once.
+    // The routine of the instruction, looked up once. Called only if the instruction touches a
+    // buffer.
     Routine routine(RoutinePages& pages) const;
 
   private:
@@ -62,12 +63,12 @@ struct Code {
     mutable Routine routine_ = nullptr;
 };
 
-// The instructions of one program that have been looked at. What is mapped from a file and not
-// writable does not change under an address unless something is mapped there: forget() is for that.
-// All else is compared with what stands there each time.
+// The known instructions of one program. An instruction mapped from a file and not writable changes
+// only if something else is mapped there; the tracer then calls forget(). All others are compared
+// with the memory each time.
 class CodeTable {
   public:
-    // Never null; of what cannot be read the instruction is not valid.
+    // Never null. The instruction is not valid if the memory cannot be read.
     std::shared_ptr<const Code> at(pid_t tid, uint64_t address);
     void forget();
 

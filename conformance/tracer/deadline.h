@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A waitpid that ends at a time: a timer's signal interrupts it. Knows no threads and no stops.
+// A waitpid with a deadline: the signal of a timer interrupts it. Knows no threads and no stops.
 
 #ifndef CONFORMANCE_TRACER_DEADLINE_H_
 #define CONFORMANCE_TRACER_DEADLINE_H_
@@ -16,7 +16,7 @@
 
 namespace kmes::conformance::tracing {
 
-// Of one thread: the one that makes it. Its signal is blocked there outside of wait().
+// Belongs to the thread that makes it. The timer's signal is blocked there outside of wait().
 class DeadlineTimer {
   public:
     // Throws std::system_error if the system gives no timer.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// One x86-64 instruction: its text, what it does to registers, and which memory it touches. What
-// is found out from the bytes alone is kept (Instruction), so that it need be found out once for
-// each place; addresses follow from it and the registers. Knows no buffers and no ptrace but the
-// register structure.
+// One x86-64 instruction: its text, its effect on registers, and the memory that it touches. An
+// Instruction keeps what follows from the bytes alone, so each place is decoded once. Addresses
+// follow from it and the registers. Knows no buffers, and of ptrace only the register structure.
 
 #ifndef CONFORMANCE_TRACER_DECODE_H_
 #define CONFORMANCE_TRACER_DECODE_H_
@@ -28,12 +27,12 @@ inline constexpr int kRdi = 7;
 inline constexpr int kGeneralRegisters = 16;
 inline constexpr int kRip = 16;
 
-// The place of a general register in ptrace's structure.
+// The offset of a general register in ptrace's structure.
 size_t register_offset_bytes(int number);
 unsigned long long& register_of(user_regs_struct& registers, int number);
 unsigned long long register_of(const user_regs_struct& registers, int number);
 
-// The elements of a gather or scatter: their indexes stand in a vector register.
+// The elements of a gather or scatter: a vector register holds their indexes.
 struct GatherForm {
     int index_vector = 0;  // number of the vector register
     uint32_t index_bytes = 4;
@@ -45,17 +44,18 @@ struct GatherForm {
 
 // A memory operand as the instruction names it.
 struct AddressForm {
-    bool is_computable = true;  // false: nothing here says where it is (xlat)
+    bool is_computable = true;  // false: this structure cannot say where it is (xlat)
     int base = kNoRegister;     // or kRip
     int index = kNoRegister;
     uint32_t scale = 1;
     int64_t displacement = 0;
     bool is_32_bits = false;
     enum class Segment { kFlat, kFs, kGs } segment = Segment::kFlat;
-    uint32_t size_bytes = 0;  // of a gather: of one element
+    uint32_t size_bytes = 0;  // of one element in a gather
     bool is_read = false;
     bool is_write = false;
-    // bt and its relatives with a register: bits beyond the operand count from it on.
+    // For bt and its relatives with a register: the register counts bits from the operand on, also
+    // beyond it.
     int bit_register = kNoRegister;
     bool is_gather = false;
     GatherForm gather;
@@ -90,24 +90,25 @@ struct Instruction {
     bool takes_flags = false;   // popf, iret: the kernel takes the trap flag for the testee's own
     StringForm string;
     std::vector<AddressForm> memory;
-    // Bits of general registers: used otherwise than in an address; written in 32 or 64 bits.
+    // Bits of general registers: read for another purpose than an address; written in 32 or 64
+    // bits.
     uint32_t values_read = 0;
     uint32_t written_whole = 0;
-    // For each register the bits that a narrower write changes.
+    // For each register, the bits that a narrower write changes.
     uint64_t written_bits[kGeneralRegisters] = {};
 };
 
 // `code` holds the bytes at the instruction's address, as many as could be read.
 Instruction decode_instruction(const uint8_t* code, size_t code_bytes);
 
-// Intel syntax, as it stands at `address`; empty for what is no instruction.
+// Intel syntax for an instruction at `address`; empty if the bytes are no instruction.
 std::string text_of(const Instruction& instruction, uint64_t address);
 
-// The address of an operand: for a string operation that of the next element, for a gather that of
-// an element whose index is 0.
+// The address of an operand. For a string operation: of the next element. For a gather: of an
+// element with index 0.
 uint64_t address_of(const Instruction& instruction, const AddressForm& form,
                     const user_regs_struct& registers);
-// The part of it that a bit number makes; 0 for all but bt and its relatives.
+// The part of the address that comes from a bit number; 0 except for bt and its relatives.
 int64_t bit_offset_bytes(const AddressForm& form, const user_regs_struct& registers);
 
 }  // namespace kmes::conformance::tracing

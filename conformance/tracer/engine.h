@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The inside of Tracer: threads with their stops, and the state that its parts share. Each part is
-// a file of its own:
+// The inside of Tracer: the threads with their stops, and the state that its parts share. Each part
+// is a file of its own:
 //
 //   engine.cc          life of a run: start, wait, kill
 //   stops.cc           a stop arrives: what it is, who handles it
@@ -10,17 +10,17 @@
 //   device_service.cc  both, where the buffers are the kernel module's
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   look.cc            what the next instruction touches
-//   stepper.cc         that instruction done: emulated, redirected or with the guards open
-//   single_step.cc     guards without page protections   watchpoints.cc   a second witness of it
+//   stepper.cc         execute that instruction: emulated, redirected or with the guards open
+//   single_step.cc     guards without page protections   watchpoints.cc   a second witness for them
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   redirect.cc        pointers into guarded pages in system calls
-//   freeze.cc          stop and go of all threads            inspect.cc  what threads do
+//   freeze.cc          stop and resume all threads           inspect.cc  what threads do
 //   signals.cc         masks and handlers as if there were no guards
 //   together.cc        testee and runner on one processor while they take turns
-//   patience.cc        limits that count only time that could be used
-//   report_watch.cc    writes to the report  detach.cc       the run let go
-//   places.cc          addresses, instructions and faults, told for people
-//   backtrace.cc       who has called
+//   patience.cc        limits that count only time that a thread could use
+//   report_watch.cc    writes to the report  detach.cc       stop tracing the testee
+//   places.cc          addresses, instructions and faults, described for people
+//   backtrace.cc       the callers of an instruction
 //
 // For the files of this folder only.
 
@@ -60,63 +60,63 @@ namespace kmes::conformance::tracing {
 enum class StopKind {
     kNone,         // it runs
     kEntry,        // before a system call: the number and arguments can still be changed
-    kExit,         // behind a system call
+    kExit,         // after a system call
     kSignal,       // a signal is about to be delivered
     kKernelEvent,  // inside clone, fork, vfork or execve
     kInterrupt,    // by PTRACE_INTERRUPT, or the first stop of a new thread
-    kGroup,        // stopped by SIGSTOP and the like; goes on "listening"
+    kGroup,        // stopped by SIGSTOP and the like; continues as "listening"
 };
 
-// A futex wait that has been reported and is not over.
+// A futex wait that has been reported and has not ended.
 struct ActiveWait {
     FutexWait report;
     long number = 0;
     uint64_t arguments[6] = {};
-    uint64_t resume_address = 0;  // of the program, when the call returns
-    bool interrupted = false;     // by a stop or a signal: the kernel may start it again
+    uint64_t resume_address = 0;  // where the program continues when the call returns
+    bool interrupted = false;     // by a stop or a signal: the kernel may restart it
 };
 
-// Arguments of a system call that point to the hidden mapping for as long as the call lasts.
+// Arguments of a system call that point to the hidden mapping until the call ends.
 struct Redirect {
     uint64_t original_arguments[6] = {};
     int scratch_slot = -1;
-    uint64_t scratch_bytes = 0;  // of the slot that are in use
+    uint64_t scratch_bytes = 0;  // the used part of the slot
 };
 
-// A memory operand of an instruction that lies in a mapping of a buffer, with its last byte at
-// least.
+// A memory operand of an instruction in a mapping of a buffer. At least its last byte is there.
 struct RingOperand {
     size_t form = 0;  // index in Instruction::memory
     uint64_t address = 0;
-    uint32_t size_bytes = 0;  // of a string operation in bulk: all of it
+    uint32_t size_bytes = 0;  // of a string operation in bulk: the bytes of all elements
     MappingId mapping = 0;
-    bool is_inside = false;  // as a whole in that one mapping
+    bool is_inside = false;  // the whole operand is in that mapping
 };
 
-// A guarded access that has not happened: the thread stands before it.
+// A guarded access that has not happened: the thread is stopped before it.
 struct PendingAccess {
     GuardHit hit;
     user_regs_struct registers = {};
     std::shared_ptr<const Code> code;
     std::vector<RingOperand> operands;
-    bool has_lanes_elsewhere = false;  // a gather, of which some elements lie in no buffer
+    bool has_lanes_elsewhere = false;  // a gather with some elements outside of all buffers
     // How many elements of a string operation can be done at once; 0: none.
     uint64_t string_elements = 0;
 };
 
-// A read in two parts, with something done in between.
+// A read in two parts, with an action in between.
 class Torn {
   public:
     Torn(uint64_t split_bytes, const std::function<void()>& between)
         : split_bytes_(split_bytes), between_(between) {}
     uint64_t split_bytes() const { return split_bytes_; }
-    // What the read of `size_bytes` at `from` gives: first the bytes at its low end (or high end),
-    // then `between`, then the others. The parts meet at a multiple of `granule` from `origin` on.
+    // Reads `size_bytes` from `from` to `to`: first the bytes at the low end (`is_down`: at the
+    // high end). Then calls `between`, and reads the others. The parts meet at a multiple of
+    // `granule` from `origin`.
     void compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool is_down,
                  uint64_t origin, uint64_t granule);
-    // `between`, once; for what cannot be torn.
+    // Calls `between`, once. For a read that cannot be split.
     void give_up();
-    // The first part ends behind `bytes`, which the caller has seen to.
+    // Ends the first part after `bytes`, which the caller has read.
     void act_behind(uint64_t bytes);
 
   private:
@@ -129,69 +129,72 @@ struct Thread {
     pid_t tid = 0;
     pid_t process = 0;
 
-    // The stop: as it was received (what to handle), and what kind the thread is in now, which an
-    // injection changes to kExit.
+    // The stop as it was received (what to handle), and the kind of stop that the thread is in now.
+    // An injection changes the latter to kExit.
     bool stopped = false;
     int status = 0;
     StopKind received = StopKind::kNone;
     StopKind now = StopKind::kNone;
-    siginfo_t signal_info = {};      // received == kSignal
-    int64_t call_result = 0;         // received == kExit
-    bool is_stepping = false;        // it was let go for one instruction
-    bool was_stepped = false;        // once, at least
-    bool steps_pushf = false;        // that instruction is a pushf
-    bool shows_trap_flag = false;    // it has stepped a popf: the flag of later steps stays
-    bool is_in_group_stop = false;   // let go to wait for SIGCONT
+    siginfo_t signal_info = {};  // received == kSignal
+    int64_t call_result = 0;     // received == kExit
+    bool is_stepping = false;    // it was resumed for one instruction
+    bool was_stepped = false;    // at least once
+    bool steps_pushf = false;    // that instruction is a pushf
+    // It has stepped a popf, so the flag of later steps remains visible.
+    bool shows_trap_flag = false;
+    bool is_in_group_stop = false;   // resumed to wait for SIGCONT
     bool leaves_for_kernel = false;  // its next instruction is a system call, or it is in one
-    bool late_guard_fault = false;   // its SIGSEGV of a guard was pending when the guard went
-    bool is_guard_fault = false;  // received == kSignal: a guard stood there when it was received
+    bool late_guard_fault = false;  // its SIGSEGV of a guard was pending when the guard was removed
+    bool is_guard_fault = false;  // received == kSignal: a guard was in place when it was received
     bool in_backlog = false;      // received, not handled yet
-    bool is_zombie =
-        false;  // a leader that has ended before the other threads: it never stops again
+    // A leader that has ended before the other threads: it never stops again.
+    bool is_zombie = false;
 
-    int queued_events = 0;  // events of this stop that wait() has not given yet
+    int queued_events = 0;  // events of this stop that wait() has not returned yet
     bool held = false;
-    int deliver_signal = 0;  // when it goes on
+    int deliver_signal = 0;  // the signal to deliver when it resumes
 
-    uint64_t blocked = 0;  // signals, as the testee sees it; known while pages are guarded
-    bool fault_is_unblocked = false;       // the kernel's mask lacks SIGSEGV, which `blocked` has
-    std::optional<siginfo_t> kept_signal;  // a SIGSEGV that was sent while it blocks that
-    bool is_new = true;                    // its first stop has not been handled
-    bool trap_is_lifted = false;           // SIGTRAP is not blocked for a step
+    uint64_t blocked = 0;  // signals, as the testee sees its mask; known while pages are guarded
+    bool fault_is_unblocked = false;  // the kernel's mask lacks SIGSEGV, which `blocked` has
+    // A SIGSEGV that was sent while the thread blocks SIGSEGV.
+    std::optional<siginfo_t> kept_signal;
+    bool is_new = true;           // its first stop has not been handled
+    bool trap_is_lifted = false;  // SIGTRAP is not blocked for a step
 
-    bool entry_handled = false;  // the seccomp stop that follows says nothing new
+    bool entry_handled = false;  // the seccomp stop that follows reports nothing new
     bool reissued = false;       // the next entry repeats a call that has been reported
-    bool signal_is_new = false;  // came up in an injection: to be handled when it comes back
-    std::optional<siginfo_t>
-        replay;  // the signal that comes back after an injection, with its first information
+    bool signal_is_new = false;  // arrived during an injection: to be handled when it comes back
+    // The signal that comes back after an injection, with its first information.
+    std::optional<siginfo_t> replay;
     std::optional<ActiveWait> wait;
     std::optional<Redirect> redirect;
     std::optional<PendingAccess> pending;
 
-    uint64_t watched_page = 0;  // address of the page on which its watchpoints lie; 0: none
-    std::vector<RingOperand> step_operands;  // of the instruction that it was let go for
+    uint64_t watched_page = 0;  // address of the page that its watchpoints cover; 0: none
+    std::vector<RingOperand> step_operands;  // of the instruction that it was resumed for
     CodePlace step_place;
 };
 
 struct Process {
     pid_t pid = 0;
-    uint64_t syscall_instruction = 0;  // an address of one in this program; 0: none seen
-    uint64_t scratch = 0;              // the tracer's own pages in this memory; 0: none yet
+    // An address of a syscall instruction in this program; 0: none seen.
+    uint64_t syscall_instruction = 0;
+    uint64_t scratch = 0;  // the tracer's own pages in this memory; 0: none yet
     bool is_new_fork_of_testee = false;
     bool has_executed = false;
-    // It was started without KMES_REPORT_FD: by the contract it reports to descriptor 1.
+    // The process was started without KMES_REPORT_FD: by the contract it reports to descriptor 1.
     bool reports_to_output = false;
 };
 
 struct ServedFile {
     int metadata_fd = -1;
-    int data_fd = -1;  // -1: a buffer of the kernel, of which metadata_fd is the whole
+    int data_fd = -1;  // -1: a buffer of the kernel, all of which metadata_fd maps
     uint64_t metadata_bytes = kPageBytes;
     uint64_t capacity_bytes = 0;
     uint64_t expected_mapping_bytes = 0;
     FileIdentity identity;
-    uint32_t attach_call = 0;  // the last that handed it out
-    // The runner's own mapping: metadata page, data, data again (read-only); null: none yet.
+    uint32_t attach_call = 0;  // the last call that returned it
+    // The runner's own mapping: metadata page, data, data again (read-only). Null: not mapped yet.
     uint8_t* view = nullptr;
 
     uint64_t layout_bytes() const { return metadata_bytes + 2 * capacity_bytes; }
@@ -201,14 +204,14 @@ struct ServedFile {
     }
 };
 
-// What a device is asked, and answers (<linux/kmes.h>).
+// The arguments and the answer of a device (<linux/kmes.h>).
 struct AttachQuestion {
     uint64_t fds_address = 0;
     uint32_t count = 0;
     uint64_t capacity = 0;
 };
 
-// Bytes of a file, and where they are in the layout of a buffer.
+// Bytes of a file, and their offset in the layout of a buffer.
 struct FilePiece {
     uint64_t layout_offset = 0;
     uint64_t length_bytes = 0;
@@ -216,16 +219,16 @@ struct FilePiece {
 };
 
 struct LiveMapping {
-    Mapping mapping;            // as much of it as is there
-    uint64_t mapped_bytes = 0;  // as much as was mapped
+    Mapping mapping;            // the part that is still mapped
+    uint64_t mapped_bytes = 0;  // the length at the mmap
     bool live = true;
     uint32_t attach_call = 0;
-    // Address of the second, never guarded mapping of the same buffer; 0: none.
+    // Address of the second mapping of the same buffer, which is never guarded; 0: none.
     uint64_t hidden = 0;
     uint64_t hidden_bytes = 0;
-    bool reads_pass = false;  // a guarded metadata page stops writes alone
-    std::vector<std::pair<uint64_t, uint64_t>>
-        guards;  // offset in the mapping, length; whole pages
+    bool reads_pass = false;  // a guarded metadata page stops only writes
+    // Offset in the mapping, length; whole pages.
+    std::vector<std::pair<uint64_t, uint64_t>> guards;
 };
 
 class Injection;
@@ -381,7 +384,7 @@ class Tracer::Engine {
     // --- futex_watch.cc
     bool watch_futex(Thread& thread, const user_regs_struct& registers);
     void end_futex_wait(Thread& thread, int64_t result);
-    // Ends the wait of a thread that no longer exists: records it, and stops no thread.
+    // Ends the wait of a thread that no longer exists: records the end, and stops no thread.
     void drop_futex_wait(Thread& thread);
     std::optional<FutexWord> futex_word(uint64_t address, uint32_t expected, bool is_private);
     std::optional<FutexWait> parse_wait(pid_t tid, long number, const uint64_t (&arguments)[6]);
@@ -493,7 +496,7 @@ class Tracer::Engine {
                         size_t stride, size_t address_offset);
 
     // --- revive.cc
-    // From one look for lost threads to the next.
+    // The time between two searches for lost threads.
     static constexpr auto kRevivalInterval = std::chrono::milliseconds(500);
     static bool stands_in_a_stop(pid_t tid);
     void revive_lost_threads();
@@ -510,8 +513,8 @@ class Tracer::Engine {
     bool started_ = false;
     bool executed_ = false;  // the first execve has happened
     bool frozen_ = false;
-    bool guards_are_open_ = false;      // for one step: a fault now is the instruction's own
-    bool nothing_to_wait_for_ = false;  // the last look at the children found that there are none
+    bool guards_are_open_ = false;  // for one step: a fault now comes from the instruction itself
+    bool nothing_to_wait_for_ = false;  // the last waitpid said that there are no children
     pid_t first_process_ = 0;
     int first_process_status_ = 0;
     LaunchPlan plan_;
@@ -532,7 +535,7 @@ class Tracer::Engine {
     CodeTable code_;            // of the testee
     DeadlineTimer timer_;
     bool are_together_ = false;  // testee and Tracer, on one processor
-    cpu_set_t together_ = {};    // that one, or the last; empty: there was none yet
+    cpu_set_t together_ = {};    // the current or last processor that they shared; empty: none yet
     cpu_set_t all_processors_ = {};
     std::vector<pid_t> not_moved_;
     TimePoint together_until_ = {};  // longer while pages are guarded
@@ -552,7 +555,7 @@ namespace kmes::conformance::tracing {
 // ptrace's own structure has no constructor and is read in many places.
 std::optional<user_regs_struct> read_registers(pid_t tid);
 bool write_registers(pid_t tid, const user_regs_struct& registers);
-// As the kernel takes it: the low half of the register, whatever stands above.
+// As the kernel reads it: the low half of the register.
 long call_number_of(const user_regs_struct& registers);
 void arguments_of(const user_regs_struct& registers, uint64_t (&arguments)[6]);
 void set_arguments(user_regs_struct& registers, const uint64_t (&arguments)[6]);

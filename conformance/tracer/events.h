@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the tracer reports: one struct for each kind of thing that a testee does and that somebody
-// may have to judge. Facts only, no verdicts. In every event of a thread that thread stands still
-// until the next Tracer::wait, or until Tracer::release where Tracer::hold was called for it.
+// What the tracer reports: one struct for each kind of action of a testee that may have to be
+// judged. Facts only, no verdicts. The thread of an event stays stopped until the next
+// Tracer::wait. After Tracer::hold it stays stopped until Tracer::release.
 
 #ifndef CONFORMANCE_TRACER_EVENTS_H_
 #define CONFORMANCE_TRACER_EVENTS_H_
@@ -23,8 +23,8 @@ namespace kmes::conformance {
 // Nothing happened before the deadline.
 struct TimedOut {};
 
-// A `kmes_attach` call has been served (held at the exit of the call). `error` is the errno that it
-// got, 0 for success.
+// A `kmes_attach` call has been served (held at the exit of the call). `error` is the errno that
+// the testee gets, 0 for success.
 struct Attached {
     pid_t pid = 0;
     pid_t tid = 0;
@@ -33,7 +33,7 @@ struct Attached {
     std::vector<BufferId> buffers;  // in the order of `fds`; empty unless error == 0
     std::vector<int> fds;
     uint64_t capacity_bytes = 0;  // as written to *capacity
-    int32_t count_written = -1;   // the number of CPUs that was written; -1 if none was
+    int32_t count_written = -1;   // the number of CPUs written to the testee; -1 if none
     int32_t result = 0;           // what the call returned, where `error` is 0
 };
 
@@ -57,23 +57,23 @@ enum class TimeLimit { kNone, kRelative, kAbsolute };
 
 // One ring word that a thread waits on.
 struct FutexWord {
-    BufferPlace place;            // offset_bytes is 128 for the right word
+    BufferPlace place;            // offset_bytes is 128 for the correct word
     uint64_t address = 0;         // in the testee
-    uint32_t value_expected = 0;  // the value it sleeps on
+    uint32_t value_expected = 0;  // the value that the call expects
     uint32_t value_there = 0;     // the value read by the tracer at the entry stop
     bool is_private = false;      // E17: such a wait is never woken by the producer
-    uint32_t size_bytes = 4;      // futex_waitv and futex2 could ask for others
+    uint32_t size_bytes = 4;      // futex_waitv and futex2 could use others
 };
 
-// A thread enters a futex wait in which at least one word lies in a served buffer. Held at the
-// entry: the kernel has not looked at the word yet.
+// A thread enters a futex wait, and at least one of its words is in a served buffer. Held at the
+// entry: the kernel has not loaded the word yet.
 struct FutexWait {
     pid_t tid = 0;
     uint64_t wait_id = 0;  // the same in the FutexWaitEnd that follows
     long call_number = 0;  // SYS_futex, SYS_futex_waitv, or 455 (futex_wait of Linux 6.7)
-    int operation =
-        0;  // FUTEX_WAIT, FUTEX_WAIT_BITSET, ... without flags; FUTEX_WAIT for the other calls
-    std::vector<FutexWord> words;  // the ring words among those waited for
+    // FUTEX_WAIT, FUTEX_WAIT_BITSET, ... without flags; FUTEX_WAIT for the other calls.
+    int operation = 0;
+    std::vector<FutexWord> words;  // the ring words of the call
     size_t words_in_call = 1;      // all words of the call (futex_waitv may mix)
     uint32_t bitset = 0xffffffff;
     TimeLimit limit = TimeLimit::kNone;
@@ -81,11 +81,11 @@ struct FutexWait {
     int limit_clock = 1;   // CLOCK_REALTIME or CLOCK_MONOTONIC
 };
 
-// The wait is over (held at the exit). 0 or a positive index (futex_waitv): woken; negative: -errno
-// (-EAGAIN: the value differed; -ETIMEDOUT; -EINTR: by a signal with a handler). A wait that a stop
-// or SA_RESTART interrupts goes on under the same wait_id and is not reported again.
-// One whose thread ends in it (pthread_cancel, execve in another thread) has no result, and nobody
-// is held.
+// A futex wait has ended (held at the exit). A result of 0 or a positive index (futex_waitv) means
+// woken. A negative result is -errno: -EAGAIN if the value differed, -ETIMEDOUT, or -EINTR by a
+// signal with a handler. A wait that a stop or SA_RESTART interrupts continues under the same
+// wait_id and is not reported again. If the thread ends during the wait (pthread_cancel, execve in
+// another thread), there is no result, and no thread is held.
 struct FutexWaitEnd {
     pid_t tid = 0;
     uint64_t wait_id = 0;
@@ -93,18 +93,18 @@ struct FutexWaitEnd {
     bool thread_ended = false;
 };
 
-// Any other futex operation of the testee on a ring word (FUTEX_WAKE and all the rest), held at the
+// Any other futex operation of the testee on a ring word (FUTEX_WAKE and all others), held at the
 // entry.
 struct FutexOther {
     pid_t tid = 0;
     int operation = 0;
     bool is_private = false;
     BufferPlace place;
-    uint32_t value = 0;  // third argument: for FUTEX_WAKE how many to wake
+    uint32_t value = 0;  // third argument: for FUTEX_WAKE the number of threads to wake
 };
 
-// A store to a page of a served buffer that the testee may not write. The store has not happened;
-// when the thread goes on it gets SIGSEGV as it would from the kernel.
+// A store to a page of a served buffer that the testee may not write. The store has not happened.
+// The thread gets SIGSEGV when it resumes, as from the kernel.
 struct WriteFault {
     pid_t tid = 0;
     BufferAccess access;
@@ -113,19 +113,19 @@ struct WriteFault {
     std::shared_ptr<const tracing::StackSnapshot> stack{};  // as in GuardHit
 };
 
-// The next instruction of the thread would touch a guarded page. It has not happened. See
+// The next instruction of the thread would touch a guarded page. It has not run. See
 // Tracer::step_guarded.
 struct GuardHit {
     pid_t tid = 0;
     uint64_t address = 0;  // the faulting address
     BufferPlace place;     // of that address
-    std::vector<BufferAccess>
-        accesses;  // all memory operands of the instruction that lie in served buffers
+    // All memory operands of the instruction that lie in served buffers.
+    std::vector<BufferAccess> accesses;
     CodePlace code;
     // For CallReader; null unless TracerOptions::keep_stacks.
     std::shared_ptr<const tracing::StackSnapshot> stack{};
 
-    // One of them touches some of these bytes of a buffer's layout.
+    // Whether one of the accesses touches some of these bytes of a buffer's layout.
     bool touches(uint64_t offset_bytes, uint64_t bytes = 1) const {
         for (const BufferAccess& access : accesses) {
             if (access.touches(offset_bytes, bytes)) return true;
@@ -134,13 +134,14 @@ struct GuardHit {
     }
 };
 
-// The testee made a child process (not a thread). The child is traced, runs on, and is killed at
-// the end.
+// The testee made a child process (not a thread). The child is traced and keeps running. It is
+// killed at the end.
 struct Forked {
     pid_t parent_tid = 0;
     pid_t child_pid = 0;
     bool is_vfork = false;
-    bool shares_memory = false;  // the parent's, for good if it is no vfork
+    // The child shares the parent's memory, until exec or exit if it is a vfork.
+    bool shares_memory = false;
 };
 
 // The testee replaced its program after it had attached. All mappings are gone.
@@ -161,13 +162,14 @@ struct TracerTrouble {
     std::string what;
     enum class Reason : std::uint8_t {
         none_known,
-        its_rights,    // user, root folder, seccomp filter stand before what is done in the testee
-        not_followed,  // it does what the tracer does not follow: no fault of either
+        its_rights,    // user, root folder or seccomp filter of the testee prevent a call of the
+                       // tracer
+        not_followed,  // the testee does what the tracer does not follow: no fault of either
     };
     Reason reason = Reason::none_known;
 };
 
-// A synchronous fatal signal as it was about to be delivered.
+// A synchronous fatal signal, just before its delivery.
 struct Fault {
     int signal = 0;
     int code = 0;  // si_code
@@ -175,27 +177,26 @@ struct Fault {
     bool has_address = false;  // SIGSEGV, SIGBUS, SIGILL, SIGFPE from the processor
     uint64_t address = 0;
     CodePlace code_place;
-    // Where that is in a library and the signal ends the process: the innermost call in the file
-    // that the program was started from, if the stack can be unwound to there.
+    // If the instruction is in a library and the signal ends the process: the innermost call in the
+    // program's own file, if the stack can be unwound to there.
     std::optional<CodePlace> called_by;
     std::shared_ptr<const tracing::StackSnapshot> stack{};  // for CallReader; may be null
-    // If the address lies in a mapping of a served buffer, or (in none that was removed, and)
-    // within 1 GiB before or behind one and nearer to it than to any other: which, and how far.
-    // distance_bytes is 0 inside, negative before the first byte, positive (1 = the next byte)
-    // behind the last.
+    // The mapping of a served buffer that contains the address, or the nearest one within 1 GiB. An
+    // address in a removed mapping has none. distance_bytes is 0 inside, negative before the first
+    // byte, and positive after the last (1: the next byte).
     std::optional<Mapping> nearest_mapping;
     int64_t distance_bytes = 0;
-    // Otherwise, if a mapping of a served buffer was there that has been removed: the last one.
+    // Without a nearest mapping: the last removed mapping of a served buffer that had the address.
     std::optional<Mapping> removed_mapping;
 
     std::string describe() const;
 };
 
 enum class EndKind {
-    kExited,      // exit_status holds
-    kKilled,      // signal holds, fault where there was one
-    kNotStarted,  // error holds: ENOENT, EACCES, ENOEXEC, ...; text says which file and what would
-                  // be right
+    kExited,        // exit_status is valid
+    kKilled,        // signal is valid, and fault if there was one
+    kNotStarted,    // error is valid: ENOENT, EACCES, ENOEXEC, ...; text names the file and the
+                    // remedy
     kNotTraceable,  // ptrace is refused (Yama, a container); text says why
 };
 
@@ -203,17 +204,17 @@ enum class EndKind {
 struct Ended {
     EndKind kind = EndKind::kExited;
     pid_t pid = 0;
-    pid_t thread = 0;  // that called exit_group, or got the fatal signal; 0: none is known
+    pid_t thread = 0;  // the thread that called exit_group or got the fatal signal; 0: not known
     int exit_status = 0;
     int signal = 0;
     int error = 0;
-    bool attached = false;  // some process called kmes_attach, with whatever answer
+    bool attached = false;  // some process called kmes_attach, whatever the answer
     bool mapped = false;    // some served fd was mapped
-    // A sanitizer in the testee gave up because it is traced (LeakSanitizer's message stands on
-    // standard error).
+    // A sanitizer in the testee gave up because it is traced. (Standard error has LeakSanitizer's
+    // message.)
     bool sanitizer_needs_ptrace = false;
-    std::optional<Fault>
-        fault;  // the last fatal synchronous signal, also if a handler turned it into an exit
+    // The last fatal synchronous signal, also if a handler turned it into an exit.
+    std::optional<Fault> fault;
     std::string text;  // one line for people
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// System calls executed by a stopped thread of the testee, on the tracer's behalf. Knows registers
-// and stops, nothing of buffers.
+// System calls that a stopped thread of the testee executes for the tracer. Knows registers and
+// stops, and nothing of buffers.
 
 #ifndef CONFORMANCE_TRACER_INJECTION_H_
 #define CONFORMANCE_TRACER_INJECTION_H_
@@ -14,10 +14,10 @@
 
 namespace kmes::conformance::tracing {
 
-// One stretch of injected calls in one thread, which must be stopped in any kind of stop but
-// kKernelEvent and kGroup. The thread's signals are blocked meanwhile (all but SIGTRAP and SIGSEGV,
-// whose handlers the kernel would reset). To be ended by one of the two finish functions; the
-// thread is then in a kExit stop.
+// A sequence of injected calls in one thread. The thread must be stopped, but not in kKernelEvent
+// or kGroup. Its signals are blocked meanwhile, except SIGTRAP and SIGSEGV, whose handlers the
+// kernel would reset. One of the two finish functions ends the sequence and leaves the thread in a
+// kExit stop.
 class Injection {
   public:
     Injection(Tracer::Engine& engine, Thread& thread);
@@ -25,16 +25,15 @@ class Injection {
     Injection(const Injection&) = delete;
     Injection& operator=(const Injection&) = delete;
 
-    // False: the thread is gone, or no address of a syscall instruction is known. All calls then
-    // give -ESRCH.
+    // Returns false if the thread is gone or no address of a syscall instruction is known. All
+    // calls then return -ESRCH.
     bool usable() const { return usable_; }
-    // The result as the kernel gives it: a value, or -errno.
+    // Returns the kernel's result: a value, or -errno.
     int64_t call(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
                  uint64_t e = 0, uint64_t f = 0);
-    // For a thread that stood at an entry: that call is over and gave `result`.
+    // For a thread that was stopped at an entry: ends that call with `result`.
     void finish_call(int64_t result);
-    // The thread goes on as if nothing had been: an entry is made again, an interrupted call
-    // restarted.
+    // Restores the thread: it repeats its entry, and the kernel restarts an interrupted call.
     void finish();
 
   private:
@@ -47,8 +46,8 @@ class Injection {
     pid_t tid_;
     bool usable_ = false;
     bool finished_ = false;
-    bool at_entry_ = false;  // the thread stood before a system call
-    bool moved_ = false;     // a call has been made: the thread is no longer where it was
+    bool at_entry_ = false;  // the thread was stopped before a system call
+    bool moved_ = false;     // a call has been made: the registers have changed
     user_regs_struct saved_ = {};
     uint64_t saved_mask_ = 0;
     uint64_t syscall_instruction_ = 0;

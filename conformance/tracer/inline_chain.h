@@ -30,7 +30,7 @@ struct SourceFrame {
     static constexpr int kAccessorLines = 10;
 };
 
-// How much more may be read of one file.
+// How much more may be read of one file. (Bounds the work on hostile debug information.)
 class ReadBudget {
   public:
     bool take() { return left_ != 0 && left_-- != 0; }
@@ -43,9 +43,9 @@ class ReadBudget {
 // The functions of one compilation unit.
 class UnitFunctions {
   public:
-    // `unit` has the table of lines. Its functions may be in a file of their own (split DWARF).
+    // `unit` has the line table. Its functions may be in a separate file (split DWARF).
     UnitFunctions(Dwarf_Die unit, ReadBudget& budget);
-    // The innermost function first. Empty: nothing is known of the address.
+    // Returns the innermost function first; empty if nothing is known of the address.
     std::vector<SourceFrame> chain_at(Dwarf_Addr address);
 
   private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which system calls of a testee must stop it: said twice, as a seccomp filter and as a function
-// for the mode in which every call stops. Knows no processes.
+// Which system calls of a testee must stop it: as a seccomp filter, and as a function for the mode
+// in which every call stops. Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_INTEREST_H_
 #define CONFORMANCE_TRACER_INTEREST_H_
@@ -17,21 +17,21 @@ namespace kmes::conformance::tracing {
 inline constexpr long kFutexWakeCall = 454;
 inline constexpr long kFutexWaitCall = 455;
 
-// A filter that gives SECCOMP_RET_TRACE for
+// Returns a filter that gives SECCOMP_RET_TRACE for
 //   kmes_attach; clone with CLONE_UNTRACED; mmap of a file; mremap; munmap of an odd number of
 //   pages (a mapping of 5.1.5 has one); and with `report_futex` futex operations on a word at
-//   offset 128 of a page, futex_waitv, restart_syscall,
-// and lets all else pass. Ring words always stand at such an offset, so address randomisation does
-// not matter.
+//   offset 128 of a page, futex_waitv, restart_syscall.
+// All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
 std::vector<sock_filter> interest_filter(bool report_futex);
 
-// The same question for one call.
+// Returns whether the filter would stop this call.
 bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex);
 
-// The kernel's own results for "interrupted, to be started again": never seen by a program.
+// Whether the result is one of the kernel's "interrupted, to be restarted". A program never sees
+// them.
 bool is_restart_code(int64_t result);
 
-// What a container's filter does: ENOSYS for numbers that it does not know. For tests.
+// A filter as of a container: ENOSYS for unknown numbers. For tests.
 std::vector<sock_filter> outer_filter();
 
 }  // namespace kmes::conformance::tracing

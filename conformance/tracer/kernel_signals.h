@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Signals as the kernel takes and tells them: masks of 64 bits, actions without glibc's change of
-// order. Knows no processes.
+// Signals in the kernel's format: masks of 64 bits, and actions in the kernel's order of fields.
+// Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_KERNEL_SIGNALS_H_
 #define CONFORMANCE_TRACER_KERNEL_SIGNALS_H_
@@ -16,10 +16,11 @@ constexpr uint64_t signal_bit(int signal_number) {
     return uint64_t{1} << (signal_number - 1);
 }
 
-// While a call or a step is the runner's: of these two the kernel would take the handlers away.
+// The mask during a call or a step of the runner. The kernel would reset the handlers of these two
+// if they were blocked.
 inline constexpr uint64_t kAllButFaults = ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV));
 
-// For rt_sigaction; zero is SIG_DFL with nothing blocked.
+// The argument of rt_sigaction; zero is SIG_DFL with no signal blocked.
 struct SignalAction {
     uint64_t handler, flags, restorer, mask;
 };

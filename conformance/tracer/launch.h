@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The birth of a testee's process: a cloned child that waits to be seized, sets itself up and
-// executes the program. Also the probes of what this machine permits. Knows no buffers and no
-// events.
+// Starts a testee's process: a cloned child waits until it is seized, sets itself up and executes
+// the program. Also probes what this machine permits. Knows no buffers and no events.
 
 #ifndef CONFORMANCE_TRACER_LAUNCH_H_
 #define CONFORMANCE_TRACER_LAUNCH_H_
@@ -17,14 +16,14 @@
 
 namespace kmes::conformance::tracing {
 
-// All that the child needs, made before it: between clone and exec nothing may allocate. The plan
-// must outlive the Launch.
+// All that the child needs, prepared before the clone: between clone and exec nothing may allocate.
+// The plan must outlive the Launch.
 struct LaunchPlan {
     std::vector<std::string> arguments;
     std::vector<std::string> candidates;   // the files to try, in order (PATH)
     std::vector<std::string> environment;  // "NAME=value"
     bool fixed_addresses = false;
-    int standard_input = -1;  // these four at numbers of at least 10
+    int standard_input = -1;  // these four: descriptors of at least 10
     int standard_output = -1;
     int standard_error = -1;
     int report = -1;
@@ -32,7 +31,7 @@ struct LaunchPlan {
     std::vector<sock_filter> filter;        // installed last; may be empty
 };
 
-// The report file's number in the testee: the lowest that is free, one digit for shells.
+// The number of the report file in the testee: the lowest free one, with one digit for shells.
 inline constexpr int kReportFd = 3;
 inline constexpr std::string_view kReportVariable = "KMES_REPORT_FD";  // names it (contract)
 
@@ -43,24 +42,23 @@ std::vector<std::string> executable_candidates(const std::string& name,
 // The runner's environment with `changes` and KMES_REPORT_FD.
 std::vector<std::string> testee_environment(const std::vector<std::string>& changes);
 
-// A child that has not begun: it waits until let_go(). Until it executes it shares the runner's
-// memory (CLONE_VM).
+// A child that waits until let_go(). It shares the runner's memory until it executes (CLONE_VM).
 class Launch {
   public:
-    // Throws std::system_error if there is no descriptor or no process to be had.
+    // Throws std::system_error if no descriptor or no process is available.
     explicit Launch(const LaunchPlan& plan);
-    // The child must have executed or been killed, or not been let go.
+    // Before: the child has executed, was killed, or was never let go.
     ~Launch();
     Launch(const Launch&) = delete;
     Launch& operator=(const Launch&) = delete;
 
     pid_t pid() const { return pid_; }
-    // To be called when the child has been seized: it sets itself up and executes.
+    // Call it after the child has been seized: the child sets itself up and executes.
     void let_go();
 
-    // Which step of the child failed, after it has ended without executing.
+    // The step of the child that failed, after it has ended without executing.
     struct Failure {
-        int error = 0;           // 0: none was told
+        int error = 0;           // 0: the child reported none
         bool at_exec = false;    // execve; otherwise setting up (seccomp, descriptors)
         unsigned candidate = 0;  // at_exec: index of the file that gave the error
     };
@@ -77,8 +75,7 @@ class Launch {
 // One line that says why `file` cannot be executed: `error` from execve.
 std::string explain_exec_error(const std::string& name, const std::string& file, int error);
 
-// What ptrace and seccomp can do here; each is found out once in a process, by a child that is
-// traced for a moment.
+// What ptrace and seccomp can do here. A briefly traced child finds each out, once in a process.
 struct Abilities {
     std::string why_not_traceable;  // empty: fine
     bool seccomp_trace = false;     // SECCOMP_RET_TRACE for 1091 is seen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The limit on open files: of the runner, which serves many buffers at the same time, and of its
-// testees, which have the limit that the runner was started with.
+// The limit on open files. The runner raises its own, because it serves many buffers at the same
+// time. Its testees keep the limit that the runner was started with.
 #ifndef CONFORMANCE_TRACER_OPEN_FILES_H_
 #define CONFORMANCE_TRACER_OPEN_FILES_H_
 

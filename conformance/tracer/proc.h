@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What /proc tells of a thread and its process: memory map, state, current system call, open files.
-// Reads only; knows no ptrace and no buffers.
+// What /proc says about a thread and its process: memory map, state, current system call, open
+// files. Reads only; knows no ptrace and no buffers.
 
 #ifndef CONFORMANCE_TRACER_PROC_H_
 #define CONFORMANCE_TRACER_PROC_H_
@@ -17,7 +17,7 @@
 
 namespace kmes::conformance::tracing {
 
-// What makes two descriptors the same file, whatever their numbers (E19).
+// The identity of an open file: equal for two descriptors of the same file (E19).
 struct FileIdentity {
     dev_t device = 0;
     ino_t inode = 0;
@@ -36,12 +36,12 @@ struct MapsEntry {
     std::string path;
 };
 
-// All functions take any live thread of the process; what cannot be read (the thread is gone) comes
-// back empty.
+// All functions take any live thread of the process. If something cannot be read (the thread is
+// gone), the result is empty.
 std::vector<MapsEntry> read_maps(pid_t tid);
 // The file that the process was started from, as its memory map names it.
 std::string program_of(pid_t tid);
-// What /proc says that a descriptor is: a path, `anon_inode:[io_uring]`.
+// The target of a descriptor's link in /proc: a path, or for example `anon_inode:[io_uring]`.
 std::string fd_link(pid_t tid, int fd);
 std::optional<FileIdentity> identity_of_fd(pid_t tid, int fd);
 std::vector<int> list_fds(pid_t tid);
@@ -52,7 +52,7 @@ struct ThreadStatus {
     pid_t parent = 0;
     uint64_t caught_signals = 0;    // a bit for each, from 1 on
     uint64_t context_switches = 0;  // grows whenever the thread has run and given up the processor
-    uint64_t rests = 0;  // of those, the ones that were its own wish: it slept, or was stopped
+    uint64_t rests = 0;             // the voluntary ones: it slept, or was stopped
 };
 std::optional<ThreadStatus> read_status(pid_t tid);
 
@@ -64,7 +64,8 @@ struct CurrentCall {
 std::optional<CurrentCall> read_current_call(pid_t tid);
 
 std::optional<std::string> read_small_file(const std::string& path);
-// Was the program started with this environment variable? True where that cannot be read.
+// Returns whether the program was started with this environment variable; true if that cannot be
+// read.
 bool has_variable(pid_t tid, std::string_view name);
 
 }  // namespace kmes::conformance::tracing

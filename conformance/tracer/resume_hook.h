@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Called before each time that a tracer lets a thread go: a test holds the runner there. For tests.
+// A hook that tests set: the tracer calls it each time before it resumes a thread.
 
 #ifndef CONFORMANCE_TRACER_RESUME_HOOK_H_
 #define CONFORMANCE_TRACER_RESUME_HOOK_H_

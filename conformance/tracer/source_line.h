@@ -15,12 +15,12 @@
 
 namespace kmes::conformance::tracing {
 
-// "consumer.c:120"; empty if nothing says it. Files are read once in a process and kept open. From
-// any thread.
+// Returns "consumer.c:120", or empty if there is no debug information. Each file is read once in a
+// process and stays open. Thread-safe.
 std::string source_line_at(const std::string& path, uint64_t file_offset);
 
-// The functions at this offset: first the innermost inlined one, last the one that has the code.
-// Empty if nothing says it. From any thread.
+// Returns the functions at this offset: first the innermost inlined one, last the one that contains
+// the code. Empty without debug information. Thread-safe.
 std::vector<SourceFrame> source_frames_at(const std::string& path, uint64_t file_offset);
 
 }  // namespace kmes::conformance::tracing

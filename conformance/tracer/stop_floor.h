@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What stopping at an access costs at least on this machine, whoever does it: a figure of the
-// stepper's says little without it, since the same kernel calls take twice as long on another
-// machine. Knows nothing of the tracer that is measured beside it.
+// Measures the minimal cost of a stop at an access on this machine. A figure of the stepper says
+// little without it, because machines differ by a factor of two in these kernel calls. Knows
+// nothing of the tracer.
 
 #ifndef CONFORMANCE_TRACER_STOP_FLOOR_H_
 #define CONFORMANCE_TRACER_STOP_FLOOR_H_
@@ -10,13 +10,13 @@
 namespace kmes::conformance {
 
 enum class BareStop {
-    fault,  // of a page without permissions: what faulted is asked for, the registers read and set
-    step,   // a single step, and nothing asked
+    fault,  // a fault on a page without permissions: read the fault, read and set the registers
+    step,   // a single step, and no other request
 };
 
-// The median time of one such stop, in nanoseconds, of `count` of a child that is made for it. The
-// calling thread and the child share one processor meanwhile. -1: no child, or it could not be
-// traced.
+// Returns the median time of one such stop in nanoseconds, over `count` stops of a new child. The
+// calling thread and the child share one processor meanwhile. Returns -1 if the child could not be
+// started or traced.
 double bare_stop_ns(BareStop kind, int count);
 
 }  // namespace kmes::conformance

@@ -11,11 +11,11 @@
 
 namespace kmes::conformance::tracing {
 
-// The name of a function of C++ or Rust as its author wrote it; any other as it is.
+// Returns a C++ or Rust function's name as its author wrote it; any other name unchanged.
 std::string as_written(const std::string& symbol);
 
-// "name+0x12" (the name as_written) for a file offset inside a function; empty if the file has no
-// such symbol or cannot be read.
+// Returns "name+0x12" (the name as_written) for a file offset inside a function. Empty if the file
+// has no such symbol or cannot be read.
 std::string symbol_at(const std::string& path, uint64_t file_offset);
 
 }  // namespace kmes::conformance::tracing

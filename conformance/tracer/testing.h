@@ -29,10 +29,10 @@
 
 namespace kmes::conformance::tracer_testing {
 
-// Generous: a limit for what hangs, never a measure of speed.
+// A generous limit for a wait that hangs, never a measure of speed.
 inline TimePoint limit() {
     const char* scale = getenv("KMES_TIMEOUT_SCALE");
-    // Bazel may hand an empty value on.
+    // Bazel may pass on an empty value.
     const double factor = scale != nullptr && atof(scale) > 0 ? atof(scale) : 1.0;
     const double seconds = 60 * factor;
     return Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
@@ -73,7 +73,7 @@ class TestBuffer {
     uint8_t* metadata() const { return metadata_; }
     uint8_t* data() const { return data_; }
     uint32_t* word() const { return reinterpret_cast<uint32_t*>(metadata_ + kFutexWordOffset); }
-    // Adds one to the futex word and wakes; how many threads were woken.
+    // Adds one to the futex word and wakes. Returns the number of woken threads.
     int wake() const {
         __atomic_fetch_add(word(), 1, __ATOMIC_RELEASE);
         return static_cast<int>(
@@ -95,7 +95,7 @@ class TestBuffer {
     uint8_t* data_ = nullptr;
 };
 
-// Both ways of seeing system calls; most tests hold in each.
+// For tests that hold in both ways of interception.
 inline TracerOptions options_for(Interception interception) {
     TracerOptions options;
     options.interception = interception;
@@ -106,7 +106,7 @@ inline std::string name_of(const testing::TestParamInfo<Interception>& info) {
 }
 inline const auto kBothWays = testing::Values(Interception::kSeccomp, Interception::kEveryCall);
 
-// A tracer with some buffers that every attach hands out.
+// A tracer with some buffers, which every attach returns.
 class TestRun {
   public:
     explicit TestRun(TracerOptions options = {}, size_t buffer_count = 2,
@@ -124,7 +124,8 @@ class TestRun {
         tracer.start({testdata(program), mode});
     }
 
-    // The next event of this type; others pass (and are counted), the end stops the search.
+    // Returns the next event of type T and drops others. Returns nothing, with a failure, if the
+    // run ends.
     template <typename T>
     std::optional<T> next() {
         const TimePoint deadline = limit();
@@ -143,8 +144,8 @@ class TestRun {
         }
     }
 
-    // Starts, and guards these pages of the first mapping as soon as it is there; nothing where
-    // that failed.
+    // Starts the testee, and guards these pages of the first mapping as soon as it exists. Returns
+    // nothing if that failed.
     std::optional<Mapped> start_guarded(const std::string& mode, uint64_t first_page,
                                         uint64_t page_count,
                                         const std::string& program = "testee") {
@@ -155,7 +156,7 @@ class TestRun {
         return mapped;
     }
 
-    // To the end; `see` is asked about every event before it.
+    // Runs the testee to its end. Calls `see` with every event before it.
     Ended finish(const std::function<void(const TracerEvent&)>& see = nullptr) {
         const TimePoint deadline = limit();
         for (;;) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Instructions of the testee executed by the runner itself: with the testee's registers and flags,
-// but with the memory operand at an address of the runner's choice. So whatever the instruction
-// does to registers, flags and memory is what the processor does, atomically where it is atomic.
-// Only instructions that touch general registers, flags and one memory operand. Knows no processes.
+// Executes instructions of the testee in the runner itself: with the testee's registers and flags,
+// but with the memory operand at an address of the runner's choice. So the processor defines their
+// effect on registers, flags and memory, also that they are atomic. Works for instructions that
+// touch only general registers, flags and one memory operand. Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_TRANSPLANT_H_
 #define CONFORMANCE_TRACER_TRANSPLANT_H_
@@ -22,13 +22,13 @@ namespace kmes::conformance::tracing {
 inline constexpr uint64_t kArithmeticFlags = 0x8d5;
 inline constexpr uint64_t kDirectionFlag = 0x400;
 
-// Loads the general registers (all but rsp) and `eflags` of `registers`, executes the instruction
-// with its memory operand at `memory`, and stores them back; `rip` is ignored. A string operation
-// has its operands where rsi and rdi point, and ignores `memory`. Every byte that is touched must
-// be the runner's own, accessible, and of no object that the compiler could have in a register.
+// Loads the general registers (except rsp) and `eflags` of `registers`, executes the instruction
+// with its memory operand at `memory`, and stores them back. `rip` is ignored. A string operation
+// has its operands at rsi and rdi, and ignores `memory`. All touched bytes must be the runner's
+// own, accessible, and of no object that the compiler could keep in a register.
 using Routine = void (*)(user_regs_struct* registers, const void* memory);
 
-// The memory that holds such routines.
+// The executable memory with these routines.
 class RoutinePages {
   public:
     RoutinePages() = default;
@@ -36,8 +36,8 @@ class RoutinePages {
     RoutinePages(const RoutinePages&) = delete;
     RoutinePages& operator=(const RoutinePages&) = delete;
 
-    // Null for an instruction that cannot be executed so, and where the system gives no memory that
-    // can be executed. The same instruction gets the same routine.
+    // Returns null if the instruction cannot be executed this way, or if there is no executable
+    // memory. The same instruction gets the same routine.
     Routine routine_for(const Instruction& instruction);
 
   private:
@@ -52,8 +52,8 @@ class RoutinePages {
     std::vector<Entry> entries_;
 };
 
-// Kept from one testee to the next: an exploration starts thousands of the same program, and each
-// change of such memory has to be told to the processors of all its threads.
+// Kept from one testee to the next. An exploration starts the same program thousands of times, and
+// each change of executable memory interrupts the processors of all threads.
 RoutinePages& routines_of_this_thread();
 
 }  // namespace kmes::conformance::tracing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Vector and mask registers of a stopped thread, as far as gathers need them. Knows ptrace's
-// register sets, no buffers.
+// The vector and mask registers of a stopped thread that gathers need. Knows ptrace's register
+// sets, no buffers.
 
 #ifndef CONFORMANCE_TRACER_VECTOR_STATE_H_
 #define CONFORMANCE_TRACER_VECTOR_STATE_H_
@@ -19,27 +19,27 @@ namespace kmes::conformance::tracing {
 // The extended state in its plain form.
 class VectorState {
   public:
-    // Nothing if the thread is gone.
+    // Returns nothing if the thread is gone.
     static std::optional<VectorState> read(pid_t tid);
     bool write(pid_t tid) const;
 
-    // The signed index of an element, and whether its mask is set. Of registers that the processor
-    // does not have: 0 and false.
+    // The signed index of an element, and whether its mask is set. If the processor lacks the
+    // register: 0 and false.
     int64_t index(const GatherForm& form, uint32_t element) const;
     bool is_masked_in(const GatherForm& form, uint32_t element) const;
     void set_mask(const GatherForm& form, uint32_t element, bool value);
 
   private:
-    // Where `bytes` bytes at `offset` of vector register `number` stand; the register's pieces lie
-    // apart.
+    // The offset in bytes_ of `bytes` bytes at `offset` of vector register `number`. The pieces of
+    // a register are not contiguous there.
     std::optional<size_t> place_of_vector(int number, uint32_t offset) const;
     uint64_t load(size_t place, size_t bytes) const;
 
     std::vector<uint8_t> bytes_;
 };
 
-// Addresses of the elements that the gather or scatter would touch, in their order; `base` is the
-// address of one whose index is 0.
+// Returns the addresses of the elements that the gather or scatter would touch, in order. `base` is
+// the address of an element with index 0.
 std::vector<uint64_t> gather_addresses(pid_t tid, const AddressForm& form, uint64_t base);
 
 }  // namespace kmes::conformance::tracing

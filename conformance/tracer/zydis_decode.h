@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One instruction as Zydis decodes it. For the sources that ask Zydis; others use decode.h.
+// One instruction, decoded by Zydis. For the sources that use Zydis; others include decode.h.
 #ifndef KMES_CONFORMANCE_TRACER_ZYDIS_DECODE_H_
 #define KMES_CONFORMANCE_TRACER_ZYDIS_DECODE_H_
 
@@ -16,7 +16,7 @@ struct Decoded {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-// Returns false for bytes that are no instruction of 64-bit mode.
+// Returns false if the bytes are no instruction of 64-bit mode.
 inline bool decode(const uint8_t* code, size_t code_bytes, Decoded& decoded) {
     ZydisDecoder decoder;
     return ZYAN_SUCCESS(
