@@ -45,7 +45,7 @@ bool Stage::has_gone_or_stop() {
 
 void Stage::thaw() {
     frozen_ = false;
-    note_work();
+    clock_.note_work();
     recorder_.scheduled("the suite continues all threads");
     tracer_->thaw_all();
 }
@@ -54,24 +54,6 @@ void Stage::outrun(std::uint32_t cpu, std::uint64_t bytes) {
     freeze();
     rings_->outrun(cpu, bytes);
     thaw();
-}
-
-// Some thread may map a buffer that another one reads, and have done with it at once: the one that
-// the thread has made which sleeps for this CPU, or else the last, or else one that is there.
-std::optional<MappingId> Stage::mapping_of(BufferIndex buffer) const {
-    const pid_t sleeper = last_sleeper_.at(cpu_of(buffer));
-    std::optional<MappingId> best;
-    int best_rank = -1;
-    for (const Mapping& mapping : tracer_->mappings()) {
-        if (mapping.offset_bytes != 0 || index_of(mapping.buffer) != buffer) continue;
-        const auto maker = makers_.find(mapping.id);
-        const bool is_its_own = maker != makers_.end() && maker->second == sleeper;
-        const int rank = is_its_own ? 2 : mapping.id == mapped_.at(buffer) ? 1 : 0;
-        if (rank <= best_rank) continue;
-        best = mapping.id;
-        best_rank = rank;
-    }
-    return best;
 }
 
 // Callers count all metadata as page 0.
@@ -86,11 +68,13 @@ void Stage::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pag
                   GuardFunction function, SteppedFunction stepped) {
     constexpr int kTries = 10;
     const BufferIndex buffer = rings_->history().present_buffer(cpu);
-    if (!mapped_.contains(buffer)) throw SuiteError("the consumer has not mapped this buffer yet");
+    if (!buffers_.has_mapped(buffer))
+        throw SuiteError("the consumer has not mapped this buffer yet");
     on_guard_ = std::move(function);
     on_stepped_ = std::move(stepped);
     for (int tries = 0; tries < kTries; ++tries) {
-        const std::optional<MappingId> mapping = mapping_of(buffer);
+        const std::optional<MappingId> mapping =
+            buffers_.mapping_of(buffer, waits_.last_sleeper(cpu), tracer_->mappings());
         if (mapping) {
             const GuardedPages wanted = pages_of(*mapping, first_page, pages);
             if (tracer_->guard_pages(*mapping, wanted.first_page, wanted.pages)) {
@@ -163,12 +147,12 @@ void Stage::hold_while(pid_t tid, const std::function<bool()>& condition,
         pump(Clock::now() + kPoll);
     tracer_->release(tid);
     recorder_.scheduled("the suite continues this thread", tid);
-    note_work();
+    clock_.note_work();
     if (ended_) has_gone_or_stop();
 }
 
 void Stage::release_guards() {
-    forget_looks();
+    reads_.forget();
     for (const GuardedPages& each : guarded_) {
         // The recorder's guards stay, and are asked for no longer.
         if (!is_recording()) tracer_->release_guards(each.mapping);

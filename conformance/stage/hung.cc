@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <set>
 
 #include "conformance/oracle/layout.h"
@@ -46,14 +45,14 @@ LastDelivery Stage::last_delivery(std::uint32_t cpu) const {
 bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
                           const kmes::conformance::Event* owed,
                           WaitDescription& description) const {
-    const std::optional<BufferIndex> index = index_of(word.place.buffer);
+    const std::optional<BufferIndex> index = buffers_.index_of(word.place.buffer);
     if (!index) return false;
     description.others_wait = true;
     const Buffer& buffer = rings_->history().buffer(*index);
     if (buffer.cpu != cpu) return false;
     description.thread = tid;
     description.on_futex = true;
-    description.was_refused = refused_last_.contains(tid);
+    description.was_refused = waits_.was_refused(tid);
     description.where = "futex";
     description.cpu = cpu;
     description.mapping_offset = word.place.offset_bytes;
@@ -63,11 +62,12 @@ bool Stage::describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
     description.retired_buffer = buffer.retired;
     description.asked = rings_->need_wake(*index) != 0;
     description.counted_before =
-        owed && counter_read_last_.contains(rings_->history().present_buffer(cpu)) &&
+        owed && reads_.is_counter_read_last(rings_->history().present_buffer(cpu)) &&
         rings_->is_counted_before(cpu, owed->sequence, description.expected);
-    description.read_instead = value_read_instead(*index, word.value_expected);
+    description.read_instead = reads_.counter_read_instead(*index, word.value_expected);
     // On a retired buffer, the iteration counts only if generation had changed before it.
-    if (buffer.retired) description.was_there &= buffer.retired_operation <= round_begun_.at(cpu);
+    if (buffer.retired)
+        description.was_there &= buffer.retired_operation <= waits_.round_begun(cpu);
     return true;
 }
 
@@ -76,10 +76,10 @@ WaitDescription Stage::describe_wait(const Inspection& inspection, std::uint32_t
                                      const kmes::conformance::Event* owed) const {
     WaitDescription description;
     description.clause = case_.clause;
-    const auto look = write_pos_read_.find(rings_->history().present_buffer(cpu));
-    description.was_seen =
-        owed && look != write_pos_read_.end() && owed->published_operation <= look->second;
-    description.was_there = !owed || owed->published_operation <= round_begun_.at(cpu);
+    const std::optional<std::uint64_t> look =
+        reads_.operations_at_write_pos(rings_->history().present_buffer(cpu));
+    description.was_seen = owed && look && owed->published_operation <= *look;
+    description.was_there = !owed || owed->published_operation <= waits_.round_begun(cpu);
     description.delivered = last_delivery(cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
@@ -99,23 +99,13 @@ std::string Stage::text_of_timed_waits(const WaitDescription& wait, std::uint32_
                                        const kmes::conformance::Event* owed) const {
     if (wait.on_futex) return "; " + wait_text(wait);
     WaitDescription last = wait;
-    for (auto each = wait_log_.rbegin(); each != wait_log_.rend(); ++each) {
+    for (auto each = waits_.all().rbegin(); each != waits_.all().rend(); ++each) {
         for (const FutexWord& word : each->words) {
             if (each->limit != TimeLimit::kNone && describe_word(word, each->tid, cpu, owed, last))
                 return "; " + wait_text(last);
         }
     }
     return "";
-}
-
-// The last value read from the futex_counter of a buffer, if `expected` was never read there.
-std::optional<std::uint32_t> Stage::value_read_instead(BufferIndex buffer,
-                                                       std::uint32_t expected) const {
-    const auto read = counters_read_.find(buffer);
-    if (read == counters_read_.end() || read->second.empty()) return std::nullopt;
-    const std::deque<std::uint32_t>& values = read->second;
-    if (std::find(values.begin(), values.end(), expected) != values.end()) return std::nullopt;
-    return values.back();
 }
 
 // Everything is delivered, and the consumer sleeps on a retired buffer.
@@ -221,9 +211,9 @@ void Stage::stop_hung(const std::string& what, Stall stall) {
 
 // Everything is delivered, and the consumer continues with a malformed buffer.
 void Stage::stop_at_unrefused(const std::string& waited) const {
-    for (const auto& [index, id] : served_) {
+    for (const auto& [index, id] : buffers_.ids()) {
         const Buffer& buffer = rings_->history().buffer(index);
-        if (!must_refuse(buffer.fault) || buffer.retired || !mapped_.contains(index) ||
+        if (!must_refuse(buffer.fault) || buffer.retired || !buffers_.has_mapped(index) ||
             progress_->ended(buffer.cpu))
             continue;
         Finding finding = contract_finding(fmt::format(
@@ -242,7 +232,7 @@ void Stage::name_forged(Finding& finding, const Inspection& inspection) const {
     std::set<std::uint32_t> slept_on;
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {
-            if (const auto index = index_of(word.place.buffer))
+            if (const auto index = buffers_.index_of(word.place.buffer))
                 slept_on.insert(history.buffer(*index).cpu);
         }
     }
@@ -277,7 +267,7 @@ void Stage::name_repeats(Finding& finding) const {
             "; the consumer called kmes_attach {} times without a change: the generation of an "
             "ended or refused CPU is irrelevant",
             attaches_again);
-    } else if (refused_waits_.count(history.operations()) > Repeats::kTooMany) {
+    } else if (waits_.refusals() > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=
             "; the futex waits return at once, one after the other, because they expect another "

@@ -171,7 +171,7 @@ void Stage::stop_ended() {
                 call));
     }
     stop_if_foreign(fmt::format("the consumer ended ({})", ended_->text));
-    if (has_forked_ && ever_mapped_.empty() && ended_->attached)
+    if (has_forked_ && !buffers_.has_mapped_any() && ended_->attached)
         stop_inconclusive(
             fmt::format("the consumer ended ({}) before it mapped a buffer, and has child "
                         "processes. The suite follows the first process that calls kmes_attach: "

@@ -52,12 +52,8 @@ Stage::Stage(const StageSettings& settings, const Case& the_case)
     : settings_(settings),
       case_(the_case),
       recorder_(settings.record_timeline),
-      last_change_(Clock::now()),
-      last_work_(last_change_) {}
-
-void Stage::note_work() {
-    last_change_ = last_work_ = Clock::now();
-}
+      waits_(buffers_, clock_, settings.timeout_scale),
+      reads_(buffers_) {}
 
 Stage::~Stage() = default;
 
@@ -74,11 +70,10 @@ void Stage::set_up(const RingsSetup& setup) {
         setup, settings_.device.empty() ? nullptr : make_device_backend(settings_.device));
     rings_->set_seed(settings_.seed);
     rings_->set_recorder(&recorder_);
-    recorder_.watch(*rings_, [this](BufferId id) { return index_of(id); });
+    recorder_.watch(*rings_, [this](BufferId id) { return buffers_.index_of(id); });
     progress_ = std::make_unique<Progress>(rings_->history());
-    sleeps_.assign(setup.cpus, 0);
-    last_sleeper_.assign(setup.cpus, 0);
-    round_begun_.assign(setup.cpus, 0);
+    waits_.watch(*rings_);
+    reads_.watch(*rings_);
     rings_->set_before_operation([this] {
         let_fall_asleep_again();
         read_report();
@@ -144,7 +139,7 @@ void Stage::start() {
         tracer_->set_guard_handler([this](const GuardHit& hit) {
             note_look(hit);
             if (!on_plain_guard_(hit)) return GuardAnswer::kEvent;
-            note_work();
+            clock_.note_work();
             ++guard_hits_;
             return GuardAnswer::kStep;
         });
@@ -160,7 +155,7 @@ void Stage::start() {
             if (on_report_write_ && on_report_write_(write)) tracer_->hold(write.tid);
         });
     }
-    note_work();
+    clock_.note_work();
     tracer_->start(settings_.testee);
 }
 
@@ -169,8 +164,7 @@ BufferId Stage::serve(BufferIndex index) {
     if (reported_capacity_bytes_)
         served.expected_mapping_bytes = kMetadataBytes + 2 * *reported_capacity_bytes_;
     const BufferId id = tracer_->add_buffer(served);
-    served_[index] = id;
-    served_back_[id] = index;
+    buffers_.serve(index, id);
     return id;
 }
 
@@ -188,7 +182,7 @@ AttachAnswer Stage::answer_attach(const AttachRequest&) {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);
         if (history.buffer(index).boot) return AttachAnswer{layout().error_before_rings, {}, 0};
-        answer.buffers.push_back(served_.at(index));
+        answer.buffers.push_back(buffers_.id_of(index));
     }
     answer.capacity_bytes = reported_capacity_bytes_.value_or(rings_->capacity_bytes());
     return answer;
@@ -206,7 +200,7 @@ void Stage::read_report() {
     progress_->update(parser_);
     recorder_.report_grew(parser_);
     // A comment is no progress: some thread may give a sign of life for as long as it lives.
-    if (parser_.records().size() + parser_.malformed_count() != lines_before) note_work();
+    if (parser_.records().size() + parser_.malformed_count() != lines_before) clock_.note_work();
     if (parser_.flooded())
         stop_with(contract_finding("the consumer floods its report: " +
                                    (parser_.malformed().empty()
@@ -217,14 +211,11 @@ void Stage::read_report() {
 void Stage::pump(TimePoint deadline) {
     if (settings_.stop->load()) throw SuiteError("interrupted");
     const Raised in_pump(is_in_pump_);
-    between_timed_waits_ = 0;
+    waits_.begin_event();
     const TracerEvent event = tracer_->wait(deadline);
     // Time that the runner did not get is none in which the testee did nothing.
     const Clock::duration late = Clock::now() - deadline;
-    if (late > kLate) {
-        last_change_ += late;
-        last_work_ += late;
-    }
+    if (late > kLate) clock_.exclude(late);
     // What was written before the event comes before it in the timeline, too.
     if (recorder_.on()) read_report();
     handle(event);
@@ -235,7 +226,7 @@ void Stage::handle(const TracerEvent& event) {
     if (std::holds_alternative<TimedOut>(event)) return;
     if (settings_.debugger != nullptr) {
         settings_.debugger->at(*this, event);
-        note_work();  // a person has taken their time
+        clock_.note_work();  // a person has taken their time
     }
     if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
     if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
@@ -248,41 +239,34 @@ void Stage::handle(const TracerEvent& event) {
 }
 
 void Stage::on(const Attached& event) {
-    last_change_ = Clock::now();
+    clock_.note_change();
     attaches_.push_back(event);
     recorder_.attached(event);
     if (event.error != 0) return;
     // The history counts it among its operations, but the producer has done nothing.
     const bool was_seen = operations_seen_ == rings_->history().operations();
-    for (const BufferId id : event.buffers) rings_->history().note_attached(served_back_.at(id));
+    for (const BufferId id : event.buffers)
+        rings_->history().note_attached(buffers_.index_of(id).value());
     if (was_seen) operations_seen_ = rings_->history().operations();
     attaches_again_.note(rings_->history().buffer_count());
     if (on_attached_) on_attached_(event);
 }
 
 void Stage::on(const Mapped& event) {
-    last_change_ = Clock::now();
+    clock_.note_change();
     maps_.push_back(event);
     recorder_.mapped(event);
-    const BufferIndex buffer = served_back_.at(event.buffer);
+    const BufferIndex buffer = buffers_.index_of(event.buffer).value();
     if (event.error == 0) {
-        if (ever_mapped_.insert(buffer).second)
-            note_work();
+        if (buffers_.note_mapped(buffer, event.mapping.id, event.tid))
+            clock_.note_work();
         else
             maps_again_.note(rings_->history().buffer_count());
-        mapped_[buffer] = event.mapping.id;
-        makers_[event.mapping.id] = event.tid;
-        round_begun_.at(cpu_of(buffer)) = rings_->history().operations();
+        waits_.begin_round(cpu_of(buffer));
         record_accesses_of(event.mapping);
         if (on_mapped_) on_mapped_(event);
     }
     for (const auto& monitor : monitors_) monitor->mapped(event);
-}
-
-std::optional<BufferIndex> Stage::index_of(BufferId id) const {
-    const auto found = served_back_.find(id);
-    if (found == served_back_.end()) return std::nullopt;
-    return found->second;
 }
 
 std::uint32_t Stage::cpu_of(BufferIndex buffer) const {
@@ -290,67 +274,33 @@ std::uint32_t Stage::cpu_of(BufferIndex buffer) const {
 }
 
 void Stage::on(const FutexWait& event) {
-    wait_log_.push_back(event);
-    sleep_clock_.enter(event);
+    const bool is_nap = waits_.enter(event);
     recorder_.wait_begins(event);
     for (const auto& monitor : monitors_) monitor->wait_begins(event);
-    // A wait with a limit comes round for ever, and so does one that signals interrupt: they say
-    // nothing of progress.
-    const bool is_nap = event.limit != TimeLimit::kNone || interrupted_.contains(event.tid);
-    if (is_nap) {
-        between_timed_waits_ = event.tid;
-        last_nap_[event.tid] = Clock::now();
-    } else {
-        last_change_ = Clock::now();
-    }
+    if (!is_nap) clock_.note_change();
     for (const FutexWord& word : event.words) {
-        const std::optional<BufferIndex> buffer = index_of(word.place.buffer);
-        if (!buffer) continue;
-        ++sleeps_.at(cpu_of(*buffer));
-        last_sleeper_.at(cpu_of(*buffer)) = event.tid;
-        waiting_[event.tid] = Wait{event, cpu_of(*buffer), *buffer, rings_->history().operations()};
-        if (on_wait_) on_wait_(event, cpu_of(*buffer));
+        const std::optional<std::uint32_t> cpu = waits_.sleep_on(event, word);
+        if (cpu && on_wait_) on_wait_(event, *cpu);
     }
 }
 
 void Stage::on(const FutexWaitEnd& event) {
-    sleep_clock_.leave(event);
-    const auto found = waiting_.find(event.tid);
-    if (found == waiting_.end()) return;
-    const bool has_limit = found->second.wait.limit != TimeLimit::kNone;
-    const bool is_interrupted = event.result == -EINTR;
-    interruptions_[event.tid] += is_interrupted;
-    if (is_interrupted)
-        interrupted_.insert(event.tid);
-    else
-        interrupted_.erase(event.tid);
-    if (!has_limit && !is_interrupted) last_change_ = Clock::now();
-    if (is_interrupted || event.result == -ETIMEDOUT) between_timed_waits_ = event.tid;
-    for (const FutexWord& word : found->second.wait.words) {
-        // Who has ended in its wait begins no round.
-        if (event.thread_ended) break;
-        if (const std::optional<BufferIndex> buffer = index_of(word.place.buffer))
-            round_begun_.at(cpu_of(*buffer)) = rings_->history().operations();
-    }
+    const std::optional<WaitLog::End> end = waits_.leave(event);
+    if (!end) return;
+    if (!end->had_limit && !end->is_interrupted) clock_.note_change();
     if (on_wait_end_) on_wait_end_(event);
-    if (event.result == -EAGAIN) {
-        refused_waits_.note(rings_->history().operations());
-        refused_last_.insert(event.tid);
-    } else {
-        refused_last_.erase(event.tid);
-    }
-    waiting_.erase(found);
+    waits_.forget(event);
     const bool is_told = wake_result_ != 0 && event.result == 0 && !event.thread_ended;
     recorder_.wait_ends(event, is_told ? wake_result_ : 0);
     if (!is_told) return;
     // Only a wait with a limit can reach it.
-    if (wake_result_ == -ETIMEDOUT && !has_limit) return;
+    if (wake_result_ == -ETIMEDOUT && !end->had_limit) return;
     tracer_->set_wait_result(event.tid, wake_result_);
     ++wake_results_told_;
 }
 
 void Stage::on(const WriteFault& event) {
-    note_work();
+    clock_.note_work();
     recorder_.access_refused(event);
     for (const auto& monitor : monitors_) monitor->store_refused(event);
 }
@@ -361,14 +311,14 @@ void Stage::on(const GuardHit& event) {
     const bool asked = is_asked_for(event);
     // One that looks again and again, and is only written down, comes no further by that.
     if (asked) {
-        note_work();
+        clock_.note_work();
         ++guard_hits_;
     } else {
         ++accesses_recorded_;
     }
     if (!asked && !recording) return stop_recording(event);
     const AtGuard answer = asked ? on_guard_(event) : AtGuard::step;
-    note_counters(event);
+    reads_.note_counters(event);
     if (answer == AtGuard::release) release_guards();
     if (answer == AtGuard::done || (answer == AtGuard::release && !recording))
         return recorder_.accessed(event, nullptr);
@@ -377,50 +327,14 @@ void Stage::on(const GuardHit& event) {
     if (asked && on_stepped_) on_stepped_(event, step);
 }
 
-// Where all accesses to the page are seen: when write_pos was read last, and whether the counter
-// was read behind that (E2).
 void Stage::note_look(const GuardHit& hit) {
     for (const auto& monitor : monitors_) monitor->accesses(hit);
-    for (const BufferAccess& access : hit.accesses) {
-        // Most accesses of a play are to events; they are not looked up.
-        if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
-        const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
-        if (!buffer) continue;
-        if (access.touches(kWritePosOffset)) {
-            counter_read_last_.erase(*buffer);
-            write_pos_read_[*buffer] = rings_->history().operations();
-        } else if (access.touches(kFutexWordOffset)) {
-            counter_read_last_.insert(*buffer);
-        }
-    }
-}
-
-// What an access is going to read from futex_counter: behind all that a case does before it. A load
-// of a part of the word, or of more than it, may be of anything.
-void Stage::note_counters(const GuardHit& hit) {
-    constexpr std::size_t kKept = 64;
-    for (const BufferAccess& access : hit.accesses) {
-        if (!access.is_read || !access.touches(kFutexWordOffset, 4)) continue;
-        const std::optional<BufferIndex> buffer = index_of(access.place.buffer);
-        if (!buffer) continue;
-        std::deque<std::uint32_t>& values = counters_read_[*buffer];
-        if (access.place.offset_bytes == kFutexWordOffset && access.size_bytes == 4)
-            values.push_back(rings_->counter(*buffer));
-        else
-            values.clear();
-        if (values.size() > kKept) values.pop_front();
-    }
-}
-
-// From here on some accesses are not seen.
-void Stage::forget_looks() {
-    counter_read_last_.clear();
-    counters_read_.clear();
+    reads_.note(hit);
 }
 
 // A guard that nobody wants any more: those of the case stay.
 void Stage::stop_recording(const GuardHit& event) {
-    forget_looks();
+    reads_.forget();
     recorder_.accessed(event, nullptr);
     tracer_->release_guards(event.place.mapping);
     if (!on_guard_) return;
@@ -454,7 +368,7 @@ void Stage::record_accesses_of(const Mapping& mapping) {
 void Stage::on(const Ended& event) {
     if (!ended_) recorder_.ended(event);
     ended_ = event;
-    waiting_.clear();
+    waits_.forget_all();
 }
 
 void Stage::on_other(const TracerEvent& event) {
@@ -462,7 +376,7 @@ void Stage::on_other(const TracerEvent& event) {
         note(fmt::format("thread {} called futex with operation {} on a ring word", other->tid,
                          other->operation));
     } else if (const auto* forked = std::get_if<Forked>(&event)) {
-        last_change_ = Clock::now();
+        clock_.note_change();
         // A child of vfork executes another program, or ends: it reads no ring.
         has_forked_ |= !forked->is_vfork;
         has_twin_ |= forked->shares_memory && !forked->is_vfork;
@@ -474,7 +388,7 @@ void Stage::on_other(const TracerEvent& event) {
                 "suite does not follow. Map them in the program that reads them in the judged run",
                 executed->pid));
         // As before the first attach: the program that maps is the one that is looked at.
-        waiting_.clear();
+        waits_.forget_all();
         note(fmt::format("process {} replaced its program before it mapped a buffer",
                          executed->pid));
     } else if (const auto* limit = std::get_if<OutputLimit>(&event)) {
@@ -502,7 +416,7 @@ void Stage::on_other(const TracerEvent& event) {
 }
 
 bool Stage::is_present(const Mapped& mapped, std::uint32_t cpu) const {
-    const std::optional<BufferIndex> index = index_of(mapped.buffer);
+    const std::optional<BufferIndex> index = buffers_.index_of(mapped.buffer);
     return index && *index == rings_->history().present_buffer(cpu);
 }
 

@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,10 +27,15 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/metadata_reads.h"
 #include "conformance/stage/monitor.h"
 #include "conformance/stage/recorder.h"
+#include "conformance/stage/repeats.h"
 #include "conformance/stage/rings.h"
+#include "conformance/stage/served_buffers.h"
 #include "conformance/stage/sleep_clock.h"
+#include "conformance/stage/wait_log.h"
+#include "conformance/stage/work_clock.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
@@ -204,7 +208,7 @@ class Stage {
                     std::chrono::milliseconds at_most = kStuck);
     // The buffer that a hit of a guard is in; nothing: none of this stage's.
     std::optional<BufferIndex> buffer_at(const BufferPlace& place) const {
-        return index_of(place.buffer);
+        return buffers_.index_of(place.buffer);
     }
     // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function);
@@ -220,15 +224,15 @@ class Stage {
     bool has_guards() const { return !guarded_.empty() || is_recording(); }
     bool is_present(const Mapped& mapped, std::uint32_t cpu) const;
     bool has_mapped_present(std::uint32_t cpu) const {
-        return mapped_.contains(rings_->history().present_buffer(cpu));
+        return buffers_.has_mapped(rings_->history().present_buffer(cpu));
     }
-    bool asleep(std::uint32_t cpu);  // in a futex wait on the present buffer, with its counter
-    // This thread, in a futex wait on any ring word.
-    bool is_waiting(pid_t thread) const { return waiting_.contains(thread); }
-    // Now, on the word of this CPU's present buffer; not one whose thread sleeps elsewhere.
-    bool sleeps_without_limit(std::uint32_t cpu) const;
-    // The same, with a limit of `limit` or more, or without.
-    bool sleeps_for(std::uint32_t cpu, Clock::duration limit) const;
+    // See WaitLog for the next four.
+    bool asleep(std::uint32_t cpu) const { return waits_.asleep(cpu); }
+    bool is_waiting(pid_t thread) const { return waits_.is_waiting(thread); }
+    bool sleeps_without_limit(std::uint32_t cpu) const { return waits_.sleeps_without_limit(cpu); }
+    bool sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
+        return waits_.sleeps_for(cpu, limit);
+    }
     bool has_refused(std::uint32_t cpu) const { return progress_->refused(cpu); }
     bool has_ended(std::uint32_t cpu) const { return progress_->ended(cpu); }
     // The highest sequence number that it has delivered on a CPU; 0: none.
@@ -238,13 +242,13 @@ class Stage {
     void read_report();
     const std::vector<Attached>& attaches() const { return attaches_; }
     const std::vector<Mapped>& maps() const { return maps_; }
-    std::uint64_t sleeps(std::uint32_t cpu) const { return sleeps_.at(cpu); }
+    std::uint64_t sleeps(std::uint32_t cpu) const { return waits_.sleeps(cpu); }
     // What its threads have slept on ring words, as far as they asked for it.
-    const SleepClock& sleep_clock() const { return sleep_clock_; }
+    const SleepClock& sleep_clock() const { return waits_.sleep_clock(); }
     // Of all its threads. Nothing: it has none, or this cannot be read here.
     std::optional<Clock::duration> processor_time() const;
     // Waits that it entered, in order.
-    const std::vector<FutexWait>& waits() const { return wait_log_; }
+    const std::vector<FutexWait>& waits() const { return waits_.all(); }
     // It is one thread, and has made no other process.
     bool is_single_thread() const { return !has_forked_ && tracer_->testee_threads().size() == 1; }
     Tracer& tracer() { return *tracer_; }
@@ -279,12 +283,6 @@ class Stage {
                 std::uint64_t position = 0);
 
   private:
-    struct Wait {
-        FutexWait wait;
-        std::uint32_t cpu = 0;
-        BufferIndex buffer = 0;
-        std::uint64_t begun_operation = 0;
-    };
     // How a testee makes no progress: in waits with a limit, in a spin, in calls of kmes_attach, or
     // blocked for good.
     enum class Stall { none, timed_waits, spinning, attaching, for_good };
@@ -305,21 +303,6 @@ class Stage {
 
     // From one look to the next, in a wait.
     static constexpr std::chrono::milliseconds kPoll{3};
-    // What the testee does again and again while the producer does nothing that it could be for:
-    // `epoch` is how often the producer has.
-    struct Repeats {
-        // More than any correct consumer has.
-        static constexpr std::uint64_t kTooMany = 1000;
-        void note(std::uint64_t epoch) {
-            count_ = count(epoch) + 1;
-            epoch_ = epoch;
-        }
-        std::uint64_t count(std::uint64_t epoch) const { return epoch == epoch_ ? count_ : 0; }
-
-      private:
-        std::uint64_t count_ = 0;
-        std::uint64_t epoch_ = 0;
-    };
     // A short while, after which a case goes on; no verdict hangs on it.
     static constexpr std::chrono::milliseconds kStuck{60};
 
@@ -335,8 +318,6 @@ class Stage {
     bool is_asked_for(const GuardHit& event) const;
     void stop_recording(const GuardHit& event);
     void note_look(const GuardHit& hit);
-    void note_counters(const GuardHit& hit);
-    void forget_looks();
     bool is_recording() const;
     void record_accesses_of(const Mapping& mapping);
     void on(const Ended& event);
@@ -348,15 +329,11 @@ class Stage {
     std::chrono::milliseconds time_to_hang(Stall stall) const;
     void check_monitors() const;
     void take_checkpoint(std::uint32_t cpu);
-    bool dozes(BufferIndex buffer) const;
-    bool dozes_elsewhere(std::uint32_t cpu) const;
     bool idles();
     bool hardly_runs(pid_t tid) const;
     bool all_mapped() const;
     void wait_mapped_unless(const std::function<bool()>& condition);
     bool all_ended() const { return progress_->all_ended(); }
-    void note_work();
-    std::optional<MappingId> mapping_of(BufferIndex buffer) const;
     // `must_be_sure`: before somebody is blamed. Who may be helped from outside the run (a socket,
     // a lock, setitimer) is given the time of one with timers.
     Stall find_stall(bool must_be_sure = false);
@@ -377,9 +354,7 @@ class Stage {
     void stop_at_child(const Finding& finding) const;
     Finding end_finding(const Ended& ended) const;
     Finding with_reason(Finding finding, const Ended& ended) const;
-    const Wait* wait_on(std::uint32_t cpu, BufferIndex buffer) const;
     std::uint32_t cpu_of(BufferIndex buffer) const;
-    std::optional<BufferIndex> index_of(BufferId id) const;
     bool describe_word(const FutexWord& word, pid_t tid, std::uint32_t cpu,
                        const kmes::conformance::Event* owed, WaitDescription& description) const;
     std::string text_of_timed_waits(const WaitDescription& wait, std::uint32_t cpu,
@@ -387,8 +362,6 @@ class Stage {
     LastDelivery last_delivery(std::uint32_t cpu) const;
     WaitDescription describe_wait(const Inspection& inspection, std::uint32_t cpu,
                                   const kmes::conformance::Event* owed) const;
-    std::optional<std::uint32_t> value_read_instead(BufferIndex buffer,
-                                                    std::uint32_t expected) const;
     JudgeOptions judge_options() const;
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(const std::vector<Finding>& findings,
@@ -418,12 +391,10 @@ class Stage {
     std::unique_ptr<Progress> progress_;
     RecordParser parser_;
     std::string report_;  // as it is, for the file of a failure; bounded
-    std::map<BufferIndex, BufferId> served_;
-    std::map<BufferId, BufferIndex> served_back_;
-    std::map<BufferIndex, MappingId> mapped_;
-    std::set<BufferIndex> ever_mapped_;
-    std::map<MappingId, pid_t> makers_;  // of mappings
-    std::map<pid_t, Wait> waiting_;
+    ServedBuffers buffers_;
+    WorkClock clock_;
+    WaitLog waits_;
+    MetadataReads reads_;
     std::map<BufferIndex, std::uint64_t> nudged_;  // how often
     std::uint64_t nudges_ = 0;                     // of all buffers
     std::deque<int> attach_errors_;
@@ -437,47 +408,27 @@ class Stage {
     std::function<bool(const GuardHit&)> on_plain_guard_;
     std::function<bool(const ReportWrite&)> on_report_write_;
     std::function<bool(pid_t, long)> on_call_;
-    std::set<BufferIndex> counter_read_last_;
-    // The last values that were read from futex_counter since all looks at the buffer are seen.
-    std::map<BufferIndex, std::deque<std::uint32_t>> counters_read_;
-    std::map<BufferIndex, std::uint64_t> write_pos_read_;  // operations() at a load of write_pos
     std::function<bool(bool)> on_round_;
     std::vector<GuardedPages> guarded_;
     std::function<void(const FutexWait&, std::uint32_t cpu)> on_wait_;
     std::function<void(const FutexWaitEnd&)> on_wait_end_;
-    std::vector<std::uint64_t> sleeps_;
-    std::vector<pid_t> last_sleeper_;  // of each CPU
-    // When a thread's last wait began that had a limit, or came after an interrupted one.
-    std::map<pid_t, TimePoint> last_nap_;
-    std::set<pid_t> refused_last_;        // threads whose last wait was
-    std::set<pid_t> interrupted_;         // whose last wait a signal ended
-    std::map<pid_t, int> interruptions_;  // how many waits signals ended
-    Repeats refused_waits_;   // that found another value in their word; epoch: operations()
     Repeats attaches_again_;  // epoch: buffers ever made
     Repeats maps_again_;      // of buffers that it has mapped before; epoch: buffers ever made
-    // For each CPU: operations() when a thread came out of a wait on it, or mapped a buffer of it.
-    std::vector<std::uint64_t> round_begun_;
     std::vector<Attached> attaches_;
     std::vector<Mapped> maps_;
-    std::vector<FutexWait> wait_log_;
-    SleepClock sleep_clock_;
     Monitors monitors_;
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
     std::string in_part_;
     std::optional<Ended> ended_;
-    pid_t foreign_process_ = 0;  // that has called kmes_attach beside the testee
-    TimePoint last_change_;
-    // The same without what comes round again in one that has nothing to do: waits, attaches,
-    // buffers that are mapped once more.
-    TimePoint last_work_;
-    std::uint64_t operations_seen_ = 0;  // when last_change_ was last looked at
+    pid_t foreign_process_ = 0;          // that has called kmes_attach beside the testee
+    std::uint64_t operations_seen_ = 0;  // when the clock was last looked at
     std::uint64_t accesses_seen_ = 0;    // accesses_recorded_ at the last look
     TimePoint last_look_;                // the last look itself
-    TimePoint change_at_look_;           // last_change_ at the last look
+    TimePoint change_at_look_;           // the last change at the last look
     unsigned looks_ = 0;
     unsigned quiet_looks_ = 0;
-    TimePoint idle_since_;  // last_work_ when the next five were set back
+    TimePoint idle_since_;  // the last work when the next five were set back
     TimePoint idle_from_;   // when that was
     std::size_t attaches_when_idle_ = 0;
     // Of each thread since then, or since it was seen first.
@@ -492,8 +443,6 @@ class Stage {
     unsigned idle_looks_ = 0;
     unsigned calm_looks_ = 0;
     Clock::duration processor_time_before_{};
-    // The thread that stands still because it has just begun a wait with a limit, or let one pass.
-    pid_t between_timed_waits_ = 0;
     bool has_hung_ = false;
     bool stands_still_ = false;  // stop_hung: it does nothing any more, or nothing of use
     bool has_forked_ = false;

@@ -38,10 +38,6 @@ constexpr unsigned kLooks = 100;
 constexpr unsigned kIdleLooks = 20;
 // E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
 constexpr milliseconds kFirstNudge{50};
-// Longer than the longest limit of a wait that the contract allows.
-constexpr milliseconds kDoze{400};
-// And long enough for each of some CPUs in turn; less than kSettle.
-constexpr milliseconds kLongDoze{2000};
 // A thread whose last wait with a limit began no longer ago comes and goes between such waits.
 constexpr milliseconds kNap{1000};
 // How long a thread that has begun to sleep may take until it does.
@@ -54,79 +50,9 @@ constexpr std::uint64_t kHitsOfAStandstill = 400'000;
 // what it spends so is the suite's own, which serves, maps and guards.
 constexpr std::uint64_t kAttachesOfAStandstill = 5000;
 
-milliseconds scaled(milliseconds time, double scale) {
-    return milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * scale));
-}
-
-// The value that `wait` sleeps on in this buffer.
-std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
-    for (const FutexWord& word : wait.words) {
-        if (word.place.buffer == buffer) return word;
-    }
-    return std::nullopt;
-}
-
 }  // namespace
 
 // -- Sleep -----------------------------------------------------------------------------------
-
-const Stage::Wait* Stage::wait_on(std::uint32_t cpu, BufferIndex buffer) const {
-    for (const auto& [tid, wait] : waiting_) {
-        for (const FutexWord& word : wait.wait.words) {
-            const std::optional<BufferIndex> index = index_of(word.place.buffer);
-            if (index && *index == buffer && cpu_of(*index) == cpu &&
-                word.place.offset_bytes == kFutexWordOffset)
-                return &wait;
-        }
-    }
-    return nullptr;
-}
-
-bool Stage::sleeps_without_limit(std::uint32_t cpu) const {
-    const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
-    return wait != nullptr && wait->wait.limit == TimeLimit::kNone;
-}
-
-bool Stage::sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
-    const Wait* wait = wait_on(cpu, buffer);
-    if (wait == nullptr) return false;
-    const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
-    return word && !word->is_private && limit_of(wait->wait).value_or(limit) >= limit;
-}
-
-bool Stage::asleep(std::uint32_t cpu) {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
-    if (const Wait* wait = wait_on(cpu, buffer)) {
-        const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
-        return word && word->value_expected == rings_->counter(buffer);
-    }
-    if (!mapped_.contains(buffer)) return false;
-    // Where this CPU's own word has ever been waited on, that will come again, as a rule.
-    return sleeps_.at(cpu) == 0 ? dozes(buffer) : dozes_elsewhere(cpu);
-}
-
-// One thread for several CPUs, with a limit, that chooses at which it sleeps: it may be long until
-// it comes to this one again.
-bool Stage::dozes_elsewhere(std::uint32_t cpu) const {
-    const auto found = waiting_.find(last_sleeper_.at(cpu));
-    return found != waiting_.end() && found->second.wait.limit != TimeLimit::kNone &&
-           found->second.begun_operation >= rings_->history().operations() &&
-           Clock::now() - last_change_ > scaled(kLongDoze, settings_.timeout_scale);
-}
-
-// One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and looks at
-// all buffers when that is over. If it is not the thread that mapped this buffer, nobody can say
-// whose wait it is; then it takes some time in which nothing happens.
-bool Stage::dozes(BufferIndex buffer) const {
-    const bool long_enough = Clock::now() - last_change_ > scaled(kDoze, settings_.timeout_scale);
-    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
-        const Wait& wait = entry.second;
-        return wait.wait.limit != TimeLimit::kNone &&
-               wait.begun_operation >= rings_->history().operations() &&
-               (long_enough || makers_.at(mapped_.at(buffer)) == entry.first);
-    });
-}
 
 // A wait is told at its entry, and begins again behind each stop of all threads; the kernel has the
 // thread asleep a little later. What the producer does before that wakes nobody: the wait finds
@@ -135,7 +61,7 @@ void Stage::let_fall_asleep(std::uint32_t cpu) {
     constexpr std::chrono::microseconds kMoment{50};
     const TimePoint end = Clock::now() + scaled(kFallAsleep, settings_.timeout_scale);
     while (!ended_ && Clock::now() < end) {
-        const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
+        const WaitLog::Wait* wait = waits_.wait_on(cpu, rings_->history().present_buffer(cpu));
         if (wait == nullptr) return;
         const Activity activity = tracer_->activity(wait->wait.tid);
         if (activity == Activity::kBlocked || activity == Activity::kEnded) return;
@@ -156,17 +82,12 @@ void Stage::let_fall_asleep_again() {
 }
 
 // What a sleeper without a limit cannot owe any more is owed in the report (see
-// History::checkpoint_idle for the conditions). A wait with a limit proves nothing: its owner may
-// rely on the limit.
+// History::checkpoint_idle for the conditions).
 void Stage::take_checkpoint(std::uint32_t cpu) {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
-    const Wait* wait = wait_on(cpu, buffer);
-    if (!wait || wait->wait.limit != TimeLimit::kNone) return;
-    const std::optional<FutexWord> word = word_in(wait->wait, served_.at(buffer));
-    if (!word || word->value_expected != rings_->counter(buffer)) return;
-    if (wait->begun_operation < rings_->history().operations()) return;
+    if (!waits_.proves_idle(cpu)) return;
     read_report();
-    rings_->history().checkpoint_idle(cpu, buffer, parser_.bytes_fed());
+    rings_->history().checkpoint_idle(cpu, rings_->history().present_buffer(cpu),
+                                      parser_.bytes_fed());
 }
 
 void Stage::check_monitors() const {
@@ -178,7 +99,7 @@ void Stage::check_monitors() const {
 // -- Waits -----------------------------------------------------------------------------------
 
 milliseconds Stage::time_to_hang(Stall stall) const {
-    const bool has_no_buffer = mapped_.empty() || (ending_ && !may_stay_);
+    const bool has_no_buffer = !buffers_.has_mapped_any() || (ending_ && !may_stay_);
     const milliseconds time = stall == Stall::timed_waits && has_no_buffer ? kSettleElsewhere
                               : stall == Stall::timed_waits ? kSettle + cpus() * kSettleOfACpu
                               : stall == Stall::spinning    ? kSpin
@@ -214,8 +135,8 @@ bool Stage::owes_nothing() const {
 Stage::Stall Stage::find_stall(bool must_be_sure) {
     // What it did before the producer's last operation says nothing of what it makes of that.
     const std::uint64_t operations = rings_->history().operations();
-    if (std::exchange(operations_seen_, operations) != operations) note_work();
-    if (Clock::now() - last_change_ < kLookEvery) return Stall::none;
+    if (std::exchange(operations_seen_, operations) != operations) clock_.note_work();
+    if (Clock::now() - clock_.last_change() < kLookEvery) return Stall::none;
     // Each access that is only written down ends a wait of the runner: a look at all threads behind
     // each took ten times as long as the access.
     if (accesses_seen_ != accesses_recorded_ && Clock::now() - last_look_ < kLookEvery)
@@ -228,18 +149,18 @@ Stage::Stall Stage::find_stall(bool must_be_sure) {
     // Of one whose waits are short the runner sees little else than their stops.
     const auto rests = [this](const ThreadState& thread) {
         return is_out_of_the_way(thread) ||
-               (thread.activity == Activity::kHeld && thread.tid == between_timed_waits_);
+               (thread.activity == Activity::kHeld && thread.tid == waits_.between_waits());
     };
     const bool nothing_runs =
         !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
         std::all_of(inspection.threads.begin(), inspection.threads.end(), rests);
     const TimePoint now = Clock::now();
-    if (change_at_look_ != last_change_) {
+    if (change_at_look_ != clock_.last_change()) {
         looks_ = quiet_looks_ = 0;
         processor_time_before_ = processor_time().value_or(Clock::duration{});
     }
-    change_at_look_ = last_change_;
-    if (now - last_change_ < kLookEvery) return Stall::none;
+    change_at_look_ = clock_.last_change();
+    if (now - clock_.last_change() < kLookEvery) return Stall::none;
     const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
     if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Stall::for_good;
     // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
@@ -247,7 +168,7 @@ Stage::Stall Stage::find_stall(bool must_be_sure) {
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
     if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
-        now - last_change_ > time_to_hang(Stall::timed_waits))
+        now - clock_.last_change() > time_to_hang(Stall::timed_waits))
         return for_good ? Stall::for_good : Stall::timed_waits;
     if (!settings_.debug && processor_time().value_or(Clock::duration{}) - processor_time_before_ >
                                 time_to_hang(Stall::spinning))
@@ -265,7 +186,7 @@ bool Stage::is_at_rest() {
 // attach meanwhile, be woken by its own threads, write comments: that is its own affair.
 bool Stage::idles() {
     const TimePoint now = Clock::now();
-    if (std::exchange(idle_since_, last_work_) != last_work_) {
+    if (std::exchange(idle_since_, clock_.last_work()) != clock_.last_work()) {
         idle_looks_ = calm_looks_ = 0;
         times_when_idle_.clear();
         idle_from_ = now;
@@ -287,9 +208,9 @@ bool Stage::idles() {
         from->second.blocked_looks += is_out_of_the_way(thread) ? 1 : 0;
     }
     const auto is_calm = [&](const ThreadState& thread) {
-        const auto nap = last_nap_.find(thread.tid);
-        return is_out_of_the_way(thread) ||
-               (nap != last_nap_.end() && now - nap->second <= recent) || hardly_runs(thread.tid);
+        const std::optional<TimePoint> nap = waits_.last_nap(thread.tid);
+        return is_out_of_the_way(thread) || (nap && now - *nap <= recent) ||
+               hardly_runs(thread.tid);
     };
     const bool all_calm =
         !inspection.threads.empty() &&
@@ -297,7 +218,7 @@ bool Stage::idles() {
     ++idle_looks_;
     calm_looks_ += all_calm ? 1 : 0;
     return all_calm && idle_looks_ > kIdleLooks && calm_looks_ * 10 > idle_looks_ * 8 &&
-           now - last_work_ > time_to_hang(Stall::timed_waits);
+           now - clock_.last_work() > time_to_hang(Stall::timed_waits);
 }
 
 // Since nothing has come of the testee any more. Who waits elsewhere than on a ring word, and is
@@ -331,7 +252,7 @@ bool Stage::nudge_retired() {
     if (!nudging_) return false;
     let_fall_asleep_again();
     for (const Mapping& mapping : tracer_->mappings()) {
-        const std::optional<BufferIndex> index = index_of(mapping.buffer);
+        const std::optional<BufferIndex> index = buffers_.index_of(mapping.buffer);
         if (!index || !rings_->history().buffer(*index).retired) continue;
         // In the middle of an emission (E16) its producer does nothing else.
         const std::uint32_t cpu = cpu_of(*index);
@@ -341,32 +262,22 @@ bool Stage::nudge_retired() {
         ++nudges_;
         nudged = true;
     }
-    if (nudged) note_work();
+    if (nudged) clock_.note_work();
     return nudged;
 }
 
 // True: it was woken.
 bool Stage::wake_who_waits_elsewhere() {
-    if (has_forked_ || waiting_.size() != 1) return false;
-    constexpr int kHasATimer = 3;
-    const auto& [tid, wait] = *waiting_.begin();
-    // Where others sleep as well, they are in the middle of something.
-    const bool is_only_sleeper =
-        std::all_of(last_sleeper_.begin(), last_sleeper_.end(),
-                    [tid = tid](pid_t sleeper) { return sleeper == 0 || sleeper == tid; });
-    if (!is_only_sleeper) return false;
-    const auto interruptions = interruptions_.find(tid);
-    const bool has_limit =
-        wait.wait.limit != TimeLimit::kNone ||
-        (interruptions != interruptions_.end() && interruptions->second >= kHasATimer);
-    if (!has_limit || tracer_->activity(tid) != Activity::kBlocked) return false;
-    for (const FutexWord& word : wait.wait.words) {
-        const std::optional<BufferIndex> index = index_of(word.place.buffer);
+    if (has_forked_) return false;
+    const WaitLog::Wait* wait = waits_.lone_timed_wait();
+    if (!wait || tracer_->activity(wait->wait.tid) != Activity::kBlocked) return false;
+    for (const FutexWord& word : wait->wait.words) {
+        const std::optional<BufferIndex> index = buffers_.index_of(word.place.buffer);
         if (!index || *index != rings_->history().present_buffer(cpu_of(*index)) ||
             progress_->first_undelivered(cpu_of(*index)) != nullptr)
             return false;
     }
-    return rings_->spurious_wake(wait.cpu) > 0;
+    return rings_->spurious_wake(wait->cpu) > 0;
 }
 
 void Stage::wait_while(const std::function<bool()>& pending, const std::function<bool()>& owing,
@@ -442,7 +353,7 @@ bool Stage::all_mapped() const {
         if (progress_->ended(cpu)) continue;
         const std::vector<BufferIndex>& buffers = rings_->history().buffers_of(cpu);
         if (std::none_of(buffers.begin(), buffers.end(),
-                         [this](BufferIndex index) { return mapped_.contains(index); }))
+                         [this](BufferIndex index) { return buffers_.has_mapped(index); }))
             return false;
     }
     return true;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// What the testee has read from the metadata of each buffer, as far as guards stopped its loads:
+// the evidence for E2. Knows no thread and no wait.
+#ifndef KMES_CONFORMANCE_STAGE_METADATA_READS_H_
+#define KMES_CONFORMANCE_STAGE_METADATA_READS_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "conformance/stage/rings.h"
+#include "conformance/stage/served_buffers.h"
+#include "conformance/tracer/events.h"
+
+namespace kmes::conformance {
+
+class MetadataReads {
+  public:
+    explicit MetadataReads(const ServedBuffers& buffers) : buffers_(buffers) {}
+    // Before anything is noted. `rings` outlives this object.
+    void watch(const Rings& rings) { rings_ = &rings; }
+
+    // The testee is about to do this access.
+    void note(const GuardHit& hit);
+    // The same, after all that the case does before the access: records the value of futex_counter
+    // that it is going to read.
+    void note_counters(const GuardHit& hit);
+    // From now on, some accesses are not seen.
+    void forget();
+
+    // futex_counter was read after write_pos.
+    bool is_counter_read_last(BufferIndex buffer) const { return counter_last_.contains(buffer); }
+    // The producer's operations before the last load of write_pos. Nothing: no load was seen.
+    std::optional<std::uint64_t> operations_at_write_pos(BufferIndex buffer) const;
+    // The last value read from futex_counter, if all loads were seen and none returned `expected`.
+    std::optional<std::uint32_t> counter_read_instead(BufferIndex buffer,
+                                                      std::uint32_t expected) const;
+
+  private:
+    const ServedBuffers& buffers_;
+    const Rings* rings_ = nullptr;
+    std::set<BufferIndex> counter_last_;
+    std::map<BufferIndex, std::deque<std::uint32_t>> counters_;  // the last values, oldest first
+    std::map<BufferIndex, std::uint64_t> write_pos_;             // operations at the last load
+};
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_STAGE_METADATA_READS_H_
