@@ -74,8 +74,9 @@ Step held_beside_many(const Point& point) {
 
 // Holds the thread that is stopped at `hit` until the other CPU is drained and asleep.
 void hold_for_the_other(Stage& stage, const GuardHit& hit) {
-    stage.hold_while(hit.tid, [&stage] {
-        return !stage.has_ended(1) && !(is_delivered(stage, 1) && stage.asleep(1));
+    stage.holding().hold_while(hit.tid, [&stage] {
+        return !stage.testee().has_ended(1) &&
+               !(is_delivered(stage, 1) && stage.wait_log().asleep(1));
     });
 }
 
@@ -100,11 +101,11 @@ bool hold_on_the_way_to_sleep(Stage& stage, int access) {
     bool held = false;
     int left = access;
     stage.wait_asleep();
-    if (stage.has_ended(0) || stage.has_ended(1)) return false;
+    if (stage.testee().has_ended(0) || stage.testee().has_ended(1)) return false;
     raise_counter(stage, 1, counter_of(stage, 0) + 1);
     raise_counter(stage, 0, counter_of(stage, 1) - 1);
-    stage.guard(
-        0, 0, 1, [](const GuardHit&) { return Stage::AtGuard::step; },
+    stage.guards().guard(
+        0, 0, 1, [](const GuardHit&) { return AtGuard::step; },
         [&](const GuardHit& hit, const GuardStep&) {
             if (held || --left > 0) return;
             held = true;
@@ -114,7 +115,7 @@ bool hold_on_the_way_to_sleep(Stage& stage, int access) {
         });
     emit_some(stage, 0, 1, 100);
     stage.wait_asleep();
-    stage.release_guards();
+    stage.guards().release();
     return held;
 }
 
@@ -150,33 +151,33 @@ bool hold_in_a_change(Stage& stage, Change change, int access) {
     bool held = false;
     int left = access;
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     emit_some(stage, 0, 3, 200);
     emit_some(stage, 1, 9, 200);
     if (change == Change::together)
         change_both(stage);
     else
         change_one(stage, 0);
-    stage.set_on_mapped([&](const Mapped& mapped) {
-        if (!stage.is_present(mapped, 0) || held) return;
-        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
-            if (held || --left > 0) return Stage::AtGuard::step;
+    stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+        if (!is_present(stage, mapped, 0) || held) return;
+        stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
+            if (held || --left > 0) return AtGuard::step;
             held = true;
             if (change == Change::meanwhile) change_one(stage, 1);
             hold_for_the_other(stage, hit);
-            return Stage::AtGuard::release;
+            return AtGuard::release;
         });
     });
-    stage.thaw();
+    stage.holding().thaw();
     stage.wait_asleep();
-    stage.set_on_mapped(nullptr);
-    stage.release_guards();
+    stage.hooks().set_on_mapped(nullptr);
+    stage.guards().release();
     emit_everywhere(stage, 1, 100);
     return held;
 }
 
 CaseOutcome in_the_middle_of_a_change(Stage& stage) {
-    const Stage::ShortenedWaits shortened_waits(stage);
+    const ShortenedWaits shortened_waits(stage.waits());
     set_up_cpus(stage, kCpus);
     emit_some(stage, 0, 5, 200);
     emit_some(stage, 1, 2, 200);
@@ -199,20 +200,20 @@ bool hold_over_two_changes(Stage& stage, int access) {
     bool held = false;
     int left = access;
     stage.wait_asleep();
-    if (stage.has_ended(0) || stage.has_ended(1)) return false;
-    stage.guard(0, 0, 1, [&](const GuardHit& hit) {
-        if (held || --left > 0) return Stage::AtGuard::step;
+    if (stage.testee().has_ended(0) || stage.testee().has_ended(1)) return false;
+    stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return AtGuard::step;
         held = true;
         for (const std::uint64_t capacity : {2 * first, 8 * first}) {
             stage.resize(capacity);
             emit_everywhere(stage, 2, 300);
             hold_for_the_other(stage, hit);
         }
-        return Stage::AtGuard::release;
+        return AtGuard::release;
     });
     emit_some(stage, 0, 2, 200);
     stage.wait_asleep();
-    stage.release_guards();
+    stage.guards().release();
     emit_everywhere(stage, 3, 1000);
     stage.wait_asleep();
     stage.resize(first);
@@ -220,7 +221,7 @@ bool hold_over_two_changes(Stage& stage, int access) {
 }
 
 CaseOutcome one_is_two_behind(Stage& stage) {
-    const Stage::ShortenedWaits shortened_waits(stage);
+    const ShortenedWaits shortened_waits(stage.waits());
     constexpr int kPoints = 4;
     RingsSetup setup = stage.default_setup();
     setup.cpus = kCpus;

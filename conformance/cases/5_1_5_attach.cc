@@ -39,10 +39,10 @@ const ManyCpusText kManyCpus =
 CaseOutcome eagain(Stage& stage) {
     emit_everywhere(stage, 2, 64);
     const int error = layout().error_before_rings;
-    stage.answer_attach_with({error, error, error});
+    stage.attach_answers().set_errors({error, error, error});
     stage.start();
-    if (!stage.wait_mapped_or_exit()) return stage.finish_any_exit();
-    stage.wait_delivered();
+    if (!stage.waits().mapped_or_exit()) return stage.ending().finish_any_exit();
+    stage.waits().delivered();
     return stage.finish();
 }
 
@@ -90,7 +90,8 @@ const Row kAttachRows[] = {
      "Hand out fds of 300 and more, as in a process with many open files. Resize.",
      "The consumer maps these fds as any others.",
      {Asleep{}, Resize{current(2)}, EmitEverywhere{2}, Asleep{}},
-     {.before_start = {[](Stage& stage) { stage.set_least_fd(300); }, EmitEverywhere{2}}}},
+     {.before_start = {[](Stage& stage) { stage.attach_answers().set_least_fd(300); },
+                       EmitEverywhere{2}}}},
     {"contract-1/more-cpus-than-slots", must, "contract-1", kManyCpus.title, kManyCpus.description,
      kManyCpus.expectation, kLife, life_on(64)},
     {"contract-1/eagain", must, "contract-1",

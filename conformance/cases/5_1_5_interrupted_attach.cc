@@ -26,47 +26,48 @@ bool swap_at_step_of_attach(Stage& stage, std::uint64_t k) {
         emit_some(stage, 0, 1, 70);
         return true;
     };
-    stage.set_on_attached([&](const Attached& attached) {
+    stage.hooks().set_on_attached([&](const Attached& attached) {
         if (attached.error == 0) step();
     });
-    stage.set_on_mapped([&](const Mapped& mapped) {
-        if (step() || steps > k || !stage.is_present(mapped, 0)) return;
+    stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+        if (step() || steps > k || !is_present(stage, mapped, 0)) return;
         std::uint64_t left = kAccessesAtMost;
-        stage.guard(0, 0, 1, [&step, left](const GuardHit&) mutable {
-            return step() || --left == 0 ? Stage::AtGuard::release : Stage::AtGuard::step;
+        stage.guards().guard(0, 0, 1, [&step, left](const GuardHit&) mutable {
+            return step() || --left == 0 ? AtGuard::release : AtGuard::step;
         });
     });
     stage.resize(stage.capacity_bytes());
     emit_some(stage, 0, 1, 70);
     stage.wait_asleep();
-    stage.release_guards();
-    stage.set_on_attached(nullptr);
-    stage.set_on_mapped(nullptr);
+    stage.guards().release();
+    stage.hooks().set_on_attached(nullptr);
+    stage.hooks().set_on_mapped(nullptr);
     return steps >= k;
 }
 
 void resize_at_every_step_of_an_attach(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 60;
-    for (std::uint64_t k = 1; k <= kStepsAtMost && !stage.has_ended(0); ++k) {
+    for (std::uint64_t k = 1; k <= kStepsAtMost && !stage.testee().has_ended(0); ++k) {
         if (!swap_at_step_of_attach(stage, k)) break;
     }
 }
 
 // Another thread than `tid` has mapped a buffer since there were `maps` of them, and one sleeps.
 bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
-    const auto first = stage.maps().begin() + static_cast<std::ptrdiff_t>(maps);
-    const bool has_mapped = std::any_of(first, stage.maps().end(),
+    const auto first = stage.testee().maps().begin() + static_cast<std::ptrdiff_t>(maps);
+    const bool has_mapped = std::any_of(first, stage.testee().maps().end(),
                                         [tid](const Mapped& mapped) { return mapped.tid != tid; });
-    return has_mapped && (stage.asleep(0) || stage.asleep(1));
+    return has_mapped && (stage.wait_log().asleep(0) || stage.wait_log().asleep(1));
 }
 
 // The buffers are replaced by some of `next_bytes` while `tid` is stopped, until another thread, if
 // there is one, has moved on to those.
 void hold_through_a_resize(Stage& stage, pid_t tid, std::uint64_t next_bytes) {
-    const std::size_t maps = stage.maps().size();
+    const std::size_t maps = stage.testee().maps().size();
     stage.resize(next_bytes);
     emit_everywhere(stage, 1, 70);
-    stage.hold_while(tid, [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
+    stage.holding().hold_while(tid,
+                               [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
 }
 
 // Both CPUs move to buffers of `first_bytes`. The first thread that comes to the `k`-th step on the
@@ -83,15 +84,15 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
         way->has_held = true;
         hold_through_a_resize(stage, tid, next_bytes);
     };
-    stage.set_on_attached([step](const Attached& attached) {
+    stage.hooks().set_on_attached([step](const Attached& attached) {
         if (attached.error == 0) step(attached.tid);
     });
-    stage.set_on_mapped([step](const Mapped& mapped) { step(mapped.tid); });
+    stage.hooks().set_on_mapped([step](const Mapped& mapped) { step(mapped.tid); });
     stage.resize(first_bytes);
     emit_everywhere(stage, 1, 70);
     stage.wait_asleep();
-    stage.set_on_attached(nullptr);
-    stage.set_on_mapped(nullptr);
+    stage.hooks().set_on_attached(nullptr);
+    stage.hooks().set_on_mapped(nullptr);
 }
 
 // The same before the `k`-th system call after the attach, when the thread has released its locks.
@@ -99,16 +100,16 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
 class CallHold {
   public:
     explicit CallHold(Stage& stage) : stage_(stage) {
-        stage.set_on_call([this](pid_t tid, long) {
+        stage.hooks().set_on_call([this](pid_t tid, long) {
             if (left_ == 0 || tid != attached_ || --left_ > 0) return false;
             held_ = tid;
             return true;
         });
     }
     ~CallHold() {
-        stage_.set_on_call(nullptr);
-        stage_.set_on_attached(nullptr);
-        stage_.set_on_mapped(nullptr);
+        stage_.hooks().set_on_call(nullptr);
+        stage_.hooks().set_on_attached(nullptr);
+        stage_.hooks().set_on_mapped(nullptr);
     }
     CallHold(const CallHold&) = delete;
     CallHold& operator=(const CallHold&) = delete;
@@ -117,19 +118,19 @@ class CallHold {
     bool move_apart(std::uint64_t k, std::uint64_t first_bytes, std::uint64_t next_bytes) {
         attached_ = held_ = 0;
         left_ = 0;
-        stage_.set_on_attached([this, k](const Attached& attached) {
+        stage_.hooks().set_on_attached([this, k](const Attached& attached) {
             if (attached.error != 0 || attached_ != 0) return;
             attached_ = attached.tid;
             left_ = k;
         });
-        stage_.set_on_mapped([this](const Mapped& mapped) {
+        stage_.hooks().set_on_mapped([this](const Mapped& mapped) {
             if (mapped.tid == attached_) left_ = 0;
         });
         stage_.resize(first_bytes);
         emit_everywhere(stage_, 1, 70);
-        stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
-        stage_.set_on_attached(nullptr);
-        stage_.set_on_mapped(nullptr);
+        stage_.waits().until_or_asleep([this] { return held_ != 0; }, 0);
+        stage_.hooks().set_on_attached(nullptr);
+        stage_.hooks().set_on_mapped(nullptr);
         left_ = 0;
         if (held_ != 0) hold_through_a_resize(stage_, held_, next_bytes);
         stage_.wait_asleep();
@@ -169,15 +170,16 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
     emit_everywhere(stage, 5, 300);
     stage.start();
     // It may end at the first failure, which is right.
-    for (int i = 0; i < kTriesAtMost && stage.attaches().size() < 3; ++i) stage.let_run(5);
+    for (int i = 0; i < kTriesAtMost && stage.testee().attaches().size() < 3; ++i)
+        stage.waits().let_run(5);
     emit_everywhere(stage, 5, 300);
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
         stage.rings().hand_over(cpu, SwapSpec{stage.capacity_bytes(), PositionRule::keep, 0});
         emit_some(stage, cpu, 2, 100);
-        stage.let_run(2);
+        stage.waits().let_run(2);
     }
-    if (!stage.wait_mapped_or_exit()) return stage.finish_any_exit();
-    stage.wait_delivered();
+    if (!stage.waits().mapped_or_exit()) return stage.ending().finish_any_exit();
+    stage.waits().delivered();
     emit_everywhere(stage, 3, 100);
     stage.wait_asleep();
     return stage.finish();

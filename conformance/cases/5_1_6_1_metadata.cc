@@ -49,16 +49,16 @@ CaseOutcome play_first(Stage& stage, const ForgedField& field) {
     emit_everywhere(stage, 3, 100);
     break_field(stage, 0, field);
     stage.start();
-    stage.wait_mapped();
+    stage.waits().mapped();
     for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
         emit_some(stage, cpu, 3, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
     if (must_refuse(field.fault))
         wait_refused(stage, 0, field.what);
     else
-        stage.wait_delivered(0);
+        stage.waits().delivered(0);
     return stage.finish();
 }
 
@@ -71,10 +71,10 @@ CaseOutcome play_later(Stage& stage, const ForgedField& field, int sound_changes
         emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
     }
-    stage.freeze();
+    stage.holding().freeze();
     stage.resize(stage.capacity_bytes());
     break_field(stage, 0, field);
-    stage.thaw();
+    stage.holding().thaw();
     wait_refused(stage, 0, field.what);
     for (const bool is_sound_again : {false, true}) {
         if (is_sound_again) {
@@ -83,7 +83,7 @@ CaseOutcome play_later(Stage& stage, const ForgedField& field, int sound_changes
         }
         for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
             emit_some(stage, cpu, 1, 100);
-            stage.wait_delivered(cpu);
+            stage.waits().delivered(cpu);
         }
     }
     return stage.finish();
@@ -114,11 +114,12 @@ CaseOutcome other_data_offsets(Stage& stage) {
                     {BufferFault::data_offset, 24, bytes_of(offset),
                      fmt::format("data_offset {}", offset)});
     stage.start();
-    stage.wait_until([=, &stage] { return stage.has_refused(0) && stage.has_refused(last); },
-                     "a refusal of the first and the last CPU (data_offset)");
+    stage.waits().until(
+        [=, &stage] { return stage.testee().has_refused(0) && stage.testee().has_refused(last); },
+        "a refusal of the first and the last CPU (data_offset)");
     for (std::uint32_t cpu = 1; cpu < last; ++cpu) {
         emit_some(stage, cpu, 3, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
     return stage.finish();
 }
@@ -141,7 +142,7 @@ CaseOutcome malformed_further_on(Stage& stage) {
         wait_refused(stage, cpu, fields[cpu - kSound].what);
     for (std::uint32_t cpu = 0; cpu < kSound; ++cpu) {
         emit_some(stage, cpu, 3, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
     return stage.finish();
 }
@@ -154,15 +155,16 @@ CaseOutcome refused_among_forty(Stage& stage) {
     emit_everywhere(stage, 2, 100);
     for (const std::uint32_t cpu : {0u, 33u}) give_version_2(stage, cpu);
     stage.start();
-    stage.wait_until([&stage] { return stage.has_refused(0) && stage.has_refused(33); },
-                     "a refusal of CPUs 0 and 33 (version 2)");
+    stage.waits().until(
+        [&stage] { return stage.testee().has_refused(0) && stage.testee().has_refused(33); },
+        "a refusal of CPUs 0 and 33 (version 2)");
     for (const bool is_changed : {false, true}) {
         if (is_changed) stage.resize(2 * stage.capacity_bytes());
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
             if (!is_refused(cpu)) emit_some(stage, cpu, 2, 100);
         }
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
-            if (!is_refused(cpu)) stage.wait_delivered(cpu);
+            if (!is_refused(cpu)) stage.waits().delivered(cpu);
         }
     }
     return stage.finish();
@@ -173,7 +175,7 @@ CaseOutcome refused_among_forty(Stage& stage) {
 void say_capacity(Stage& stage, std::uint64_t bytes, const std::string& what) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
         break_field(stage, cpu, {BufferFault::capacity, 16, bytes_of(bytes), what});
-    stage.set_reported_capacity(bytes);
+    stage.attach_answers().set_reported_capacity(bytes);
 }
 
 // It may refuse what kmes_attach says without mapping anything, and end as it likes then.
@@ -182,7 +184,7 @@ CaseOutcome no_power_of_two(Stage& stage) {
     emit_everywhere(stage, 2, 100);
     say_capacity(stage, says, fmt::format("capacity {0} where kmes_attach said {0}", says));
     stage.start();
-    return stage.finish_refused();
+    return stage.ending().finish_refused();
 }
 
 // The same of the next buffers.
@@ -191,11 +193,11 @@ CaseOutcome next_no_power_of_two(Stage& stage) {
     emit_everywhere(stage, 2, 100);
     stage.start();
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     stage.resize(stage.capacity_bytes());
     say_capacity(stage, says, fmt::format("capacity {}", says));
-    stage.thaw();
-    return stage.finish_refused();
+    stage.holding().thaw();
+    return stage.ending().finish_refused();
 }
 
 CaseOutcome reserved_bytes_set(Stage& stage) {

@@ -94,16 +94,16 @@ CaseOutcome image_at_the_old_position(Stage& stage) {
     stage.start();
     for (const std::uint64_t back : {100u, 400u, 1000u}) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         const std::uint64_t next = stage.rings().history().events_of(0).back().sequence + 1;
-        stage.freeze();
+        stage.holding().freeze();
         stage.resize(stage.capacity_bytes(), PositionRule::shift, 0 - back);
         EventSpec event = stage.rings().make(back + kImageBytes);
         event.payload.replace(event.payload.size() - kImageBytes, kImageBytes,
                               image_of_event(kImageBytes, next));
         stage.rings().emit(0, std::move(event));
         emit_some(stage, 0, 2, 300);
-        stage.thaw();
+        stage.holding().thaw();
     }
     stage.wait_asleep();
     return stage.finish();

@@ -107,12 +107,12 @@ const std::uint64_t kFullMebibytes = kSmallestRing / kMebibyte;
 // many accesses are left until then.
 std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
     const auto left = std::make_shared<std::uint64_t>(look);
-    stage.set_on_mapped([&stage, left](const Mapped& mapped) {
-        if (!stage.is_present(mapped, 0) || *left == 0) return;
-        stage.guard(0, 0, 1, [&stage, left](const GuardHit&) {
-            if (*left == 0 || --*left > 0) return Stage::AtGuard::step;
+    stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
+        if (!is_present(stage, mapped, 0) || *left == 0) return;
+        stage.guards().guard(0, 0, 1, [&stage, left](const GuardHit&) {
+            if (*left == 0 || --*left > 0) return AtGuard::step;
             lap(stage, 0);
-            return Stage::AtGuard::release;
+            return AtGuard::release;
         });
     });
     return left;
@@ -135,7 +135,7 @@ void next_buffer_overtaken(Stage& stage) {
                 left = overtake_the_next(stage, look);
                 stage.resize(stage.capacity_bytes());
             });
-            stage.set_on_mapped(nullptr);
+            stage.hooks().set_on_mapped(nullptr);
             has_come |= left && *left == 0;
             if (!came) break;
         }
@@ -148,17 +148,17 @@ void full_as_it_looks(Stage& stage) {
     constexpr int kLooks = 2;
     for (int look = 1; look <= kLooks; ++look) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         int left = look;
-        stage.guard(0, 0, 1, [&](const GuardHit& hit) {
-            if (!hit.touches(kGenerationOffset, 8) || --left > 0) return Stage::AtGuard::step;
+        stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
+            if (!hit.touches(kGenerationOffset, 8) || --left > 0) return AtGuard::step;
             emit_some(stage, 0, kFull, kLeastEventBytes);
             stage.resize(kMebibyte / 16);
-            return Stage::AtGuard::release;
+            return AtGuard::release;
         });
         emit_some(stage, 0, 1, kSmallBytes);
         stage.wait_asleep();
-        stage.release_guards();
+        stage.guards().release();
         if (left > 0) break;
         stage.resize(kSmallestRing);
     }

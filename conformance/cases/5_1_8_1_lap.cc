@@ -112,14 +112,14 @@ void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
     constexpr std::size_t kPayloadBytes = 50;
     fill_up_to(stage, cpu, 0);
     stage.wait_asleep(cpu);
-    if (stage.has_ended(cpu)) return;
-    stage.guard(cpu, 1, 1, [&](const GuardHit& hit) {
-        return at(hit.code.instruction_pointer) ? Stage::AtGuard::release : Stage::AtGuard::step;
+    if (stage.testee().has_ended(cpu)) return;
+    stage.guards().guard(cpu, 1, 1, [&](const GuardHit& hit) {
+        return at(hit.code.instruction_pointer) ? AtGuard::release : AtGuard::step;
     });
     stage.rings().emit(
         cpu, stage.rings().make(kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
     stage.wait_asleep(cpu);
-    stage.release_guards();
+    stage.guards().release();
 }
 
 // The accesses, identified by their instructions, that are worth a lap: all of a few. If there are
@@ -151,7 +151,7 @@ void lap_at_every_look(Stage& stage) {
         return false;
     });
     for (const std::size_t chosen : choose_looks(looks)) {
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         std::size_t left = chosen;
         watch_an_event(stage, 0, type, [&](std::uint64_t) {
             if (left-- > 0) return false;
@@ -204,26 +204,26 @@ std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written
             place = {hit.code.instruction_pointer, hit.place.offset_bytes};
             stage.rings().reserve(0, stage.rings().make(kSmall / 2), written);
         }
-        if (accesses > k + kAccessesAtMost) return Stage::AtGuard::release;  // it spins
+        if (accesses > k + kAccessesAtMost) return AtGuard::release;  // it spins
         if (accesses == k + kAccessesBetween && stage.rings().is_reserved(0))
             stage.rings().commit(0);
-        return Stage::AtGuard::step;
+        return AtGuard::step;
     };
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, kSmall / 8 * 5);
     stage.wait_asleep();
-    stage.set_on_mapped([&](const Mapped& mapped) {
-        if (stage.is_present(mapped, 0)) stage.guard(0, 0, 1, count);
+    stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+        if (is_present(stage, mapped, 0)) stage.guards().guard(0, 0, 1, count);
     });
     stage.resize(kSmall);
-    stage.wait_until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
-    stage.wait_asleep_or_stuck(0);
+    stage.waits().until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
+    stage.waits().asleep_or_stuck(0);
     // It may sleep before the fifth access, and make more of them when the event is there.
-    for (stage.wait_mapped();; stage.rings().commit(0)) {
+    for (stage.waits().mapped();; stage.rings().commit(0)) {
         if (!stage.rings().is_reserved(0)) stage.wait_asleep();
         if (!stage.rings().is_reserved(0)) break;
     }
-    stage.release_guards();
-    stage.set_on_mapped(nullptr);
+    stage.guards().release();
+    stage.hooks().set_on_mapped(nullptr);
     stage.resize(4 * kSmall);
     stage.wait_asleep();
     return place;
@@ -243,7 +243,7 @@ void tail_at_write_pos(Stage& stage) {
     for (std::uint64_t i = 0; i < std::size(kStates); ++i) {
         for (std::uint64_t k = 1; k < end; ++k) {
             if (i > 0 && is_repeated[k]) continue;
-            if (stage.has_ended(0) || limit.is_over()) return;
+            if (stage.testee().has_ended(0) || limit.is_over()) return;
             const Written written = kStates[(k - 1 + i) % std::size(kStates)];
             const std::optional<Place> place = tail_at_write_pos_at(stage, k, written);
             if (!place)

@@ -172,16 +172,16 @@ void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
     for (const bool is_torn : {false, true}) {
         if (!place_next_event(stage, 0, Filler::small)) return;
         std::uint64_t left = looks;
-        stage.guard(0, last_page, 1, [&](const GuardHit&) {
+        stage.guards().guard(0, last_page, 1, [&](const GuardHit&) {
             if (!is_torn) ++looks;
-            if (!is_torn || --left > 0) return Stage::AtGuard::step;
+            if (!is_torn || --left > 0) return AtGuard::step;
             emit_small(stage, 0, capacity(stage, 0) - event_bytes);
             emit_some(stage, 0, 1, event_bytes);
-            return Stage::AtGuard::release;
+            return AtGuard::release;
         });
         emit_some(stage, 0, 1, event_bytes);
         stage.wait_asleep(0);
-        stage.release_guards();
+        stage.guards().release();
     }
 }
 
@@ -207,17 +207,14 @@ void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
         const auto is_look = [](const GuardHit& hit) {
             return hit.place.offset_bytes == kTailPosOffset;
         };
-        stage.guard(
-            0, 0, 1,
-            [&](const GuardHit&) {
-                return looks > k ? Stage::AtGuard::release : Stage::AtGuard::step;
-            },
+        stage.guards().guard(
+            0, 0, 1, [&](const GuardHit&) { return looks > k ? AtGuard::release : AtGuard::step; },
             [&](const GuardHit& hit, const GuardStep&) {
                 if (is_look(hit) && ++looks == k) overwrite();
             });
         stage.rings().emit(0, spec);
         stage.wait_asleep(0);
-        stage.release_guards();
+        stage.guards().release();
         if (looks < k) break;
     }
 }
@@ -258,9 +255,12 @@ void large_event_lapped_behind_looks(Stage& stage) {
 class FasterProducer {
   public:
     FasterProducer(Stage& stage, int times)
-        : stage_(stage), limit_(stage), left_(times), calls_(stage.tracer().redirected_calls()) {
-        stage.guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
-                    [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
+        : stage_(stage),
+          limit_(stage),
+          left_(times),
+          calls_(stage.testee().tracer().redirected_calls()) {
+        stage.guards().guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
+                             [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
     }
     bool has_come_to_read() const { return has_read_; }
 
@@ -270,26 +270,26 @@ class FasterProducer {
     // is of the same kind.
     static constexpr int kInARow = 3;
 
-    Stage::AtGuard at(std::uint64_t offset) {
+    AtGuard at(std::uint64_t offset) {
         const bool is_read = offset >= kMetadataBytes;
-        if (!is_read && offset != kTailPosOffset) return Stage::AtGuard::step;
+        if (!is_read && offset != kTailPosOffset) return AtGuard::step;
         // System calls that read for the consumer are only counted, at its next load.
-        const std::uint64_t calls = stage_.tracer().redirected_calls();
+        const std::uint64_t calls = stage_.testee().tracer().redirected_calls();
         const bool has_called = calls > std::exchange(calls_, calls);
         if (has_called) is_reading_ = has_read_ = true;
-        if (is_read == is_reading_) return Stage::AtGuard::step;
+        if (is_read == is_reading_) return AtGuard::step;
         is_reading_ = is_read;
         has_read_ |= is_read;
         if (has_read_ && (has_called || is_read == (left_ / kInARow % 2 == 0))) {
             lap(stage_, 0, kEventBytes);
-            if (--left_ == 0 || limit_.is_over()) return Stage::AtGuard::release;
+            if (--left_ == 0 || limit_.is_over()) return AtGuard::release;
         }
         // Other reads of the consumer before its next load are no reason to stop.
         if (is_read)
-            stage_.release_data_guards();
+            stage_.guards().release_data();
         else
-            stage_.guard_data();
-        return Stage::AtGuard::step;
+            stage_.guards().guard_data();
+        return AtGuard::step;
     }
 
     Stage& stage_;
@@ -303,12 +303,12 @@ class FasterProducer {
 void overtaken_again(Stage& stage) {
     constexpr int kTimes = 1100;
     stage.wait_asleep();
-    const std::uint64_t calls = stage.tracer().redirected_calls();
+    const std::uint64_t calls = stage.testee().tracer().redirected_calls();
     const FasterProducer producer(stage, kTimes);
     lap(stage, 0);
     stage.wait_asleep(0);
     if (!producer.has_come_to_read()) stop_unseen(stage, calls);
-    stage.release_guards();
+    stage.guards().release();
 }
 
 constexpr std::uint64_t kRingPages = 64;
@@ -332,16 +332,16 @@ void torn_again(Stage& stage) {
         } else if (!is_torn && (page - kMetadataPages) % kRingPages != first_page()) {
             is_torn = true;
             lap(stage, 0, kEventBytes);
-            if (--left == 0) return Stage::AtGuard::release;
+            if (--left == 0) return AtGuard::release;
         }
-        return Stage::AtGuard::step;
+        return AtGuard::step;
     };
-    stage.guard(0, 0, 1, at);
+    stage.guards().guard(0, 0, 1, at);
     for (std::uint64_t page = 1; page <= 2 * kRingPages; page += kEvery)
-        stage.guard(0, page, 1, at);
+        stage.guards().guard(0, page, 1, at);
     lap(stage, 0, kEventBytes);
     stage.wait_asleep(0);
-    stage.release_guards();
+    stage.guards().release();
 }
 
 const Row kOvertakenRows[] = {

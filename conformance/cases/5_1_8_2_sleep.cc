@@ -39,12 +39,12 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
     // nothing here. A few iterations pass until the suite wakes a thread that slept with a time
     // limit, or for several CPUs.
     constexpr int kRoundsAtMost = 60;
-    stage.set_wake_result(-EINTR);
+    stage.hooks().set_wake_result(-EINTR);
     stage.start();
-    for (int round = 0; round < 6 || (stage.wake_results_told() < 3 && round < kRoundsAtMost);
-         ++round) {
+    for (int round = 0;
+         round < 6 || (stage.hooks().wake_results_told() < 3 && round < kRoundsAtMost); ++round) {
         stage.wait_asleep();
-        if (round >= 6) stage.let_run(1);
+        if (round >= 6) stage.waits().let_run(1);
         emit_everywhere(stage, 1, 80);
     }
     stage.wait_asleep();
@@ -54,14 +54,14 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
 // An event between the last check of the consumer and the kernel's: at the entry of the futex wait.
 CaseOutcome event_at_the_wait(Stage& stage) {
     int left = 6;
-    stage.set_on_wait([&](const FutexWait&, std::uint32_t cpu) {
+    stage.hooks().set_on_wait([&](const FutexWait&, std::uint32_t cpu) {
         if (left <= 0) return;
         --left;
         emit_some(stage, cpu, 1, 90);
     });
     stage.start();
-    stage.wait_until([&left] { return left == 0; }, "six waits on futex_counter");
-    stage.set_on_wait(nullptr);
+    stage.waits().until([&left] { return left == 0; }, "six waits on futex_counter");
+    stage.hooks().set_on_wait(nullptr);
     stage.wait_asleep();
     return stage.finish();
 }
@@ -72,24 +72,24 @@ CaseOutcome event_at_every_first_step(Stage& stage) {
     constexpr std::uint32_t kCpus = 24;
     set_up_cpus(stage, kCpus);
     const auto left = std::make_shared<std::map<MappingId, std::uint32_t>>();
-    stage.set_on_mapped([&stage, left](const Mapped& mapped) {
+    stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
         for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
-            if (!stage.is_present(mapped, cpu)) continue;
+            if (!is_present(stage, mapped, cpu)) continue;
             left->emplace(mapped.mapping.id, cpu + 1);
-            stage.guard(cpu, 0, 1, [&stage, left](const GuardHit& hit) {
+            stage.guards().guard(cpu, 0, 1, [&stage, left](const GuardHit& hit) {
                 const auto its = left->find(hit.place.mapping);
                 if (its == left->end() || its->second == 0 || --its->second > 0)
-                    return Stage::AtGuard::step;
-                const auto buffer = stage.buffer_at(hit.place);
+                    return AtGuard::step;
+                const auto buffer = stage.buffers().buffer_at(hit.place);
                 if (buffer) emit_some(stage, stage.rings().history().buffer(*buffer).cpu, 1, 70);
-                return Stage::AtGuard::step;
+                return AtGuard::step;
             });
         }
     });
     stage.start();
     stage.wait_asleep();
-    stage.set_on_mapped(nullptr);
-    stage.release_guards();
+    stage.hooks().set_on_mapped(nullptr);
+    stage.guards().release();
     return stage.finish();
 }
 

@@ -84,14 +84,14 @@ Step set_clock_back(std::uint64_t hours) {
 // successor's number, in a buffer that is dead.
 CaseOutcome swap_behind_the_mmap(Stage& stage) {
     int left = 3;
-    stage.set_on_mapped([&stage, &left](const Mapped&) {
+    stage.hooks().set_on_mapped([&stage, &left](const Mapped&) {
         if (left <= 0) return;
         --left;
         stage.resize(stage.capacity_bytes());
     });
     emit_everywhere(stage, 2, 100);
     stage.start();
-    stage.wait_delivered();
+    stage.waits().delivered();
     emit_everywhere(stage, 2, 100);
     stage.wait_asleep();
     left = 2;
@@ -112,10 +112,10 @@ CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
     stage.start();
     for (int i = 0; i < kTimes; ++i) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         bool is_done = false;
-        stage.set_on_mapped([&](const Mapped& mapped) {
-            if (is_done || !stage.is_present(mapped, 0)) return;
+        stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+            if (is_done || !is_present(stage, mapped, 0)) return;
             is_done = true;
             emit_some(stage, 0, 3, 100);
             emit_some(stage, 0, 1, large / 2);  // nothing of it fits into the next one
@@ -124,7 +124,7 @@ CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
         });
         stage.resize(large);
         stage.wait_asleep();
-        stage.set_on_mapped(nullptr);
+        stage.hooks().set_on_mapped(nullptr);
     }
     return stage.finish();
 }
@@ -135,7 +135,7 @@ CaseOutcome end_at_every_step(Stage& stage) {
     constexpr std::uint32_t kAccesses = 14;
     set_up_cpus(stage, kAccesses + 1);
     stage.start();
-    stage.set_nudging(false);
+    stage.waits().set_nudging(false);
     WalkLimit limit(stage);
     for (std::uint32_t cpu = 0; cpu < kAccesses && !limit.is_over(); ++cpu) {
         stage.wait_asleep();
@@ -150,7 +150,7 @@ CaseOutcome end_at_every_step(Stage& stage) {
 
 // Retired buffers that are still open or mapped when everybody has long moved on.
 CaseOutcome closes_what_it_leaves(Stage& stage) {
-    const Stage::ShortenedWaits shortened_waits(stage);
+    const ShortenedWaits shortened_waits(stage.waits());
     stage.start();
     stage.wait_asleep();
     constexpr int kSwaps = 20;
@@ -163,19 +163,19 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     // ever.
     const std::size_t most = 4 * static_cast<std::size_t>(stage.cpus());
     give_time(stage, [&] {
-        Tracer& tracer = stage.tracer();
+        Tracer& tracer = stage.testee().tracer();
         return std::max(tracer.mappings().size(), tracer.open_fds().size()) <= most;
     });
     const auto expect_few = [&](std::size_t count, std::string_view what) {
         if (count <= most) return;
-        stage.blame(
+        stage.findings().blame(
             "5.1.8.3-6",
             fmt::format("the consumer has {1} {2} of buffers after {0} resizes; expected about "
                         "{3}, one for each CPU. Evidence: the others belong to old buffers",
                         kSwaps, count, what, stage.cpus()));
     };
-    expect_few(stage.tracer().mappings().size(), "mappings");
-    expect_few(stage.tracer().open_fds().size(), "open fds");
+    expect_few(stage.testee().tracer().mappings().size(), "mappings");
+    expect_few(stage.testee().tracer().open_fds().size(), "open fds");
     return stage.finish();
 }
 
@@ -369,10 +369,10 @@ void change_on_the_way(Stage& stage, std::uint32_t seen, std::uint64_t next_byte
             stage.rings().swap(cpu, next);
         }
     };
-    stage.set_on_attach(change_others);
+    stage.hooks().set_on_attach(change_others);
     stage.rings().swap(seen, next);
-    stage.wait_until_or_asleep([&is_done] { return is_done; }, seen);
-    stage.set_on_attach(nullptr);
+    stage.waits().until_or_asleep([&is_done] { return is_done; }, seen);
+    stage.hooks().set_on_attach(nullptr);
     change_others();  // nobody has attached: that CPU has ended
     stage.wait_asleep();
 }

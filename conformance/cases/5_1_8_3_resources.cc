@@ -70,7 +70,7 @@ void ManyResizes::start(Stage& stage) const {
 std::vector<Holdings> ManyResizes::play(Stage& stage) const {
     std::vector<Holdings> looks;
     bool swaps = false;
-    stage.set_on_attached([&](const Attached& attached) {
+    stage.hooks().set_on_attached([&](const Attached& attached) {
         if (attached.error != 0 || !swaps) return;
         swaps = false;
         stage.resize(stage.capacity_bytes());
@@ -85,12 +85,12 @@ std::vector<Holdings> ManyResizes::play(Stage& stage) const {
         stage.wait_asleep();
         if (i % stretch == 0) looks.push_back(count_holdings(stage));
     }
-    stage.set_on_attached(nullptr);
+    stage.hooks().set_on_attached(nullptr);
     return looks;
 }
 
 CaseOutcome ManyResizes::operator()(Stage& stage) const {
-    const Stage::ShortenedWaits shortened_waits(stage);
+    const ShortenedWaits shortened_waits(stage.waits());
     start(stage);
     const ManyFiles files(8 * cpus * static_cast<rlim_t>(kLooks * stretch + 20));
     const auto changes = static_cast<std::uint64_t>(stretch);
@@ -118,18 +118,20 @@ CaseOutcome many_torn_reads(Stage& stage) {
     std::vector<Holdings> looks;
     for (int i = 1; i <= kLooks * kStretch; ++i) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
+        if (stage.testee().has_ended(0))
+            return stage.finish();  // refused: the judge says whether rightly
         tear_one(stage, kRing, kEventBytes);
         if (i % kStretch == 0) looks.push_back(count_holdings(stage));
     }
     const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
     count_again(stage, looks, is_growing);
     if (is_growing()) {
-        stage.blame("5.1.8.1-5",
-                    fmt::format("the consumer has {2} bytes of private memory after every {0} "
-                                "discarded events of {1} bytes; expected no growth. Evidence: the "
-                                "memory of discarded events is not given back",
-                                kStretch, kEventBytes, text_of(looks, &Holdings::data_bytes)));
+        stage.findings().blame(
+            "5.1.8.1-5",
+            fmt::format("the consumer has {2} bytes of private memory after every {0} "
+                        "discarded events of {1} bytes; expected no growth. Evidence: the "
+                        "memory of discarded events is not given back",
+                        kStretch, kEventBytes, text_of(looks, &Holdings::data_bytes)));
     }
     return stage.finish();
 }
@@ -140,7 +142,7 @@ CaseOutcome three_hundred_changes(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     const ManyFiles files(kFiles);
-    for (int i = 0; i < 300 && !stage.has_ended(0); ++i) {
+    for (int i = 0; i < 300 && !stage.testee().has_ended(0); ++i) {
         stage.resize(stage.capacity_bytes());
         emit_some(stage, 0, 1, 40);
         stage.wait_asleep();

@@ -60,7 +60,7 @@ struct Load {
 CaseOutcome Load::operator()(Stage& stage) const {
     constexpr int kRounds = 400;
     stage.start();
-    stage.wait_mapped();
+    stage.waits().mapped();
     const std::uint64_t small = stage.capacity_bytes();
     for (int round = 0; round < kRounds; ++round) {
         const auto cpu = static_cast<std::uint32_t>(stage.rings().random() % stage.cpus());
@@ -68,8 +68,8 @@ CaseOutcome Load::operator()(Stage& stage) const {
         for (std::uint64_t i = 0; i < burst; ++i) emit_some(stage, cpu, 1, any_size(stage));
         if (round % 50 == 49 && with_resizes)
             stage.resize(stage.capacity_bytes() == small ? 2 * small : small);
-        if (round % 4 == 3) stage.let_run(0);
-        if (round % 100 == 99) stage.wait_delivered();
+        if (round % 4 == 3) stage.waits().let_run(0);
+        if (round % 100 == 99) stage.waits().delivered();
     }
     stage.wait_asleep();
     return stage.finish();

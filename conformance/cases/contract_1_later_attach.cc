@@ -41,14 +41,14 @@ bool may_rest_in(long call) {
 class FailingAttach {
   public:
     explicit FailingAttach(Stage& stage) : stage_(stage) {
-        stage.set_nudging(false);  // no nudge may stand in for another attempt
-        stage.let_give_up();
-        stage.set_on_call([this](pid_t, long number) {
+        stage.waits().set_nudging(false);  // no nudge may stand in for another attempt
+        stage.findings().let_give_up();
+        stage.hooks().set_on_call([this](pid_t, long number) {
             if (is_failing_ && may_rest_in(number)) without_rest_ = 0;
             return false;
         });
-        stage.set_on_attach([this] { answer(); });
-        stage.set_on_round([this](bool) {
+        stage.hooks().set_on_attach([this] { answer(); });
+        stage.hooks().set_on_round([this](bool) {
             watch();
             return false;
         });
@@ -79,7 +79,7 @@ class FailingAttach {
         --times_;
         ++without_rest_;
         is_failing_ = true;
-        stage_.answer_attach_with({error_});
+        stage_.attach_answers().set_errors({error_});
     }
 
     // Time counts in which every thread sleeps: one that waits for a processor is not to blame.
@@ -92,9 +92,9 @@ class FailingAttach {
                                              "between two attempts",
                                              without_rest_, strerrorname_np(error_)));
         if (!is_failing_) return;
-        const std::vector<pid_t> threads = stage_.tracer().testee_threads();
+        const std::vector<pid_t> threads = stage_.testee().tracer().testee_threads();
         const bool all_sleep = std::all_of(threads.begin(), threads.end(), [this](pid_t thread) {
-            return stage_.tracer().activity(thread) == Activity::kBlocked;
+            return stage_.testee().tracer().activity(thread) == Activity::kBlocked;
         });
         const bool slept_before = std::exchange(all_slept_, all_sleep);
         constexpr std::chrono::milliseconds kGap{50};  // else the runner has not looked
@@ -147,14 +147,14 @@ Owed change(Stage& stage, FailingAttach& attach, const Change& what) {
 
 // It has ended with a non-zero status: right, if the old buffer was delivered before.
 CaseOutcome end_given_up(Stage& stage, const Owed& owed) {
-    const std::uint64_t delivered = stage.last_delivered(owed.cpu);
+    const std::uint64_t delivered = stage.testee().progress().last_sequence(owed.cpu);
     if (delivered < owed.sequence)
-        stage.blame(kClause,
-                    fmt::format("CPU {}: the consumer ends after kmes_attach has failed, and has "
-                                "delivered no event after {}; expected all of the old buffer "
-                                "first, to event {}",
-                                owed.cpu, delivered, owed.sequence));
-    return stage.finish_any_exit();
+        stage.findings().blame(
+            kClause, fmt::format("CPU {}: the consumer ends after kmes_attach has failed, and has "
+                                 "delivered no event after {}; expected all of the old buffer "
+                                 "first, to event {}",
+                                 owed.cpu, delivered, owed.sequence));
+    return stage.ending().finish_any_exit();
 }
 
 // One change after the other, each from sleep to sleep.
@@ -168,13 +168,13 @@ CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
             // It is proven to read this buffer, and not only to have it.
             emit_everywhere(stage, 1, 100);
             stage.wait_asleep();
-            stage.freeze();
+            stage.holding().freeze();
             owed = change(stage, attach, each);
             // What the others have unread is in live buffers.
             for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
                 if (cpu != each.cpu) emit_some(stage, cpu, 2, 100);
             }
-            stage.thaw();
+            stage.holding().thaw();
         }
         stage.wait_asleep();
     } catch (const GivenUp&) {

@@ -30,9 +30,10 @@ class SleepWatch {
   public:
     SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
         : stage_(stage), clause_(clause), message_(message) {
-        stage.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { look_at(wait, cpu); });
+        stage.hooks().set_on_wait(
+            [this](const FutexWait& wait, std::uint32_t cpu) { look_at(wait, cpu); });
     }
-    ~SleepWatch() { stage_.set_on_wait(nullptr); }
+    ~SleepWatch() { stage_.hooks().set_on_wait(nullptr); }
     SleepWatch(const SleepWatch&) = delete;
     SleepWatch& operator=(const SleepWatch&) = delete;
 
@@ -44,10 +45,10 @@ class SleepWatch {
     void guard(std::uint64_t k, const std::function<void()>& act) {
         lookers_.clear();
         accesses_ = 0;
-        stage_.guard(0, 0, 1, [this, k, act](const GuardHit& hit) {
+        stage_.guards().guard(0, 0, 1, [this, k, act](const GuardHit& hit) {
             if (hit.place.offset_bytes == kWritePosOffset) lookers_.insert(hit.tid);
             if (++accesses_ == k) act();
-            return accesses_ > k + kAccessesAtMost ? Stage::AtGuard::release : Stage::AtGuard::step;
+            return accesses_ > k + kAccessesAtMost ? AtGuard::release : AtGuard::step;
         });
     }
     std::uint64_t accesses() const { return accesses_; }
@@ -60,7 +61,7 @@ class SleepWatch {
         if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
         if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
         blamed_ = true;
-        stage_.blame(clause_, std::string(message_));
+        stage_.findings().blame(clause_, std::string(message_));
     }
 
     Stage& stage_;
@@ -87,14 +88,14 @@ bool holds_records(const ReportWrite& write) {
 class WriterHold {
   public:
     WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
-        stage.set_on_report_write([this, has_looked](const ReportWrite& write) {
+        stage.hooks().set_on_report_write([this, has_looked](const ReportWrite& write) {
             if (left_ == 0 || !holds_records(write) || has_looked(write.tid) || --left_ > 0)
                 return false;
             held_ = write.tid;
             return true;
         });
     }
-    ~WriterHold() { stage_.set_on_report_write(nullptr); }
+    ~WriterHold() { stage_.hooks().set_on_report_write(nullptr); }
     WriterHold(const WriterHold&) = delete;
     WriterHold& operator=(const WriterHold&) = delete;
 
@@ -102,13 +103,13 @@ class WriterHold {
     bool wait_held(int nth) {
         left_ = nth;
         held_ = 0;
-        const bool is_held = stage_.wait_until_or_asleep([this] { return held_ != 0; }, 0);
+        const bool is_held = stage_.waits().until_or_asleep([this] { return held_ != 0; }, 0);
         left_ = 0;
         return is_held;
     }
     // The others go on in the meantime.
     void keep_while(const std::function<bool()>& condition, std::chrono::milliseconds at_most) {
-        stage_.hold_while(held_, condition, at_most);
+        stage_.holding().hold_while(held_, condition, at_most);
     }
 
   private:
@@ -120,20 +121,20 @@ class WriterHold {
 // More text at once, from several threads, than most buffers can store. The monitor of whole lines
 // checks each write, as each system call stops.
 CaseOutcome whole_lines(Stage& stage) {
-    stage.set_on_report_write([](const ReportWrite&) { return false; });
+    stage.hooks().set_on_report_write([](const ReportWrite&) { return false; });
     RingsSetup setup = stage.default_setup();
     setup.capacity_bytes = 262144;
     stage.set_up(setup);
     stage.start();
     for (const std::size_t type_bytes : {20, 300, 3000, 40000}) {
         stage.wait_asleep();
-        stage.freeze();
+        stage.holding().freeze();
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
             for (std::size_t bytes = 0; bytes < setup.capacity_bytes / 2; bytes += type_bytes + 200)
                 stage.rings().emit(cpu, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 10,
                                                            std::string(type_bytes, 'w')));
         }
-        stage.thaw();
+        stage.holding().thaw();
     }
     stage.wait_asleep();
     return stage.finish();
@@ -157,7 +158,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     // writes many records at once.
     for (const int nth : {1, 2, 40, 39, 20, 5, 30, 3}) {
         stage.wait_asleep();
-        if (stage.has_ended(0) || watch.has_blamed()) break;
+        if (stage.testee().has_ended(0) || watch.has_blamed()) break;
         watch.guard(0, nullptr);
         emit_some(stage, 0, kBurst, 1500);
         // The others have time to go to sleep.
@@ -165,20 +166,20 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
             hold.keep_while([&watch] { return !watch.has_blamed(); },
                             std::exchange(at_most, kShort));
         stage.wait_asleep();
-        stage.release_guards();
+        stage.guards().release();
     }
     return stage.finish();
 }
 
 // Adds the threads that access the metadata page of CPU 0 while so many events are delivered.
 void note_lookers(Stage& stage, std::set<pid_t>& lookers, std::uint64_t events) {
-    stage.guard(0, 0, 1, [&lookers](const GuardHit& hit) {
+    stage.guards().guard(0, 0, 1, [&lookers](const GuardHit& hit) {
         lookers.insert(hit.tid);
-        return Stage::AtGuard::step;
+        return AtGuard::step;
     });
     emit_some(stage, 0, events, 100);
     stage.wait_asleep();
-    stage.release_guards();
+    stage.guards().release();
 }
 
 // The thread that writes is held before its first record, while the others read on: what is handed
@@ -194,13 +195,13 @@ CaseOutcome records_pile_up(Stage& stage) {
     stage.wait_asleep();
     note_lookers(stage, lookers, 2);
     for (const std::uint32_t events : {256, 257, 300, 5000}) {
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         emit_some(stage, 0, 1, 100);
         if (!hold.wait_held(1)) break;
-        stage.freeze();
+        stage.holding().freeze();
         emit_some(stage, 0, events, kSmall);
-        stage.thaw();
-        hold.keep_while([&stage] { return !stage.asleep(0); }, kHeld);
+        stage.holding().thaw();
+        hold.keep_while([&stage] { return !stage.wait_log().asleep(0); }, kHeld);
         stage.wait_asleep();
     }
     return stage.finish();
@@ -208,7 +209,7 @@ CaseOutcome records_pile_up(Stage& stage) {
 
 // G records of CPU 0.
 std::size_t changes_told(const Stage& stage) {
-    const std::vector<Record>& records = stage.records().records();
+    const std::vector<Record>& records = stage.testee().records().records();
     return static_cast<std::size_t>(
         std::count_if(records.begin(), records.end(), [](const Record& record) {
             return record.kind == RecordKind::generation && record.cpu == 0;
@@ -221,10 +222,10 @@ bool tells_the_change(Stage& stage, std::size_t told_before) {
     constexpr int kAgree = 3;
     int blocked = 0;
     for (int look = 0; look < kLooks && blocked < kAgree; ++look) {
-        stage.let_run(2);
-        if (stage.tracer().inspect().all_blocked && stage.asleep(0)) ++blocked;
+        stage.waits().let_run(2);
+        if (stage.testee().tracer().inspect().all_blocked && stage.wait_log().asleep(0)) ++blocked;
         stage.rings().spurious_wake(1);  // reads the report
-        if (changes_told(stage) > told_before || stage.has_ended(0)) return true;
+        if (changes_told(stage) > told_before || stage.testee().has_ended(0)) return true;
         stage.wait_asleep();
     }
     return blocked < kAgree;
@@ -234,7 +235,9 @@ bool tells_the_change(Stage& stage, std::size_t told_before) {
 bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_before,
                           std::uint64_t sleeps_before) {
     constexpr std::chrono::milliseconds kHeld{200};
-    const auto sleeps = [&] { return stage.sleeps(0) > sleeps_before && stage.asleep(0); };
+    const auto sleeps = [&] {
+        return stage.wait_log().sleeps(0) > sleeps_before && stage.wait_log().asleep(0);
+    };
     const auto is_told = [&] {
         stage.rings().spurious_wake(1);  // reads the report
         return changes_told(stage) > told_before;
@@ -245,7 +248,7 @@ bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_befor
     hold.keep_while(
         [&] {
             if (sleeps()) waits = is_told();
-            return waits && !stage.has_ended(0);
+            return waits && !stage.testee().has_ended(0);
         },
         kHeld);
     return waits;
@@ -259,19 +262,20 @@ CaseOutcome change_is_told(Stage& stage) {
     stage.start();
     for (int change = 0; change < kChanges; ++change) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         note_lookers(stage, lookers, 1);
         stage.rings().spurious_wake(1);
         stage.wait_asleep();
         const std::size_t told = changes_told(stage);
-        const std::uint64_t sleeps = stage.sleeps(0);
+        const std::uint64_t sleeps = stage.wait_log().sleeps(0);
         stage.rings().swap(0, SwapSpec{stage.capacity_bytes()});
         const bool waits = change < kChanges / 2 || waits_for_the_record(stage, hold, told, sleeps);
         stage.wait_asleep();
         if (waits && tells_the_change(stage, told)) continue;
-        stage.blame("contract-3",
-                    "CPU 0: the consumer sleeps in the next buffer without a G record; expected a "
-                    "G record before the sleep");
+        stage.findings().blame(
+            "contract-3",
+            "CPU 0: the consumer sleeps in the next buffer without a G record; expected a "
+            "G record before the sleep");
         break;
     }
     return stage.finish();
@@ -286,7 +290,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
         pid_t tid = 0;
     };
     const auto hold = std::make_shared<Hold>();
-    stage.set_on_report_write([hold](const ReportWrite& write) {
+    stage.hooks().set_on_report_write([hold](const ReportWrite& write) {
         if (!holds_records(write) || !std::exchange(hold->is_armed, false)) return false;
         hold->tid = write.tid;
         return true;
@@ -300,10 +304,10 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     stage.wait_asleep();
     hold->is_armed = true;
     stage.rings().emit(cpu, stage.rings().make_end());
-    if (stage.wait_until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
+    if (stage.waits().until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
         for (std::uint32_t behind = cpu + 1; behind < stage.cpus(); ++behind)
             stage.rings().emit(behind, stage.rings().make_end());
-        stage.hold_while(hold->tid, [] { return true; }, kHeld);
+        stage.holding().hold_while(hold->tid, [] { return true; }, kHeld);
     }
     hold->is_armed = false;
     return stage.finish();
@@ -319,11 +323,11 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
                          "unread; expected a delivery");
         for (std::uint64_t k = 1; k <= kStepsAtMost && !watch.has_blamed(); ++k) {
             stage.wait_asleep();
-            if (stage.has_ended(0)) break;
+            if (stage.testee().has_ended(0)) break;
             watch.guard(k, [&stage] { emit_some(stage, 0, 1, 70); });
             emit_some(stage, 0, 1, 100);
             stage.wait_asleep();
-            stage.release_guards();
+            stage.guards().release();
             if (watch.accesses() < k) break;
         }
     }
@@ -335,8 +339,8 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
 // which may end any wait.
 const Steps kSpuriousWakes{
     Times{8,
-          {Asleep{}, OnEachCpu{{FutexWake{}, [](Stage& stage) { stage.let_run(1); }}}, Asleep{},
-           EmitEverywhere{1, 80}}},
+          {Asleep{}, OnEachCpu{{FutexWake{}, [](Stage& stage) { stage.waits().let_run(1); }}},
+           Asleep{}, EmitEverywhere{1, 80}}},
     Asleep{}};
 
 constexpr std::string_view kWritesBeforeExit =

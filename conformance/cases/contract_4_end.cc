@@ -21,7 +21,7 @@ void end_cpu_by_cpu(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < last; ++cpu) {
         end_cpu(stage, cpu);
         emit_some(stage, last, 4, 80);
-        stage.wait_delivered(last);
+        stage.waits().delivered(last);
     }
 }
 

@@ -55,7 +55,7 @@ void cleared_while_it_sleeps(Stage& stage) {
         explain(
             [&stage] {
                 emit_some(stage, 0, 1, 100);
-                stage.wait_delivered(0);
+                stage.waits().delivered(0);
                 stage.wait_asleep(0);
             },
             "another consumer of the buffer cleared need_wake during the sleep, so the producer "
@@ -100,9 +100,9 @@ class Pair {
 
     // Until the second instance has come to `condition`.
     void wait(const std::string& what, const std::function<bool()>& condition) {
-        Patience patience(stage_.limit());
+        Patience patience(stage_.waits().limit());
         unsigned looks = 0;
-        stage_.set_on_round([&](bool) {
+        stage_.hooks().set_on_round([&](bool) {
             tell_accesses();
             if (second_.ended()) stop_failed("ended");
             const bool sleeps_on_an_event = !second_.has_delivered_all(0) && second_.is_asleep(0) &&
@@ -115,29 +115,29 @@ class Pair {
                 stop_failed("makes no progress; expected " + what);
             return true;
         });
-        stage_.wait_until(
+        stage_.waits().until(
             [&] {
                 second_.update();
                 return condition();
             },
             what + " of the second instance");
         tell_accesses();
-        stage_.set_on_round(nullptr);
+        stage_.hooks().set_on_round(nullptr);
     }
 
     // The end event, to both; what the second instance did wrong is blamed.
     CaseOutcome finish() {
-        stage_.emit_ends();
-        Patience patience(stage_.limit());
+        stage_.ending().emit_ends();
+        Patience patience(stage_.waits().limit());
         while (!second_.ended() && !patience.is_over(second_.threads())) {
-            stage_.let_run(1);
+            stage_.waits().let_run(1);
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             second_.update();
         }
         if (!second_.ended()) stop_failed("does not exit; expected an exit after the end event");
         for (Finding& finding : second_.judge()) {
             finding.message = "the second instance of the program: " + finding.message;
-            stage_.blame(std::move(finding));
+            stage_.findings().blame(std::move(finding));
         }
         return stage_.finish();
     }
@@ -177,7 +177,7 @@ bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
     explain(
         [&stage] {
             emit_some(stage, 0, 1, 100);
-            stage.wait_delivered(0);
+            stage.waits().delivered(0);
             stage.wait_asleep(0);
         },
         fmt::format("the second instance was stopped before its access {} to the page during the "
@@ -208,9 +208,9 @@ CaseOutcome two_instances_under_load(Stage& stage) {
             [&stage] {
                 for (std::uint64_t left = 1 + stage.rings().random() % 4; left > 0; --left) {
                     emit_some(stage, 0, 1, 100);
-                    if (stage.rings().random() % 2 == 0) stage.let_run(1);
+                    if (stage.rings().random() % 2 == 0) stage.waits().let_run(1);
                 }
-                stage.wait_delivered(0);
+                stage.waits().delivered(0);
             },
             "a second instance of the program ran on the same buffer");
         pair.wait("a delivery", [&pair] { return pair.second().has_delivered_all(0); });

@@ -26,7 +26,7 @@ Step sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_
         std::uint32_t cpu = 0;
         for (const std::uint64_t bytes : sizes_of(stage.capacity_bytes())) {
             if (out + bytes > stage.capacity_bytes() / 2) {
-                stage.wait_delivered();
+                stage.waits().delivered();
                 out = 0;
             }
             emit_some(stage, cpu, 1, bytes);
@@ -66,7 +66,7 @@ void wrap_everywhere(Stage& stage) {
         const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
         fill_up_to(stage, cpu, offset);
         emit_some(stage, cpu, 1, kWrappedBytes);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
 }
 
@@ -105,7 +105,7 @@ void emit_types(Stage& stage) {
     std::uint32_t cpu = 0;
     for (const std::string& type : all) {
         stage.rings().emit(cpu, of_type(stage, type));
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
         cpu = (cpu + 1) % stage.cpus();
     }
 }
@@ -205,9 +205,9 @@ CaseOutcome payload_bytes(Stage& stage) {
     EventSpec newlines = stage.rings().make(200);
     std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
     stage.start();
-    stage.wait_mapped();
+    stage.waits().mapped();
     for (const EventSpec* spec : {&every, &nested, &newlines}) stage.rings().emit(0, *spec);
-    stage.wait_delivered();
+    stage.waits().delivered();
     return stage.finish();
 }
 

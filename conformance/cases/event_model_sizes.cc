@@ -54,7 +54,7 @@ struct LengthOnEachCpu {
         for (int i = 0; i < 2; ++i) {
             for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
                 stage.rings().emit(cpu, make(stage.rings(), lengths[cpu]));
-            stage.wait_delivered();
+            stage.waits().delivered();
         }
         return stage.finish();
     }
@@ -178,10 +178,10 @@ CaseOutcome large_sizes(Stage& stage) {
     stage.resize(64 << 10);
     stage.wait_asleep();
     if (largest < kLargestEvent)
-        stage.played_in_part(
+        stage.findings().played_in_part(
             fmt::format("not enough memory for events of more than {} MiB", largest / kMebibyte));
     else if (const std::uint64_t least = events.least_left_out(); least != 0)
-        stage.played_in_part(
+        stage.findings().played_in_part(
             fmt::format("events of {} MiB and more had large headers and small payloads, because "
                         "the consumer takes long for each byte of a payload",
                         least / kMebibyte));
@@ -195,7 +195,8 @@ CaseOutcome large_sizes_torn(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     change_to_ring(stage, 2 * largest, 0);
-    if (stage.has_ended(0)) return stage.finish();  // refused: the judge says whether rightly
+    if (stage.testee().has_ended(0))
+        return stage.finish();  // refused: the judge says whether rightly
     overwrite_under_read(
         stage, largest / 2 / kPageBytes, largest / 2 / kPageBytes,
         [&] { emit_with_header(stage, largest); },
@@ -206,7 +207,7 @@ CaseOutcome large_sizes_torn(Stage& stage) {
     stage.resize(64 << 10);
     stage.wait_asleep();
     if (largest < kLargestEvent)
-        stage.played_in_part(fmt::format(
+        stage.findings().played_in_part(fmt::format(
             "for events of more than {} MiB there is too little memory", largest / kMebibyte));
     return stage.finish();
 }
@@ -233,12 +234,12 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
     stage.wait_asleep();
     stage.resize(2 * kCapacity);
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     emit_and_shrink();
-    stage.thaw();
+    stage.holding().thaw();
     stage.wait_asleep();
     emit_everywhere(stage, 2, 100);
-    stage.wait_delivered();
+    stage.waits().delivered();
     return stage.finish();
 }
 
@@ -258,7 +259,7 @@ void emit_large_headers(Stage& stage) {
             stage.rings().emit(cpu, stage.rings().make(bytes, std::string(header.type_bytes, 'x'),
                                                        header.extra_bytes));
         }
-        stage.wait_delivered();
+        stage.waits().delivered();
     }
 }
 

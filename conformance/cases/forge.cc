@@ -60,8 +60,8 @@ void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field) {
 }
 
 void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what) {
-    stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
-                     fmt::format("a refusal of CPU {} ({})", cpu, what));
+    stage.waits().until([&stage, cpu] { return stage.testee().has_refused(cpu); },
+                        fmt::format("a refusal of CPU {} ({})", cpu, what));
 }
 
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
@@ -84,7 +84,7 @@ CaseOutcome Forged::operator()(Stage& stage) const {
     emit_everywhere(stage, 3, 100);
     if (moment == Moment::before_the_attach) forge_all();
     stage.start();
-    stage.wait_mapped();
+    stage.waits().mapped();
     if (moment == Moment::after_a_change) {
         stage.wait_asleep();
         stage.resize(stage.capacity_bytes());
@@ -92,17 +92,17 @@ CaseOutcome Forged::operator()(Stage& stage) const {
     }
     if (moment != Moment::before_the_attach) {
         stage.wait_asleep();
-        stage.freeze();
+        stage.holding().freeze();
         forge_all();
-        stage.thaw();
+        stage.holding().thaw();
         for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) stage.rings().spurious_wake(cpu);
     }
     for (std::uint32_t cpu = forged_cpus; cpu < stage.cpus(); ++cpu) {
         emit_some(stage, cpu, 2, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
-    stage.wait_tolerated_at_rest();
-    return stage.finish_tolerant();
+    stage.waits().tolerated_at_rest();
+    return stage.ending().finish_tolerant();
 }
 
 }  // namespace kmes::conformance

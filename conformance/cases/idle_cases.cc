@@ -49,7 +49,7 @@ void leave_the_last_cpu(Stage& stage) {
     for (const std::uint32_t ended : {0u, 1u}) {
         end_cpu(stage, ended);
         emit_some(stage, 2, 2, 100);
-        stage.wait_delivered();
+        stage.waits().delivered();
         stage.wait_asleep();
     }
 }
@@ -60,7 +60,7 @@ void change_twice(Stage& stage) {
         stage.wait_asleep();
         stage.resize(factor * stage.capacity_bytes());
         emit_some(stage, 0, 2, 100);
-        stage.wait_delivered();
+        stage.waits().delivered();
     }
     stage.wait_asleep();
 }
@@ -70,31 +70,31 @@ void change_twice(Stage& stage) {
 void count_one_late(Stage& stage) {
     constexpr int kWakes = 20;
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     const bool is_late = stage.rings().emit_and_count_late(0, stage.rings().make(100));
-    stage.thaw();
+    stage.holding().thaw();
     // The consumer goes back to sleep with the old value before the kernel has checked the word.
     bool is_counted = !is_late;
-    stage.set_on_wait([&](const FutexWait&, std::uint32_t) {
-        stage.read_report();
+    stage.hooks().set_on_wait([&](const FutexWait&, std::uint32_t) {
+        stage.testee().read_report();
         if (is_counted || !is_delivered(stage, 0)) return;
         is_counted = true;
         stage.rings().count_late(0);
     });
     // After a spurious wake it finds the event.
     for (int i = 0; i < kWakes && !is_counted && stage.rings().spurious_wake(0) == 0; ++i)
-        stage.let_run(1);
+        stage.waits().let_run(1);
     give_time(stage, [&is_counted] { return is_counted; });
-    stage.set_on_wait(nullptr);
+    stage.hooks().set_on_wait(nullptr);
     if (!is_counted) stage.rings().count_late(0);
-    stage.wait_delivered();
+    stage.waits().delivered();
 }
 
 // The first of two CPUs has a bad magic, and events that the consumer must not read.
 void start_refused(Stage& stage) {
     break_field(stage, 0, BufferFault::magic, 0, {'X'}, "magic XMESRING");
     stage.start();
-    stage.wait_until([&stage] { return stage.has_refused(0); }, "a refusal of CPU 0");
+    stage.waits().until([&stage] { return stage.testee().has_refused(0); }, "a refusal of CPU 0");
 }
 
 CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
@@ -104,12 +104,12 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
         start_refused(stage);
     else
         stage.start();
-    stage.wait_delivered();
+    stage.waits().delivered();
     if (before == Before::ends) leave_the_last_cpu(stage);
     if (before == Before::changes) change_twice(stage);
     if (before == Before::late_count) count_one_late(stage);
     const std::string fault = find_idle_fault(stage);
-    if (!fault.empty()) stage.blame("5.1.8.2", fault);
+    if (!fault.empty()) stage.findings().blame("5.1.8.2", fault);
     return stage.finish();
 }
 
@@ -127,13 +127,13 @@ Delivery time_deliveries(Stage& stage, std::uint32_t cpu, int tries, double most
     Delivery delivery;
     for (int i = 0; i < tries && (i == 0 || delivery.is_slow(most)); ++i) {
         const TimePoint wait_begun = Clock::now();
-        stage.let_run(kLongestWaitMs);
+        stage.waits().let_run(kLongestWaitMs);
         delivery.wait = std::max(delivery.wait, seconds_of(Clock::now() - wait_begun));
         // One thread for all may sleep on the first CPU only.
-        stage.wait_asleep_or_stuck(0);
+        stage.waits().asleep_or_stuck(0);
         const TimePoint emitted = Clock::now();
         emit_some(stage, cpu, 1, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
         delivery.best = std::min(delivery.best, seconds_of(Clock::now() - emitted));
     }
     return delivery;
@@ -147,10 +147,11 @@ CaseOutcome delivers_when_woken(Stage& stage) {
     stage.wait_asleep();
     const Delivery delivery = time_deliveries(stage, 0, kSamples, kMost);
     if (delivery.is_slow(kMost)) {
-        stage.blame("5.1.8.2-6",
-                    fmt::format("CPU 0: the shortest of {} times from an event to its record is "
-                                "{:.1f} waits of {} ms; expected at most {} such waits",
-                                kSamples, delivery.ratio(), kLongestWaitMs, kMost));
+        stage.findings().blame(
+            "5.1.8.2-6",
+            fmt::format("CPU 0: the shortest of {} times from an event to its record is "
+                        "{:.1f} waits of {} ms; expected at most {} such waits",
+                        kSamples, delivery.ratio(), kLongestWaitMs, kMost));
     }
     return stage.finish();
 }
@@ -166,7 +167,7 @@ CaseOutcome delivers_on_any_cpu(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
         const Delivery delivery = time_deliveries(stage, cpu, kTries, kMost);
         if (!delivery.is_slow(kMost)) continue;
-        stage.blame(
+        stage.findings().blame(
             "5.1.8.2-6",
             fmt::format("CPU {}: the shortest of {} times from an event to its record is {:.1f} "
                         "waits of {} ms; expected at most {} such waits with {} CPUs",

@@ -43,7 +43,7 @@ void send_one(Stage& stage, Traffic& traffic) {
 
 // At each wait on CPU 0's counter, so that no such wait reaches its limit.
 void send_at_waits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
-    stage.set_on_wait([&stage, traffic](const FutexWait&, std::uint32_t cpu) {
+    stage.hooks().set_on_wait([&stage, traffic](const FutexWait&, std::uint32_t cpu) {
         if (cpu == kBusy) send_one(stage, *traffic);
     });
 }
@@ -52,14 +52,14 @@ void send_at_waits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
 // No event is emitted during the drain of CPU 0, so a drain until it is empty ends.
 void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     for (const std::uint32_t cpu : {kBusy, kCalm}) {
-        stage.guard(cpu, 0, 1, [&stage, traffic](const GuardHit& hit) {
-            const auto buffer = stage.buffer_at(hit.place);
-            if (!buffer) return Stage::AtGuard::step;
+        stage.guards().guard(cpu, 0, 1, [&stage, traffic](const GuardHit& hit) {
+            const auto buffer = stage.buffers().buffer_at(hit.place);
+            if (!buffer) return AtGuard::step;
             if (stage.rings().history().buffer(*buffer).cpu == kBusy)
                 traffic->has_looked = true;
             else if (traffic->has_looked)
                 send_one(stage, *traffic);
-            return Stage::AtGuard::step;
+            return AtGuard::step;
         });
     }
 }
@@ -74,10 +74,12 @@ bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
         std::chrono::duration_cast<Clock::duration>(kTime * stage.settings().timeout_scale));
     const std::uint64_t before = traffic->events;
     bool is_over = false;
-    const auto has_come = [&stage] { return is_delivered(stage, kCalm) || stage.has_ended(kCalm); };
-    stage.wait_until(
+    const auto has_come = [&stage] {
+        return is_delivered(stage, kCalm) || stage.testee().has_ended(kCalm);
+    };
+    stage.waits().until(
         [&] {
-            is_over = patience.is_over(stage.tracer().testee_threads()) &&
+            is_over = patience.is_over(stage.testee().tracer().testee_threads()) &&
                       traffic->events - before > kEvents;
             return is_over || has_come();
         },
@@ -107,13 +109,13 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
     emit_some(stage, kBusy, 1, 40);
     // Not of one that never waits on CPU 0's counter: it comes round by the clock.
     const bool is_busy =
-        stage.wait_until_or_asleep([&traffic] { return traffic->events >= kBefore; }, kBusy);
+        stage.waits().until_or_asleep([&traffic] { return traffic->events >= kBefore; }, kBusy);
     const bool is_starved = is_busy && is_starved_of(stage, traffic);
-    stage.set_on_wait(nullptr);
-    stage.release_guards();
+    stage.hooks().set_on_wait(nullptr);
+    stage.guards().release();
     if (!is_busy) act();
     if (is_starved) {
-        stage.blame(
+        stage.findings().blame(
             swaps ? "5.1.8.3" : "contract-2",
             fmt::format("CPU 1: an event {}stays unread while the consumer delivers {} events of "
                         "CPU 0, one by one; expected its delivery before CPU 0 rests",
@@ -128,11 +130,11 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
 std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& wait) {
     std::set<std::uint32_t> waited_for;
     for (const FutexWord& word : wait.words) {
-        const std::optional<BufferIndex> buffer = stage.buffer_at(word.place);
+        const std::optional<BufferIndex> buffer = stage.buffers().buffer_at(word.place);
         if (buffer) waited_for.insert(stage.rings().history().buffer(*buffer).cpu);
     }
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        if (!stage.has_ended(cpu) && !waited_for.contains(cpu)) return cpu;
+        if (!stage.testee().has_ended(cpu) && !waited_for.contains(cpu)) return cpu;
     }
     return std::nullopt;
 }
@@ -143,12 +145,13 @@ std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& w
 class LongWaits {
   public:
     explicit LongWaits(Stage& stage) : stage_(stage) {
-        stage.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { begins(wait, cpu); });
-        stage.set_on_wait_end([this](const FutexWaitEnd& end) { ends(end); });
+        stage.hooks().set_on_wait(
+            [this](const FutexWait& wait, std::uint32_t cpu) { begins(wait, cpu); });
+        stage.hooks().set_on_wait_end([this](const FutexWaitEnd& end) { ends(end); });
     }
     ~LongWaits() {
-        stage_.set_on_wait(nullptr);
-        stage_.set_on_wait_end(nullptr);
+        stage_.hooks().set_on_wait(nullptr);
+        stage_.hooks().set_on_wait_end(nullptr);
     }
     LongWaits(const LongWaits&) = delete;
     LongWaits& operator=(const LongWaits&) = delete;
@@ -156,7 +159,7 @@ class LongWaits {
   private:
     void begins(const FutexWait& wait, std::uint32_t cpu) {
         wait_id_.reset();
-        if (!stage_.is_single_thread() || !is_long(wait)) return;
+        if (!stage_.testee().is_single_thread() || !is_long(wait)) return;
         const std::optional<std::uint32_t> other = cpu_left_out(stage_, wait);
         // A call for other words beside these may be for all of them.
         if (!other || wait.words_in_call != wait.words.size()) return;
@@ -169,7 +172,7 @@ class LongWaits {
     void ends(const FutexWaitEnd& end) {
         if (end.wait_id != wait_id_ || end.result != -ETIMEDOUT || has_blamed_) return;
         has_blamed_ = true;
-        stage_.blame("contract-2", message_);
+        stage_.findings().blame("contract-2", message_);
     }
 
     Stage& stage_;
@@ -189,7 +192,7 @@ CaseOutcome waits_when_idle_for_long(Stage& stage) {
     stage.wait_asleep();
     {
         const LongWaits watch(stage);
-        if (stage.is_single_thread()) stage.let_run(kIdleMs);
+        if (stage.testee().is_single_thread()) stage.waits().let_run(kIdleMs);
     }
     emit_everywhere(stage, 1, 100);
     stage.wait_asleep();
@@ -209,7 +212,7 @@ void expect_the_others(Stage& stage) {
     for (const std::uint32_t cpu : {0u, 2u}) {
         stage.wait_asleep(cpu);
         emit_some(stage, cpu, 1, 100);
-        stage.wait_delivered(cpu);
+        stage.waits().delivered(cpu);
     }
 }
 
@@ -218,20 +221,21 @@ void replace_all(Stage& stage, const std::function<void()>& before,
                  const std::function<void()>& behind) {
     set_up_cpus(stage, kCpus, kCapacity);
     stage.start();
-    stage.set_nudging(false);
+    stage.waits().set_nudging(false);
     stage.wait_asleep();
     emit_everywhere(stage, 1, 100);
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     before();
     stage.resize(kCapacity);
     behind();
-    stage.thaw();
+    stage.holding().thaw();
 }
 
 CaseOutcome one_next_refused(Stage& stage) {
     replace_all(stage, [] {}, [&stage] { give_version_2(stage, kOver); });
-    stage.wait_until([&stage] { return stage.has_refused(kOver); }, "a refusal of CPU 1");
+    stage.waits().until([&stage] { return stage.testee().has_refused(kOver); },
+                        "a refusal of CPU 1");
     expect_the_others(stage);
     return stage.finish();
 }
@@ -244,7 +248,7 @@ CaseOutcome end_unread(Stage& stage) {
             stage.rings().emit(kOver, stage.rings().make_end());
         },
         [] {});
-    stage.wait_delivered(kOver);
+    stage.waits().delivered(kOver);
     expect_the_others(stage);
     return stage.finish();
 }

@@ -25,17 +25,17 @@ class OneByOne {
   public:
     OneByOne(Stage& stage, Torn torn, When when, int times)
         : stage_(stage), torn_(torn), when_(when), left_(times) {
-        stage.guard(0, 1, 2 * kCapacity / kPageBytes, [this](const GuardHit& hit) {
+        stage.guards().guard(0, 1, 2 * kCapacity / kPageBytes, [this](const GuardHit& hit) {
             return at(hit.place.offset_bytes - kMetadataBytes);
         });
     }
 
   private:
-    Stage::AtGuard at(std::uint64_t offset) {
+    AtGuard at(std::uint64_t offset) {
         const History& history = stage_.rings().history();
         const Buffer& buffer = history.buffer(history.present_buffer(0));
         const Placement* event = placement_at(buffer, offset, 0);
-        if (event == nullptr) return Stage::AtGuard::step;
+        if (event == nullptr) return AtGuard::step;
         if (!has_begun_ || event->position != position_) {
             has_begun_ = true;
             position_ = event->position;
@@ -51,10 +51,10 @@ class OneByOne {
         const bool is_now = when_ == When::first    ? accesses_ == 1
                             : when_ == When::second ? accesses_ == 2
                                                     : begun > kHeaderBytesBeforeType;
-        if (!is_due_ || !is_now || !is_meant || !is_next) return Stage::AtGuard::step;
+        if (!is_due_ || !is_now || !is_meant || !is_next) return AtGuard::step;
         is_due_ = false;
         stage_.rings().emit_bytes(0, bytes_that_give_up(buffer, *event));
-        return --left_ == 0 ? Stage::AtGuard::release : Stage::AtGuard::step;
+        return --left_ == 0 ? AtGuard::release : AtGuard::step;
     }
 
     Stage& stage_;
@@ -84,16 +84,16 @@ CaseOutcome torn_one_by_one(Stage& stage) {
     stage.start();
     for (const Round& round : kRounds) {
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;  // refused: the judge says whether rightly
+        if (stage.testee().has_ended(0)) break;  // refused: the judge says whether rightly
         const OneByOne producer(stage, round.torn, round.when, round.times);
-        stage.freeze();
+        stage.holding().freeze();
         for (std::uint64_t i = 0; i < kEvents; ++i) {
             if (i % kGapEvery == 0) stage.rings().drop(0);
             emit_some(stage, 0, 1, kEventBytes);
         }
-        stage.thaw();
+        stage.holding().thaw();
         stage.wait_asleep(0);
-        stage.release_guards();
+        stage.guards().release();
     }
     return stage.finish();
 }

@@ -40,13 +40,13 @@ struct OneEvent {
         forge_header(stage, 0, position, forged);
         tolerate(stage, 0, stage.the_case().title);
         stage.start();
-        stage.wait_mapped();
+        stage.waits().mapped();
         for (std::uint32_t cpu = 1; cpu < stage.cpus(); ++cpu) {
             emit_some(stage, cpu, 2, 100);
-            stage.wait_delivered(cpu);
+            stage.waits().delivered(cpu);
         }
-        stage.wait_tolerated_at_rest();
-        return stage.finish_tolerant();
+        stage.waits().tolerated_at_rest();
+        return stage.ending().finish_tolerant();
     }
 };
 
@@ -62,9 +62,9 @@ struct OnePosition {
                         buffer.tail_pos + tail_pos_ahead);
         tolerate(stage, 0, "positions that contradict each other");
         stage.start();
-        stage.wait_mapped();
-        stage.wait_tolerated_at_rest();
-        return stage.finish_tolerant();
+        stage.waits().mapped();
+        stage.waits().tolerated_at_rest();
+        return stage.ending().finish_tolerant();
     }
 };
 
@@ -295,9 +295,9 @@ struct FarAhead {
     CaseOutcome operator()(Stage& stage) const {
         static constexpr std::chrono::seconds kWalks{5};
         static constexpr std::size_t kRecords = 50'000;
-        stage.set_on_round([&stage](bool) {
-            const std::optional<Clock::duration> used = stage.processor_time();
-            if ((used && *used > kWalks) || stage.records().records().size() > kRecords)
+        stage.hooks().set_on_round([&stage](bool) {
+            const std::optional<Clock::duration> used = stage.testee().processor_time();
+            if ((used && *used > kWalks) || stage.testee().records().records().size() > kRecords)
                 stop_failed("E26",
                             "The consumer walks round the old events of a ring whose write_pos is "
                             "more than the capacity ahead; expected corrupt content: a refusal, or "
@@ -361,8 +361,8 @@ struct EachRefused {
         emit_everywhere(stage, 3, 100);
         for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu) break_field(stage, cpu, fields[cpu]);
         stage.start();
-        stage.wait_mapped();
-        stage.wait_delivered(forged_cpus);
+        stage.waits().mapped();
+        stage.waits().delivered(forged_cpus);
         for (std::uint32_t cpu = 0; cpu < forged_cpus; ++cpu)
             wait_refused(stage, cpu, fields[cpu].what);
         return stage.finish();

@@ -69,7 +69,7 @@ class StoreBuffer {
             lookers_.insert(hit.tid);
             only_looker_ = 0;
         }
-        const auto next = stage_.tracer().next_instruction(hit.tid);
+        const auto next = stage_.testee().tracer().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
         // Its own store is visible to the thread itself.
         if (is_held_ && (is_ordered_ || hit.touches(kNeedWakeOffset, 1))) let_go();
@@ -127,9 +127,9 @@ class StoreBuffer {
     // False: a full barrier or a system call comes first, or nothing for a long time.
     bool runs_to_the_next_access(pid_t tid) {
         for (int i = 0; i < kInstructionsAtMost; ++i, ++instructions_) {
-            const auto next = stage_.tracer().next_instruction(tid);
+            const auto next = stage_.testee().tracer().next_instruction(tid);
             if (!next || next->is_full_barrier || next->is_system_call) return false;
-            if (!stage_.tracer().step_over(tid)) return true;
+            if (!stage_.testee().tracer().step_over(tid)) return true;
         }
         return false;
     }
@@ -165,11 +165,11 @@ void see_it_asleep(Stage& stage, const StoreBuffer& buffer, const std::function<
 }
 
 void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
-    stage.guard(
+    stage.guards().guard(
         cpu, 0, 1,
         [&buffer](const GuardHit& hit) {
             buffer.before(hit);
-            return Stage::AtGuard::step;
+            return AtGuard::step;
         },
         [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
 }
@@ -177,7 +177,7 @@ void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
 // Some wakes and sleeps of `cpu`, each begun by `wake`.
 void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
                      const std::function<void()>& wake) {
-    const Stage::ShortenedWaits shortened_waits(stage);
+    const ShortenedWaits shortened_waits(stage.waits());
     StoreBuffer buffer(stage, cpu);
     const auto goes_on = [&buffer, rounds](int round) {
         return round < rounds || (buffer.is_worth_a_round() && round < kLooksAtMost);
@@ -185,10 +185,10 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
     for (int round = 0; goes_on(round); ++round) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
-        if (stage.has_ended(cpu)) break;
+        if (stage.testee().has_ended(cpu)) break;
         guard_for(stage, cpu, buffer);
         see_it_asleep(stage, buffer, wake);
-        stage.release_guards();
+        stage.guards().release();
     }
 }
 
@@ -214,9 +214,9 @@ CaseOutcome full_barrier_later(Stage& stage) {
         emit_some(stage, 0, 1, 100);
     }
     hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
-    stage.set_wake_result(-EINTR);
+    stage.hooks().set_wake_result(-EINTR);
     hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
-    stage.set_wake_result(0);
+    stage.hooks().set_wake_result(0);
     stage.resize(stage.capacity_bytes());
     stage.wait_asleep();
     hold_its_stores(stage, 0, 1, [&stage] { emit_some(stage, 0, 1, 100); });
@@ -232,12 +232,12 @@ CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
 // As guard_for, from the disturbance on.
 void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
     const auto has_begun = std::make_shared<bool>(false);
-    stage.guard(
+    stage.guards().guard(
         0, 0, 1,
         [&round, &buffer, has_begun](const GuardHit& hit) {
             *has_begun = *has_begun || round.is_made(hit);
             if (*has_begun) buffer.before(hit);
-            return Stage::AtGuard::step;
+            return AtGuard::step;
         },
         [&round, &buffer, has_begun](const GuardHit& hit, const GuardStep&) {
             if (*has_begun)
@@ -249,14 +249,15 @@ void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
 
 // A wait with a limit loses no event for good. One of more than 100 ms is no better than a loss.
 void watch_limited_waits(Stage& stage, const StoreBuffer& buffer, bool& has_blamed) {
-    stage.set_on_wait([&stage, &buffer, &has_blamed](const FutexWait& wait, std::uint32_t) {
+    stage.hooks().set_on_wait([&stage, &buffer, &has_blamed](const FutexWait& wait, std::uint32_t) {
         if (has_blamed || wait.limit == TimeLimit::kNone || !is_long(wait)) return;
         if (!buffer.is_unseen_by(wait.tid) || !sleeps_on_undelivered(stage, wait)) return;
         has_blamed = true;
-        stage.blame("E1",
-                    "CPU 0: the consumer sleeps for more than 100 ms with a published event "
-                    "unread; expected a delivery. Evidence: " +
-                        buffer.describe());
+        stage.findings().blame(
+            "E1",
+            "CPU 0: the consumer sleeps for more than 100 ms with a published event "
+            "unread; expected a delivery. Evidence: " +
+                buffer.describe());
     });
 }
 
@@ -267,13 +268,13 @@ void hold_its_stores_after(Stage& stage, Disturbance disturbance) {
     for (int i = 0; i < 1 || (buffer.is_worth_a_round() && i < kLooksAtMost && !has_blamed); ++i) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         UnusualRound round(stage, disturbance);
         guard_after(stage, round, buffer);
         see_it_asleep(stage, buffer, [&round] { round.begin(); });
-        stage.release_guards();
+        stage.guards().release();
     }
-    stage.set_on_wait(nullptr);
+    stage.hooks().set_on_wait(nullptr);
 }
 
 CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
@@ -316,19 +317,19 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
     set_up_one_cpu(stage);
     StoreBuffer buffer(stage, 0);
     const auto guard_present = [&](const Mapped& mapped) {
-        if (stage.is_present(mapped, 0)) guard_for(stage, 0, buffer);
+        if (is_present(stage, mapped, 0)) guard_for(stage, 0, buffer);
     };
     for (const auto& [first, looks] : kSleeps) {
         if (first == First::survivors) {
             emit_some(stage, 0, 3, 100);
             stage.wait_asleep();
         }
-        if (stage.has_ended(0)) break;
+        if (stage.testee().has_ended(0)) break;
         buffer.hold_for(looks);
-        stage.set_on_mapped(guard_present);
+        stage.hooks().set_on_mapped(guard_present);
         see_it_asleep(stage, buffer, [&stage, first = first] { come_to_a_buffer(stage, first); });
-        stage.set_on_mapped(nullptr);
-        stage.release_guards();
+        stage.hooks().set_on_mapped(nullptr);
+        stage.guards().release();
     }
     return stage.finish();
 }

@@ -60,7 +60,7 @@ class StreamPlay {
         set_up_cpus(stage_, facts_.cpus, capacity_for(facts_, stage_));
         stage_.rings().take_timestamps_as_given();
         stage_.start();
-        stage_.wait_mapped();
+        stage_.waits().mapped();
         unread_bytes_.assign(facts_.cpus, 0);
         until_sleep_ = next_until_sleep();
     }
@@ -73,7 +73,7 @@ class StreamPlay {
                 stage_.resize(std::min(kLargestCapacity, 2 * stage_.capacity_bytes()));
             make_room(recorded.cpu, encoded_bytes(recorded.spec));
             stage_.rings().emit(recorded.cpu, std::move(recorded.spec));
-            if (pace_ == Pace::unpaced && i % kEventsARound == 0) stage_.let_run(0);
+            if (pace_ == Pace::unpaced && i % kEventsARound == 0) stage_.waits().let_run(0);
             if (pace_ == Pace::sleeps && --until_sleep_ == 0) sleep();
         }
     }
@@ -82,7 +82,7 @@ class StreamPlay {
     void make_room(std::uint32_t cpu, std::uint64_t bytes) {
         std::uint64_t& unread = unread_bytes_.at(cpu);
         if (pace_ != Pace::unpaced && unread + bytes > capacity(stage_, cpu)) {
-            stage_.wait_delivered(cpu);
+            stage_.waits().delivered(cpu);
             unread = 0;
         }
         unread += bytes;

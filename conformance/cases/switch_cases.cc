@@ -25,18 +25,18 @@ class OnceSure {
   public:
     OnceSure(Stage& stage, std::uint64_t k, std::function<void()> act)
         : stage_(stage), left_(k), act_(std::move(act)) {
-        stage.set_on_mapped([this](const Mapped& mapped) {
-            if (reader_ != 0 || !stage_.is_present(mapped, 0)) return;
+        stage.hooks().set_on_mapped([this](const Mapped& mapped) {
+            if (reader_ != 0 || !is_present(stage_, mapped, 0)) return;
             reader_ = mapped.tid;
-            stage_.guard(0, 0, 1, [this](const GuardHit& hit) { return at(hit); });
+            stage_.guards().guard(0, 0, 1, [this](const GuardHit& hit) { return at(hit); });
         });
-        stage.set_on_attached([this](const Attached& attached) {
+        stage.hooks().set_on_attached([this](const Attached& attached) {
             if (attached.error == 0 && attached.tid == reader_ && has_read_) is_sure_ = true;
         });
     }
     ~OnceSure() {
-        stage_.set_on_mapped(nullptr);
-        stage_.set_on_attached(nullptr);
+        stage_.hooks().set_on_mapped(nullptr);
+        stage_.hooks().set_on_attached(nullptr);
     }
     OnceSure(const OnceSure&) = delete;
     OnceSure& operator=(const OnceSure&) = delete;
@@ -47,14 +47,14 @@ class OnceSure {
     static constexpr std::uint64_t kAccessesAtMost = 40;
     static constexpr std::uint64_t kGenerationOffset = 32;
 
-    Stage::AtGuard at(const GuardHit& hit) {
-        if (hit.tid != reader_) return Stage::AtGuard::step;
-        if (++accesses_ > kAccessesAtMost) return Stage::AtGuard::release;
+    AtGuard at(const GuardHit& hit) {
+        if (hit.tid != reader_) return AtGuard::step;
+        if (++accesses_ > kAccessesAtMost) return AtGuard::release;
         for (const BufferAccess& access : hit.accesses)
             has_read_ |= access.is_read && access.touches(kGenerationOffset);
-        if (!is_sure_ || --left_ > 0) return Stage::AtGuard::step;
+        if (!is_sure_ || --left_ > 0) return AtGuard::step;
         act_();
-        return Stage::AtGuard::release;
+        return AtGuard::release;
     }
 
     Stage& stage_;
@@ -80,17 +80,17 @@ bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
     stage.wait_asleep();
     const BufferIndex old = stage.rings().history().present_buffer(0);
     OnceSure once_sure(stage, k, [&stage, nudges] { swap_and_nudge(stage, nudges - 1); });
-    stage.freeze();
+    stage.holding().freeze();
     swap_and_nudge(stage, when == NudgedWhen::before_it_looks ? nudges : 0);
-    stage.thaw();
+    stage.holding().thaw();
     bool is_nudged = when == NudgedWhen::before_it_looks;
-    stage.set_on_attach([&] {
+    stage.hooks().set_on_attach([&] {
         if (std::exchange(is_nudged, true)) return;
         for (int i = 0; i < nudges; ++i) stage.rings().nudge(old);
     });
     stage.wait_asleep();
-    stage.set_on_attach(nullptr);
-    stage.release_guards();
+    stage.hooks().set_on_attach(nullptr);
+    stage.guards().release();
     return once_sure.has_acted();
 }
 
@@ -99,7 +99,7 @@ CaseOutcome generation_of_the_old(Stage& stage, NudgedWhen when) {
     constexpr std::uint64_t kAccesses = 5;  // up to its sleep
     set_up_one_cpu(stage);
     stage.start();
-    stage.set_nudging(false);
+    stage.waits().set_nudging(false);
     WalkLimit limit(stage);
     for (std::uint64_t k = 1; k <= kAccesses && !limit.is_over(); ++k) {
         bool was_there = true;
@@ -136,8 +136,8 @@ void replace_by(Stage& stage, std::uint32_t cpu, std::uint64_t capacity_bytes,
 }
 
 void wait_refused(Stage& stage, std::uint32_t cpu) {
-    stage.wait_until([&stage, cpu] { return stage.has_refused(cpu); },
-                     "a refusal of the CPU with the malformed next buffer");
+    stage.waits().until([&stage, cpu] { return stage.testee().has_refused(cpu); },
+                        "a refusal of the CPU with the malformed next buffer");
 }
 
 // Four CPUs, each with another fault, and one that is sound. `events` are unread in the old buffers
@@ -160,15 +160,15 @@ CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uin
     // It is proven to read these buffers, and not only to have them.
     emit_everywhere(stage, 1, 100);
     stage.wait_asleep();
-    stage.freeze();
+    stage.holding().freeze();
     emit_everywhere(stage, events, small / 8);
     for (std::uint32_t cpu = 0; cpu < sound; ++cpu) replace_by(stage, cpu, small, kinds[cpu]);
     stage.rings().swap(sound, SwapSpec{small, PositionRule::keep, 0});
-    stage.thaw();
+    stage.holding().thaw();
     for (std::uint32_t cpu = 0; cpu < sound; ++cpu) wait_refused(stage, cpu);
-    stage.wait_delivered(sound);
+    stage.waits().delivered(sound);
     emit_some(stage, sound, 2, 100);
-    stage.wait_delivered(sound);
+    stage.waits().delivered(sound);
     return stage.finish();
 }
 

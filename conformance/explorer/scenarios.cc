@@ -34,12 +34,12 @@ void resize(Player& player) {
     player.emit(0, 80);
     player.start();
     player.settle();
-    player.stage().freeze();
+    player.stage().holding().freeze();
     player.emit(0, 48);
     player.emit(0, 120);
     player.resize_all(kMiddle);
     player.emit(0, 56);
-    player.stage().thaw();
+    player.stage().holding().thaw();
     player.settle();
     player.emit(0, 44);
     player.settle();
@@ -91,9 +91,9 @@ void burst(Player& player) {
     for (int i = 0; i < 15; ++i) player.emit(0, kSmall / 16);
     player.start();
     player.settle();
-    player.stage().freeze();
+    player.stage().holding().freeze();
     for (int i = 0; i < 6; ++i) player.emit(0, 100 + 8 * static_cast<std::uint64_t>(i));
-    player.stage().thaw();
+    player.stage().holding().thaw();
     player.settle();
 }
 
@@ -116,9 +116,9 @@ void mixed(Player& player) {
     player.emit(0, 300);
     player.emit(0, 45);
     player.settle();
-    player.stage().freeze();
+    player.stage().holding().freeze();
     for (int i = 0; i < 18; ++i) player.emit(0, 8000);
-    player.stage().thaw();
+    player.stage().holding().thaw();
     player.settle();
     player.resize_all(2 * kMiddle);
     player.settle();

@@ -95,7 +95,7 @@ void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
             "the testee is process {}, stopped after its kmes_attach; there is no time limit.\nA "
             "program has one tracer, and that is the suite: enter a command here\n(help lists "
             "them), or `detach` first to use gdb -p {}.\n",
-            stage.tracer().testee_pid(), stage.tracer().testee_pid());
+            stage.testee().tracer().testee_pid(), stage.testee().tracer().testee_pid());
     }
     out_ << printable(text) << "\n";
     if (!is_end) talk(stage);
@@ -159,13 +159,13 @@ void ConsoleDebugger::print_state(Stage& stage) {
             stage.rings().counter(index), stage.rings().need_wake(index),
             history.events_of(cpu).size(), history.events_of(cpu).size() == 1 ? "" : "s");
     }
-    for (const ThreadState& thread : stage.tracer().inspect().threads) {
+    for (const ThreadState& thread : stage.testee().tracer().inspect().threads) {
         const char* doing = thread.activity == Activity::kBlocked ? "asleep"
                             : thread.activity == Activity::kHeld  ? "stopped"
                                                                   : "running";
         out_ << fmt::format("  thread {}: {}\n", thread.tid, doing);
     }
-    const auto& records = stage.records().records();
+    const auto& records = stage.testee().records().records();
     out_ << fmt::format("  {} record{} written\n", records.size(), records.size() == 1 ? "" : "s");
 }
 
@@ -191,8 +191,8 @@ void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
 }
 
 void ConsoleDebugger::detach(Stage& stage) {
-    const pid_t pid = stage.tracer().testee_pid();
-    if (!stage.tracer().detach(Clock::now() + kFreezeLimit)) {
+    const pid_t pid = stage.testee().tracer().testee_pid();
+    if (!stage.testee().tracer().detach(Clock::now() + kFreezeLimit)) {
         out_ << "the testee could not be detached\n";
         return;
     }

@@ -145,7 +145,7 @@ struct Idle {
 // What the threads of the testee have had of a processor, and waited for one: nothing of that where
 // the kernel does not count it.
 void count_threads(Stage& stage, Idle& idle) {
-    for (const pid_t tid : stage.tracer().testee_threads()) {
+    for (const pid_t tid : stage.testee().tracer().testee_threads()) {
         const ProcessorTime time = processor_time_of(tid);
         const auto status = tracing::read_status(tid);
         idle.by_thread[tid] = {seconds_of(time.had), seconds_of(time.waited_for),
@@ -155,8 +155,8 @@ void count_threads(Stage& stage, Idle& idle) {
 }
 
 Idle count_now(Stage& stage, const Burner& burner) {
-    const SleepClock& clock = stage.sleep_clock();
-    const std::optional<Clock::duration> used = stage.processor_time();
+    const SleepClock& clock = stage.wait_log().sleep_clock();
+    const std::optional<Clock::duration> used = stage.testee().processor_time();
     if (!used) stop_unsupported("the processor time of a process cannot be read here");
     Idle idle;
     idle.used = seconds_of(*used);
@@ -172,7 +172,7 @@ Idle count_now(Stage& stage, const Burner& burner) {
 Idle watch_idle(Stage& stage) {
     const Burner burner;
     const Idle before = count_now(stage, burner);
-    stage.let_run(kStretchMs);
+    stage.waits().let_run(kStretchMs);
     const Idle after = count_now(stage, burner);
     Idle idle;
     idle.used = after.used - before.used;
@@ -274,12 +274,12 @@ struct IdleSamples {
 bool has_busy_thread(Stage& stage) {
     constexpr int kLooks = 20;
     std::map<pid_t, std::uint64_t> busy;  // threads, and how often each had rested
-    for (const pid_t tid : stage.tracer().testee_threads()) {
+    for (const pid_t tid : stage.testee().tracer().testee_threads()) {
         const auto status = tracing::read_status(tid);
         if (status && status->state == 'R') busy[tid] = status->rests;
     }
     for (int look = 0; look < kLooks && !busy.empty(); ++look) {
-        stage.let_run(1);
+        stage.waits().let_run(1);
         std::erase_if(busy, [](const auto& each) {
             const auto status = tracing::read_status(each.first);
             return !status || status->state != 'R' || status->rests != each.second;
@@ -294,11 +294,12 @@ class IdleMonitor : public Monitor {
         : stage_(stage), is_on_(!stage.settings().debug && stage.the_case().clause != kClause) {}
 
     void finishing() override {
-        if (!is_on_ || stage_.has_guards() || !stage_.owes_nothing() || !stage_.processor_time())
+        if (!is_on_ || stage_.guards().stop_any() || !stage_.testee().owes_nothing() ||
+            !stage_.testee().processor_time())
             return;
-        if (!has_busy_thread(stage_) || !stage_.owes_nothing()) return;
+        if (!has_busy_thread(stage_) || !stage_.testee().owes_nothing()) return;
         const std::string fault = find_idle_fault(stage_);
-        if (!fault.empty()) stage_.blame(kClause, fault);
+        if (!fault.empty()) stage_.findings().blame(kClause, fault);
     }
 
   private:

@@ -17,11 +17,11 @@ class MappingMonitor : public Monitor {
     explicit MappingMonitor(Stage& stage) : stage_(stage) {}
 
     void mapped(const Mapped& event) override {
-        const auto index = stage_.buffer_at({.buffer = event.buffer});
-        if (!index || stage_.reports_other_capacity()) return;
+        const auto index = stage_.buffers().buffer_at({.buffer = event.buffer});
+        if (!index || stage_.attach_answers().reports_other_capacity()) return;
         const Buffer& buffer = stage_.rings().history().buffer(*index);
         const auto blame = [&](const std::string& what) {
-            stage_.blame(wrong_mapping(buffer.cpu, what));
+            stage_.findings().blame(wrong_mapping(buffer.cpu, what));
         };
         const MapDeviation& deviation = event.deviation;
         const MapRequest& request = event.request;

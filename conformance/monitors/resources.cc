@@ -99,14 +99,14 @@ std::uint64_t read_kib(const std::string& path, const std::string& name) {
 }
 
 Holdings count_holdings(Stage& stage) {
-    const std::string folder = folder_of(stage.tracer());
+    const std::string folder = folder_of(stage.testee().tracer());
     Holdings holdings;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
         ++holdings.files[kind_of_file(entry.path())];
         ++holdings.fds;
     }
-    holdings.ring_mappings = stage.tracer().mappings().size();
+    holdings.ring_mappings = stage.testee().tracer().mappings().size();
     holdings.regions = count_lines(folder + "/maps");
     holdings.data_bytes = read_kib(folder + "/status", "VmData:");
     return holdings;
@@ -145,7 +145,7 @@ void count_again(Stage& stage, std::vector<Holdings>& counts,
     constexpr std::uint64_t kPauseMs = 50;
     for (int i = 0; i < kTries && is_worse(); ++i) {
         counts.back() = count_holdings(stage);
-        if (is_worse()) stage.let_run(kPauseMs);
+        if (is_worse()) stage.waits().let_run(kPauseMs);
     }
 }
 
@@ -171,10 +171,10 @@ void blame_growth(Stage& stage, std::vector<Holdings> counts, const std::vector<
                                     ? fmt::format("{} after the last count than after the first",
                                                   most_added(counts.front(), counts.back()))
                                     : "old buffers are not given back";
-        stage.blame("5.1.8.3-6",
-                    fmt::format("the consumer has {1} {2} after every {0} resizes; "
-                                "expected no growth. Evidence: {3}",
-                                changes, text_of(counts, figure.count), figure.what, why));
+        stage.findings().blame(
+            "5.1.8.3-6", fmt::format("the consumer has {1} {2} after every {0} resizes; "
+                                     "expected no growth. Evidence: {3}",
+                                     changes, text_of(counts, figure.count), figure.what, why));
     }
 }
 

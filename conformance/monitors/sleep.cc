@@ -19,7 +19,7 @@ class SharedFutexMonitor : public Monitor {
     void wait_begins(const FutexWait& wait) override {
         for (const FutexWord& word : wait.words) {
             if (!word.is_private || std::exchange(has_blamed_, true)) continue;
-            stage_.blame(
+            stage_.findings().blame(
                 "E17",
                 "the consumer waits on futex_counter with FUTEX_PRIVATE_FLAG; expected a shared "
                 "futex, which the producer in another process or in the kernel can wake");
@@ -37,7 +37,7 @@ class NeedWakeMonitor : public Monitor {
 
     void asleep(std::uint32_t cpu) override {
         if (has_blamed_ || !is_deaf(cpu)) return;
-        const Inspection inspection = stage_.tracer().inspect();
+        const Inspection inspection = stage_.testee().tracer().inspect();
         if (!inspection.all_blocked_for_good || inspection.other_processes || !is_deaf(cpu)) return;
         has_blamed_ = true;
         Finding finding = contract_finding(
@@ -46,7 +46,7 @@ class NeedWakeMonitor : public Monitor {
                         cpu));
         finding.clause = "5.1.8.2-1";
         finding.cpu = cpu;
-        stage_.blame(std::move(finding));
+        stage_.findings().blame(std::move(finding));
     }
 
   private:
@@ -54,7 +54,7 @@ class NeedWakeMonitor : public Monitor {
         if (stage_.the_case().demand == Demand::shared) return false;
         const Rings& rings = stage_.rings();
         const BufferIndex buffer = rings.history().present_buffer(cpu);
-        return stage_.sleeps_without_limit(cpu) && !rings.has_put_need_wake(buffer) &&
+        return stage_.wait_log().sleeps_without_limit(cpu) && !rings.has_put_need_wake(buffer) &&
                rings.need_wake(buffer) == 0;
     }
 

@@ -28,9 +28,9 @@ class StoreMonitor : public Monitor {
             if (!access.is_write || access.place.offset_bytes != kNeedWakeOffset || !is_odd ||
                 !hit.code.told().text.starts_with("mov ") || std::exchange(has_stored_oddly_, true))
                 continue;
-            stage_.blame(write_outside(cpu_at(access.place), access.place.offset_bytes,
-                                       access.size_bytes,
-                                       hit.code.describe() + caller_text(hit.code, hit.stack)));
+            stage_.findings().blame(
+                write_outside(cpu_at(access.place), access.place.offset_bytes, access.size_bytes,
+                              hit.code.describe() + caller_text(hit.code, hit.stack)));
         }
     }
 
@@ -42,13 +42,13 @@ class StoreMonitor : public Monitor {
                           event.code.describe() + caller_text(event.code, event.stack));
         constexpr std::string_view kUnnamed = "(data)";
         const std::size_t at = finding.message.find(kUnnamed);
-        const auto buffer = stage_.buffer_at(access.place);
+        const auto buffer = stage_.buffers().buffer_at(access.place);
         if (buffer && offset >= kMetadataBytes && at != std::string::npos)
             finding.message.replace(
                 at, kUnnamed.size(),
                 fmt::format("({})", name_of_bytes(stage_.rings().history(), *buffer, offset,
                                                   access.size_bytes)));
-        stage_.blame(std::move(finding));
+        stage_.findings().blame(std::move(finding));
     }
 
     // What the bytes of the metadata pages show: no access to them is stopped as a rule.
@@ -62,7 +62,7 @@ class StoreMonitor : public Monitor {
 
   private:
     std::uint32_t cpu_at(const BufferPlace& place) const {
-        const auto buffer = stage_.buffer_at(place);
+        const auto buffer = stage_.buffers().buffer_at(place);
         return buffer ? stage_.rings().history().buffer(*buffer).cpu : 0;
     }
 

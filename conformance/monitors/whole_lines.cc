@@ -24,11 +24,12 @@ class WholeLinesMonitor : public Monitor {
 
     void finishing() override {
         if (cut_bytes_ == 0 || writers_.size() < 2) return;
-        stage_.blame("contract-3",
-                     fmt::format("a write of {1} bytes by one of {0} threads does not end with a "
-                                 "newline; expected whole lines in each write, because lines of "
-                                 "several threads mix",
-                                 writers_.size(), cut_bytes_));
+        stage_.findings().blame(
+            "contract-3",
+            fmt::format("a write of {1} bytes by one of {0} threads does not end with a "
+                        "newline; expected whole lines in each write, because lines of "
+                        "several threads mix",
+                        writers_.size(), cut_bytes_));
     }
 
   private:

@@ -12,8 +12,8 @@ namespace {
 void let_it_block(Stage& stage) {
     constexpr int kLooksAtMost = 20;
     for (int look = 0; look < kLooksAtMost; ++look) {
-        stage.let_run(1);
-        if (stage.tracer().inspect().all_blocked) return;
+        stage.waits().let_run(1);
+        if (stage.testee().tracer().inspect().all_blocked) return;
     }
 }
 
@@ -24,22 +24,22 @@ bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
     std::uint64_t accesses = 0;
     std::uint64_t left = kStepAccessesAtMost;
     for (const std::uint32_t cpu : step.cpus) {
-        if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
-        stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
-                         "an mmap of the current buffer");
-        stage.guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {
-            if (left-- == 0) return Stage::AtGuard::release;  // it spins
+        if (stage.testee().has_ended(cpu)) return false;  // refused: the judge says whether rightly
+        stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
+                            "an mmap of the current buffer");
+        stage.guards().guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {
+            if (left-- == 0) return AtGuard::release;  // it spins
             if (++accesses == k) {
                 step.act(hit);
                 left = kStepAccessesAtMost;
             }
-            return Stage::AtGuard::step;
+            return AtGuard::step;
         });
     }
     let_it_block(stage);
     step.wake();
     stage.wait_asleep();
-    stage.release_guards();
+    stage.guards().release();
     return accesses >= k;
 }
 

@@ -61,7 +61,7 @@ void emit_small(Stage& stage, std::uint32_t cpu, std::uint64_t bytes) {
 
 bool place_next_event(Stage& stage, std::uint64_t offset, Filler filler) {
     stage.wait_asleep();
-    if (stage.has_ended(0)) return false;
+    if (stage.testee().has_ended(0)) return false;
     const std::uint64_t left = bytes_up_to(stage, 0, offset);
     if (filler == Filler::small)
         emit_small(stage, 0, left);
@@ -92,7 +92,7 @@ void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uin
 
 void end_cpu(Stage& stage, std::uint32_t cpu) {
     stage.rings().emit(cpu, stage.rings().make_end());
-    stage.wait_delivered(cpu);
+    stage.waits().delivered(cpu);
 }
 
 CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look) {
@@ -111,7 +111,7 @@ CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uin
 bool is_delivered(const Stage& stage, std::uint32_t cpu) {
     const std::vector<Event>& events = stage.rings().history().events_of(cpu);
     if (events.empty()) return true;
-    const std::vector<Record>& records = stage.records().records();
+    const std::vector<Record>& records = stage.testee().records().records();
     const auto last = std::find_if(records.rbegin(), records.rend(), [cpu](const Record& record) {
         return record.kind == RecordKind::event && record.cpu == cpu;
     });
@@ -122,11 +122,12 @@ bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
     const bool is_current =
         std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
-            return stage.buffer_at(word.place) == buffer &&
+            return stage.buffers().buffer_at(word.place) == buffer &&
                    word.value_expected == stage.rings().counter(buffer);
         });
-    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.has_ended(0)) return false;
-    stage.read_report();
+    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.testee().has_ended(0))
+        return false;
+    stage.testee().read_report();
     return !is_delivered(stage, 0);
 }
 
@@ -172,47 +173,48 @@ Beginning begins_with(const std::function<void()>& wake) {
 bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
             const Beginning& beginning, const std::function<void()>& act) {
     stage.wait_asleep();
-    if (stage.has_ended(cpu)) return false;  // refused: the judge says whether rightly
-    stage.wait_until([&stage, cpu] { return stage.has_mapped_present(cpu); },
-                     "an mmap of the current buffer");
+    if (stage.testee().has_ended(cpu)) return false;  // refused: the judge says whether rightly
+    stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
+                        "an mmap of the current buffer");
     std::uint64_t accesses = 0;
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
-    const std::uint64_t sleeps = stage.sleeps(cpu);
+    const std::uint64_t sleeps = stage.wait_log().sleeps(cpu);
     SpinWatch spin_watch(stage, kLooksOfASpin);
     bool has_begun = !beginning.is_over;
     const auto at = [&](const GuardHit& hit) {
         spin_watch.saw(hit);
         // One that sleeps again and again, and does not deliver, is seen to by its time.
-        if (left == 0 || stage.sleeps(cpu) > sleeps + kSleepsAtMost) return Stage::AtGuard::release;
+        if (left == 0 || stage.wait_log().sleeps(cpu) > sleeps + kSleepsAtMost)
+            return AtGuard::release;
         has_begun = has_begun || beginning.is_over(hit);
-        if (!has_begun) return Stage::AtGuard::step;
+        if (!has_begun) return AtGuard::step;
         --left;
         const bool is_first =
             seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
-        if (counted == Counted::first_of_each && !is_first) return Stage::AtGuard::step;
+        if (counted == Counted::first_of_each && !is_first) return AtGuard::step;
         if (++accesses == k) {
             spin_watch.look_again();
             act();
             left = kAccessesAtMost;
         }
-        return Stage::AtGuard::step;
+        return AtGuard::step;
     };
     const auto behind = [&](const GuardHit& hit, const GuardStep&) {
         if (!has_begun && beginning.behind(hit)) spin_watch.look_again();
     };
-    const auto guard = [&] { stage.guard(cpu, 0, 1, at, behind); };
+    const auto guard = [&] { stage.guards().guard(cpu, 0, 1, at, behind); };
     guard();
     // A beginning may lead to the next buffer.
     if (!has_begun) {
-        stage.set_on_mapped([&](const Mapped& mapped) {
-            if (!has_begun && stage.is_present(mapped, cpu)) guard();
+        stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+            if (!has_begun && is_present(stage, mapped, cpu)) guard();
         });
     }
     beginning.wake();
     stage.wait_asleep();
-    if (beginning.is_over) stage.set_on_mapped(nullptr);
-    stage.release_guards();
+    if (beginning.is_over) stage.hooks().set_on_mapped(nullptr);
+    stage.guards().release();
     return accesses >= k;
 }
 
@@ -245,7 +247,7 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
 
 WalkLimit::WalkLimit(Stage& stage)
     : stage_(stage),
-      shortened_waits_(stage),
+      shortened_waits_(stage.waits()),
       limit_(std::chrono::milliseconds(
           static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
       begin_(std::chrono::steady_clock::now()) {}
@@ -257,7 +259,7 @@ bool WalkLimit::is_over() {
     ++steps_;
     const bool is_over = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
     if (is_over)
-        stage_.played_in_part(fmt::format(
+        stage_.findings().played_in_part(fmt::format(
             "the walk over the consumer's steps was limited to {:.0f} s and ended at step {}",
             std::chrono::duration<double>(passed).count(), steps_));
     return is_over;
@@ -284,7 +286,7 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const WalkChoice& choice) {
     const auto wake = [&] { wake_for_nothing(stage, cpu); };
     const auto wake_before = [&] {
-        for (std::uint64_t i = 1; i < wakes && !stage.has_ended(cpu); ++i) {
+        for (std::uint64_t i = 1; i < wakes && !stage.testee().has_ended(cpu); ++i) {
             stage.wait_asleep();
             wake();
         }
@@ -314,10 +316,10 @@ void overwrite_all(Stage& stage,
 }
 
 void stop_unseen(Stage& stage, std::uint64_t calls_before) {
-    if (stage.tracer().redirected_calls() > calls_before)
+    if (stage.testee().tracer().redirected_calls() > calls_before)
         stop_unsupported(
             "the consumer reads events by system calls, inside which the suite cannot stop it");
-    if (!stage.has_ended(0))
+    if (!stage.testee().has_ended(0))
         stop_inconclusive("the consumer delivered an event without an access to its pages");
 }
 
@@ -325,25 +327,25 @@ void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t 
                           const std::function<void()>& emit, const std::function<void()>& overwrite,
                           IfUnseen if_unseen) {
     bool is_done = false;
-    const std::uint64_t calls = stage.tracer().redirected_calls();
+    const std::uint64_t calls = stage.testee().tracer().redirected_calls();
     // Page 0 of the mapping is the metadata.
-    stage.guard(0, 1 + first_page, pages, [&](const GuardHit&) {
+    stage.guards().guard(0, 1 + first_page, pages, [&](const GuardHit&) {
         overwrite();
         is_done = true;
-        return Stage::AtGuard::release;
+        return AtGuard::release;
     });
     emit();
-    stage.wait_until_or_asleep([&is_done] { return is_done; }, 0);
+    stage.waits().until_or_asleep([&is_done] { return is_done; }, 0);
     if (!is_done && if_unseen == IfUnseen::stop) stop_unseen(stage, calls);
     if (stage.rings().is_reserved(0)) {
-        stage.wait_asleep_or_stuck(0);
+        stage.waits().asleep_or_stuck(0);
         stage.rings().commit(0);
     } else if (stage.rings().is_batch_pending(0)) {
-        stage.wait_asleep_or_stuck(0);
+        stage.waits().asleep_or_stuck(0);
         stage.rings().end_batch(0);
     }
     stage.wait_asleep(0);
-    stage.release_guards();
+    stage.guards().release();
 }
 
 void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
@@ -356,22 +358,24 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
     // Each a millisecond: on a busy machine it may take long to come from the call to its sleep.
     constexpr int kTriesWhereItSleeps = 3000;
     constexpr std::chrono::seconds kLong{4};  // it does not end meanwhile
-    const std::uint64_t before = stage.sleeps(cpu);
+    const std::uint64_t before = stage.wait_log().sleeps(cpu);
     // A reported wait may not sleep yet. A consumer that sleeps on another word, or is between two
     // waits with a limit, does not notice the wake and need not.
     int tries = 0;
     while (stage.rings().spurious_wake(cpu) == 0) {
-        if (++tries >= (stage.sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries)) return;
-        stage.let_run(1);
+        if (++tries >= (stage.wait_log().sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries))
+            return;
+        stage.waits().let_run(1);
     }
-    stage.wait_until([&] { return stage.sleeps(cpu) > before || stage.has_ended(cpu); },
-                     "another wait after a wake without an event");
+    stage.waits().until(
+        [&] { return stage.wait_log().sleeps(cpu) > before || stage.testee().has_ended(cpu); },
+        "another wait after a wake without an event");
 }
 
 void give_time(Stage& stage, const std::function<bool()>& condition) {
     constexpr int kLooks = 40;
     constexpr std::uint64_t kLookEveryMs = 50;
-    for (int look = 0; look < kLooks && !condition(); ++look) stage.let_run(kLookEveryMs);
+    for (int look = 0; look < kLooks && !condition(); ++look) stage.waits().let_run(kLookEveryMs);
 }
 
 }  // namespace kmes::conformance

@@ -100,7 +100,7 @@ struct WalkChoice {
 };
 
 // Ends a walk that takes long, because the consumer waits on one CPU after another at each step.
-// While the walk lasts, Stage::ShortenedWaits shortens these waits. No verdict depends on the end.
+// While the walk lasts, ShortenedWaits shortens these waits. No verdict depends on the end.
 // A pass says that the walk was ended.
 class WalkLimit {
   public:
@@ -110,7 +110,7 @@ class WalkLimit {
 
   private:
     Stage& stage_;
-    Stage::ShortenedWaits shortened_waits_;
+    ShortenedWaits shortened_waits_;
     std::chrono::steady_clock::duration limit_;
     std::chrono::steady_clock::time_point begin_;
     int steps_ = 0;

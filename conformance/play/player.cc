@@ -55,12 +55,12 @@ CaseOutcome Player::play() {
     setup.capacity_bytes = scenario_.capacity_bytes;
     setup.start_positions.assign(scenario_.cpus, scenario_.start_position);
     stage_.set_up(setup);
-    stage_.set_nudging(must_nudge());
+    stage_.waits().set_nudging(must_nudge());
     scenario_.run(*this);
     // What a move has reserved in the last sleep.
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
-    stage_.release_guards();
+    stage_.guards().release();
     // The end events come now, and nobody may overwrite them.
     return stage_.finish();
 }
@@ -85,21 +85,22 @@ void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type
 
 void Player::start() {
     if (!stage_.settings().record_accesses)
-        stage_.set_on_plain_guard([this](const GuardHit& hit) { return is_plain(hit); });
-    stage_.set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
-    stage_.set_on_wait([this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
-    stage_.set_on_mapped([this](const Mapped& mapped) {
+        stage_.guards().set_on_plain_guard([this](const GuardHit& hit) { return is_plain(hit); });
+    stage_.guards().set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
+    stage_.hooks().set_on_wait(
+        [this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
+    stage_.hooks().set_on_mapped([this](const Mapped& mapped) {
         if (is_open_)
             guard(mapped);
         else if (phase_ < first_phase())
             mapped_.push_back(mapped);
     });
-    stage_.set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
+    stage_.hooks().set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
     stage_.start();
 }
 
 void Player::guard(const Mapped& mapped) {
-    stage_.guard_mapping(mapped, looks_at_data_ ? Stage::Guarded::all : Stage::Guarded::metadata);
+    stage_.guards().guard_mapping(mapped, looks_at_data_ ? Guarded::all : Guarded::metadata);
 }
 
 std::uint32_t Player::first_phase() const {
@@ -112,7 +113,7 @@ std::uint32_t Player::first_phase() const {
 // While it sleeps. What it has unmapped meanwhile needs no guard.
 void Player::open() {
     is_open_ = true;
-    const std::vector<Mapping> there = stage_.tracer().mappings();
+    const std::vector<Mapping> there = stage_.testee().tracer().mappings();
     for (const Mapped& mapped : mapped_) {
         const bool is_there = std::any_of(there.begin(), there.end(), [&](const Mapping& each) {
             return each.id == mapped.mapping.id;
@@ -125,7 +126,7 @@ void Player::open() {
 bool Player::publish_for_sleepers(bool is_quiet) {
     bool has_published = false;
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
-        if (!rings().is_reserved(cpu) || !(is_quiet || stage_.asleep(cpu))) continue;
+        if (!rings().is_reserved(cpu) || !(is_quiet || stage_.wait_log().asleep(cpu))) continue;
         publish_reserved(cpu);
         has_published = true;
     }
@@ -133,7 +134,7 @@ bool Player::publish_for_sleepers(bool is_quiet) {
 }
 
 void Player::settle() {
-    stage_.wait_mapped();
+    stage_.waits().mapped();
     // As long as there are reservations that came with the very last accesses.
     for (bool is_settled = false; !is_settled;) {
         stage_.wait_asleep();
@@ -144,7 +145,7 @@ void Player::settle() {
     // Before the phases that are explored nobody asks for the data.
     if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
         looks_at_data_ = true;
-        stage_.guard_data();
+        stage_.guards().guard_data();
     }
     accesses_of_phase_ = 0;
     occurrences_.clear();
@@ -213,9 +214,10 @@ void Player::keep(TraceEntry entry) {
 
 // True: the testee has done something else than accesses since the last call.
 bool Player::is_gap_over() {
-    stage_.read_report();
-    const Deeds now{stage_.attaches().size(), stage_.maps().size(), stage_.waits().size(),
-                    stage_.records().bytes_fed(), stage_.tracer().redirected_calls()};
+    stage_.testee().read_report();
+    const Deeds now{stage_.testee().attaches().size(), stage_.testee().maps().size(),
+                    stage_.wait_log().all().size(), stage_.testee().records().bytes_fed(),
+                    stage_.testee().tracer().redirected_calls()};
     return std::exchange(deeds_, now) != now || spin_watch_.lets_pass();
 }
 
@@ -245,7 +247,7 @@ bool Player::is_plain(const GuardHit& hit) {
     if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_ || has_no_more_to_do())
         return false;
     for (const BufferAccess& access : hit.accesses) {
-        const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
+        const std::optional<BufferIndex> buffer = stage_.buffers().buffer_at(access.place);
         if (!buffer) continue;
         AccessPoint point = point_of(access, *buffer);
         if (rings().is_reserved(point.cpu)) return false;
@@ -259,7 +261,8 @@ bool Player::is_plain(const GuardHit& hit) {
     ++accesses_of_phase_;
     spin_watch_.saw(hit);
     for (const BufferAccess& access : hit.accesses) {
-        if (const auto buffer = stage_.buffer_at(access.place)) note(hit, access, *buffer);
+        if (const auto buffer = stage_.buffers().buffer_at(access.place))
+            note(hit, access, *buffer);
     }
     return true;
 }
@@ -276,14 +279,14 @@ bool Player::has_no_more_to_do() const {
     return true;
 }
 
-Stage::AtGuard Player::on_access(const GuardHit& hit) {
+AtGuard Player::on_access(const GuardHit& hit) {
     is_open_ = is_open_ && !has_no_more_to_do();
-    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return Stage::AtGuard::release;
+    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return AtGuard::release;
     ++accesses_;
     spin_watch_.saw(hit);
     bool is_done = false;
     for (const BufferAccess& access : hit.accesses) {
-        const std::optional<BufferIndex> buffer = stage_.buffer_at(access.place);
+        const std::optional<BufferIndex> buffer = stage_.buffers().buffer_at(access.place);
         if (!buffer) continue;
         const AccessPoint point = note(hit, access, *buffer);
         if (rings().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0)
@@ -297,7 +300,7 @@ Stage::AtGuard Player::on_access(const GuardHit& hit) {
         if (turns_) take_turns(point, hit.tid);
     }
     if (looks_at_data_ && has_made_a_move()) stop_looking_at_data();
-    return is_done ? Stage::AtGuard::done : Stage::AtGuard::step;
+    return is_done ? AtGuard::done : AtGuard::step;
 }
 
 bool Player::has_made_a_move() const {
@@ -310,7 +313,7 @@ void Player::stop_looking_at_data() {
         if (!made_[i] && schedule_.moves[i].point.offset_bytes >= kMetadataBytes) return;
     }
     looks_at_data_ = false;
-    stage_.release_data_guards();
+    stage_.guards().release_data();
 }
 
 // True: the access has been done, too.
@@ -319,7 +322,7 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
         act_told(move, hit.tid);
         return false;
     }
-    stage_.step_torn(hit, move.point.split_bytes, [&] { act_told(move, hit.tid); });
+    stage_.guards().step_torn(hit, move.point.split_bytes, [&] { act_told(move, hit.tid); });
     return true;
 }
 
@@ -334,7 +337,7 @@ void Player::act_told(const Move& move, pid_t thread) {
 
 void Player::publish_reserved(std::uint32_t cpu) {
     // A turn that is taken in here may publish this one, or reserve another.
-    stage_.let_fall_asleep_again();
+    stage_.waits().let_fall_asleep_again();
     if (!rings().is_reserved(cpu)) return;
     spin_watch_.look_again();
     rings().commit(cpu);
@@ -350,7 +353,7 @@ void Player::resize_all(std::uint64_t capacity_bytes, std::uint64_t positions) {
 }
 
 void Player::nudge_retired() {
-    stage_.let_fall_asleep_again();
+    stage_.waits().let_fall_asleep_again();
     const History& history = rings().history();
     for (BufferIndex index = 0; index < history.buffer_count(); ++index) {
         const Buffer& buffer = history.buffer(index);
@@ -468,10 +471,10 @@ void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
         emit(other, event_bytes > 0 ? event_bytes : 80);
     }
     const std::uint64_t end = accesses_ + kAccessesOfOthers;
-    stage_.hold_while(thread, [this, cpu, end] {
+    stage_.holding().hold_while(thread, [this, cpu, end] {
         bool others_sleep = scenario_.cpus > 1;
         for (std::uint32_t other = 0; other < scenario_.cpus; ++other)
-            others_sleep = others_sleep && (other == cpu || stage_.asleep(other));
+            others_sleep = others_sleep && (other == cpu || stage_.wait_log().asleep(other));
         return !others_sleep && accesses_ < end;
     });
 }

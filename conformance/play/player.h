@@ -96,7 +96,7 @@ class Player {
     bool go_on();
 
   private:
-    Stage::AtGuard on_access(const GuardHit& hit);
+    AtGuard on_access(const GuardHit& hit);
     bool is_plain(const GuardHit& hit);
     void on_wait(const FutexWait& wait, std::uint32_t cpu);
     bool publish_for_sleepers(bool is_quiet);

@@ -21,15 +21,16 @@ constexpr std::chrono::milliseconds kLongestTurn{1000};
 }  // namespace
 
 bool Player::others_go_on(pid_t thread) const {
-    return std::any_of(threads_.begin(), threads_.end(),
-                       [&](pid_t other) { return other != thread && !stage_.is_waiting(other); });
+    return std::any_of(threads_.begin(), threads_.end(), [&](pid_t other) {
+        return other != thread && !stage_.wait_log().is_waiting(other);
+    });
 }
 
 void Player::yield(pid_t thread, std::uint64_t accesses) {
     const std::uint64_t end = accesses_ + accesses;
     if (thread == 0) return;  // everybody sleeps
-    stage_.hold_while(thread,
-                      [this, thread, end] { return accesses_ < end && others_go_on(thread); });
+    stage_.holding().hold_while(
+        thread, [this, thread, end] { return accesses_ < end && others_go_on(thread); });
 }
 
 bool Player::go_on() {
@@ -54,7 +55,7 @@ bool Player::go_on() {
 std::optional<pid_t> Player::first_at_turn() const {
     std::optional<pid_t> first;
     for (const Turns::Thread& each : turns_->threads()) {
-        if (stage_.is_waiting(each.tid) || stuck_.contains(each.tid)) continue;
+        if (stage_.wait_log().is_waiting(each.tid) || stuck_.contains(each.tid)) continue;
         if (!first || turns_->goes_before(each.tid, *first)) first = each.tid;
     }
     return first;
@@ -85,7 +86,7 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
         blocked_looks = moves ? 0 : blocked_looks + 1;
         return blocked_looks < kBlockedLooks;
     };
-    stage_.hold_while(thread, goes_on, kLongestTurn);
+    stage_.holding().hold_while(thread, goes_on, kLongestTurn);
     held_.pop_back();
     trace_.drawn[at].parameter = accesses_ - before;
     const std::optional<pid_t> first = must_yield_to(thread);
@@ -97,7 +98,7 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
 
 // Asleep, but not on a ring word; or no more.
 bool Player::is_blocked(pid_t thread) const {
-    for (const ThreadState& each : stage_.tracer().inspect().threads) {
+    for (const ThreadState& each : stage_.testee().tracer().inspect().threads) {
         if (each.tid == thread) return is_out_of_the_way(each);
     }
     return true;

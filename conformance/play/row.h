@@ -26,9 +26,9 @@ struct Setup {
     std::optional<Amount> position = {};          // of CPU 0 at the start; none: 0 on all CPUs
     std::uint64_t position_step = 0;              // added to the position for each further CPU
     Steps before_start = {};                      // played before the testee starts
-    std::int64_t wake_result = 0;                 // see Stage::set_wake_result
-    bool nudging = true;                          // see Stage::set_nudging
-    bool shortened_waits = false;                 // see Stage::ShortenedWaits
+    std::int64_t wake_result = 0;                 // see Hooks::set_wake_result
+    bool nudging = true;                          // see Nudges::set_on
+    bool shortened_waits = false;                 // see ShortenedWaits
 };
 inline const Setup kOneCpu{.cpus = 1};
 

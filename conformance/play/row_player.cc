@@ -40,11 +40,11 @@ class RowPlayer {
 
     void operator()(const Asleep&) { stage_.wait_asleep(); }
     void operator()(const AsleepHere&) { stage_.wait_asleep(cpu_); }
-    void operator()(const Delivered&) { stage_.wait_delivered(); }
-    void operator()(const DeliveredHere&) { stage_.wait_delivered(cpu_); }
-    void operator()(const AllMapped&) { stage_.wait_mapped(); }
-    void operator()(const EndIfRefused&) { is_over_ = stage_.has_ended(cpu_); }
-    void operator()(const NudgingOff&) { stage_.set_nudging(false); }
+    void operator()(const Delivered&) { stage_.waits().delivered(); }
+    void operator()(const DeliveredHere&) { stage_.waits().delivered(cpu_); }
+    void operator()(const AllMapped&) { stage_.waits().mapped(); }
+    void operator()(const EndIfRefused&) { is_over_ = stage_.testee().has_ended(cpu_); }
+    void operator()(const NudgingOff&) { stage_.waits().set_nudging(false); }
 
     void operator()(const Emit& emit) {
         emit_some(stage_, cpu_, count(bytes(emit.count)), bytes(emit.bytes));
@@ -110,9 +110,9 @@ class RowPlayer {
     void operator()(const SpuriousWake&) { wake_for_nothing(stage_, cpu_); }
 
     void operator()(const AtOnce& at_once) {
-        stage_.freeze();
+        stage_.holding().freeze();
         play(at_once.steps);
-        stage_.thaw();
+        stage_.holding().thaw();
     }
     void operator()(const InOrder& in_order) { play(in_order.steps); }
     void operator()(const Times& times) {
@@ -134,8 +134,8 @@ class RowPlayer {
     }
 
     void operator()(const Place& place) {
-        is_over_ =
-            !place_next_event(stage_, bytes(place.before_end), place.filler) || stage_.has_ended(0);
+        is_over_ = !place_next_event(stage_, bytes(place.before_end), place.filler) ||
+                   stage_.testee().has_ended(0);
     }
     void operator()(const MoveWritePos& move) {
         move_positions(stage_, write_pos(stage_, cpu_), bytes(move.to));
@@ -189,7 +189,7 @@ WalkChoice RowPlayer::choice_of(const Step& walk) {
     if (choice.only && choice.only->empty()) stage_.wait_asleep();
     choice.on_begin = [this, number, cpu](const AccessNumber& access) {
         RowPlay play{point_of(number, cpu, access), 0, {}};
-        const std::vector<Record>& records = stage_.records().records();
+        const std::vector<Record>& records = stage_.testee().records().records();
         if (!records.empty()) play.lines = records.back().line;
         for (std::uint32_t each = 0; each < stage_.cpus(); ++each) {
             const std::vector<Event>& events = rings().history().events_of(each);
@@ -221,7 +221,7 @@ void RowPlayer::operator()(const BeforeEachAccess& walk) {
         const Steps& wake = walk.wake.empty() ? kOneEvent : walk.wake;
         return play_each(step, up_to(walk.last), [&](std::uint64_t k) {
             play(walk.before);
-            if (is_over_ || stage_.has_ended(cpu_) ||
+            if (is_over_ || stage_.testee().has_ended(cpu_) ||
                 !act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act))
                 return false;
             play(walk.afterwards);
@@ -276,19 +276,19 @@ bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t acces
     const std::uint64_t first_page = next.pages == NextPages::data ? 1 : 0;
     const std::uint64_t last_page =
         next.pages == NextPages::metadata ? 0 : 2 * stage_.capacity_bytes() / kPageBytes;
-    stage_.set_on_mapped([&](const Mapped& mapped) {
-        if (is_done || !stage_.is_present(mapped, 0)) return;
-        stage_.guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
-            if (is_done || --left > 0) return Stage::AtGuard::step;
+    stage_.hooks().set_on_mapped([&](const Mapped& mapped) {
+        if (is_done || !is_present(stage_, mapped, 0)) return;
+        stage_.guards().guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
+            if (is_done || --left > 0) return AtGuard::step;
             is_done = true;
             play(next.actions);
-            return Stage::AtGuard::release;
+            return AtGuard::release;
         });
     });
     stage_.resize(stage_.capacity_bytes());
     stage_.wait_asleep();
-    stage_.set_on_mapped(nullptr);
-    stage_.release_guards();
+    stage_.hooks().set_on_mapped(nullptr);
+    stage_.guards().release();
     return is_done;
 }
 
@@ -311,22 +311,24 @@ void RowPlayer::hold_at(const HoldAt& hold, std::uint64_t access) {
     bool held = false;
     const auto others_are_busy = [this] {
         for (std::uint32_t cpu = 1; cpu < stage_.cpus(); ++cpu) {
-            if (!stage_.has_ended(cpu) && !(is_delivered(stage_, cpu) && stage_.asleep(cpu)))
+            if (!stage_.testee().has_ended(cpu) &&
+                !(is_delivered(stage_, cpu) && stage_.wait_log().asleep(cpu)))
                 return true;
         }
         return false;
     };
-    stage_.guard(0, hold.page, 1, [&](const GuardHit& hit) {
-        if (held || --left > 0) return Stage::AtGuard::step;
+    stage_.guards().guard(0, hold.page, 1, [&](const GuardHit& hit) {
+        if (held || --left > 0) return AtGuard::step;
         held = true;
         play(hold.meanwhile);
-        stage_.hold_while(hit.tid, others_are_busy, std::chrono::milliseconds(hold.at_most_ms));
+        stage_.holding().hold_while(hit.tid, others_are_busy,
+                                    std::chrono::milliseconds(hold.at_most_ms));
         play(hold.afterwards);
-        return Stage::AtGuard::release;
+        return AtGuard::release;
     });
     play(hold.wake);
     stage_.wait_asleep();
-    stage_.release_guards();
+    stage_.guards().release();
 }
 
 void set_up(Stage& stage, const Setup& setup) {
@@ -356,10 +358,10 @@ std::size_t play_of(const Finding& finding, const std::vector<RowPlay>& plays) {
 CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const RowChoice& choice,
                      std::vector<RowPlay>& begun) {
     set_up(stage, setup);
-    stage.set_wake_result(setup.wake_result);
-    stage.set_nudging(setup.nudging);
-    std::optional<Stage::ShortenedWaits> shortened_waits;
-    if (setup.shortened_waits) shortened_waits.emplace(stage);
+    stage.hooks().set_wake_result(setup.wake_result);
+    stage.waits().set_nudging(setup.nudging);
+    std::optional<ShortenedWaits> shortened_waits;
+    if (setup.shortened_waits) shortened_waits.emplace(stage.waits());
     RowPlayer player(stage, choice, begun);
     player.play(setup.before_start);
     stage.start();

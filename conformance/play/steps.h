@@ -88,7 +88,7 @@ struct AllMapped {};      // until every buffer is mapped, or refused
 // Ends the row if the testee has refused or ended the current CPU. The judge decides whether that
 // was correct.
 struct EndIfRefused {};
-struct NudgingOff {};  // see Stage::set_nudging
+struct NudgingOff {};  // see Nudges::set_on
 
 // -- The producer --
 struct Emit {

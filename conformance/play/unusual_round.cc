@@ -71,7 +71,7 @@ std::string_view describe(Disturbance disturbance) {
 }
 
 void replace_at_the_next_attach(Stage& stage) {
-    stage.set_on_attached([&stage, is_done = false](const Attached& attached) mutable {
+    stage.hooks().set_on_attached([&stage, is_done = false](const Attached& attached) mutable {
         if (attached.error != 0 || std::exchange(is_done, true)) return;
         stage.resize(stage.capacity_bytes());
     });
@@ -89,17 +89,17 @@ void UnusualRound::begin() {
             return;
         case Disturbance::lapped:
             is_made_ = true;
-            stage_.freeze();
+            stage_.holding().freeze();
             lap_to_few(stage_);
-            stage_.thaw();
+            stage_.holding().thaw();
             return;
         case Disturbance::many:
-            stage_.freeze();
+            stage_.holding().freeze();
             emit_some(stage_, 0, kMany, kCapacity / (kMany + 1));
-            stage_.thaw();
+            stage_.holding().thaw();
             return;
         case Disturbance::new_buffer:
-            stage_.read_report();
+            stage_.testee().read_report();
             told_before_ = buffers_told();
             stage_.resize(stage_.capacity_bytes());
             emit_some(stage_, 0, 1, 100);
@@ -126,31 +126,32 @@ void UnusualRound::begin() {
         case Disturbance::refused:
             is_made_ = true;
             // The kernel restarts a wait after a stop, and finds another value then.
-            stage_.freeze();
+            stage_.holding().freeze();
             emit_some(stage_, 0, 1, 70);
-            stage_.thaw();
+            stage_.holding().thaw();
             return;
     }
 }
 
 void UnusualRound::wake_with(std::int64_t result) {
     is_made_ = true;
-    stage_.set_wake_result(result);
+    stage_.hooks().set_wake_result(result);
     wake_for_nothing(stage_, 0);
-    stage_.set_wake_result(0);
+    stage_.hooks().set_wake_result(0);
 }
 
 bool UnusualRound::is_made(const GuardHit& hit) {
     const bool is_at_another = disturbance_ == Disturbance::empty_buffer ||
                                disturbance_ == Disturbance::replaced_meanwhile;
     if (disturbance_ == Disturbance::many && !is_made_) {
-        stage_.read_report();
+        stage_.testee().read_report();
         is_made_ = is_delivered(stage_, 0);
     }
     if (is_made_ || !(is_at_another || disturbance_ == Disturbance::new_buffer)) return is_made_;
-    if (stage_.buffer_at(hit.place) != stage_.rings().history().present_buffer(0)) return false;
+    if (stage_.buffers().buffer_at(hit.place) != stage_.rings().history().present_buffer(0))
+        return false;
     if (is_at_another) return is_made_ = is_ready_;
-    stage_.read_report();
+    stage_.testee().read_report();
     is_made_ = buffers_told() > told_before_ && is_delivered(stage_, 0);
     return is_made_;
 }
@@ -176,7 +177,7 @@ std::uint8_t UnusualRound::need_wake() const {
 }
 
 std::size_t UnusualRound::buffers_told() const {
-    const std::vector<Record>& records = stage_.records().records();
+    const std::vector<Record>& records = stage_.testee().records().records();
     return static_cast<std::size_t>(
         std::count_if(records.begin(), records.end(), [](const Record& record) {
             return record.kind == RecordKind::generation && record.cpu == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The interface of a monitor: an invariant that holds in every case, whatever the case is about.
-// The stage reports what happens, and the monitor blames by its own clause (Stage::blame). A
+// The stage reports what happens, and the monitor blames by its own clause (Findings::blame). A
 // monitor never changes what happens. conformance/monitors has the monitors.
 #ifndef KMES_CONFORMANCE_STAGE_MONITOR_H_
 #define KMES_CONFORMANCE_STAGE_MONITOR_H_

@@ -24,6 +24,10 @@ class ServedBuffers {
     BufferId id_of(BufferIndex buffer) const { return ids_.at(buffer); }
     // Nothing: this stage does not serve that id.
     std::optional<BufferIndex> index_of(BufferId id) const;
+    // The buffer that a hit of a guard is in.
+    std::optional<BufferIndex> buffer_at(const BufferPlace& place) const {
+        return index_of(place.buffer);
+    }
 
     // A thread has mapped the buffer. Returns whether this is the first mapping of the buffer.
     bool note_mapped(BufferIndex buffer, MappingId mapping, pid_t maker);

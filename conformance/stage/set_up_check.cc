@@ -61,12 +61,12 @@ std::string describe_stepper(const StageSettings& settings) {
         RingsSetup setup = stage.default_setup();
         setup.cpus = 1;
         stage.set_up(setup);
-        stage.set_on_mapped([&](const Mapped& mapped) {
-            stage.guard_mapping(mapped, Stage::Guarded::metadata);
-            reason = stage.tracer().stepping_reason();
+        stage.hooks().set_on_mapped([&](const Mapped& mapped) {
+            stage.guards().guard_mapping(mapped, Guarded::metadata);
+            reason = stage.testee().tracer().stepping_reason();
         });
         stage.start();
-        for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.let_run(10);
+        for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.waits().let_run(10);
         return CaseOutcome{Verdict::pass, "", "", ""};
     };
     StageSettings alone = settings;

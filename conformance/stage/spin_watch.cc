@@ -16,11 +16,12 @@ void SpinWatch::saw(const GuardHit& hit) {
         is_write = is_write || access.is_write;
         is_look = is_look && !access.is_write && access.place.offset_bytes < kMetadataBytes;
     }
-    if (is_write && looks.pass) looks.pass = !stage_.let_reads_pass(hit.place.mapping, false);
+    if (is_write && looks.pass)
+        looks.pass = !stage_.guards().let_reads_pass(hit.place.mapping, false);
     if (!is_look || looks.operations != operations) looks.count = 0;
     looks.operations = operations;
     if (is_look && ++looks.count == looks_of_a_spin_)
-        looks.pass = stage_.let_reads_pass(hit.place.mapping, true);
+        looks.pass = stage_.guards().let_reads_pass(hit.place.mapping, true);
 }
 
 bool SpinWatch::lets_pass() const {
@@ -30,7 +31,7 @@ bool SpinWatch::lets_pass() const {
 
 void SpinWatch::look_again() {
     for (auto& [mapping, looks] : looks_) {
-        if (looks.pass) stage_.let_reads_pass(mapping, false);
+        if (looks.pass) stage_.guards().let_reads_pass(mapping, false);
         looks = Looks{stage_.rings().history().operations(), 0, false};
     }
 }

@@ -39,12 +39,12 @@ class StageLimits : public testing::Test {
 TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
     bool has_slept = false;
     case_.run = [&](Stage& stage) {
-        stage.set_on_mapped([&](const Mapped&) {
+        stage.hooks().set_on_mapped([&](const Mapped&) {
             if (!has_slept) std::this_thread::sleep_for(kLongerThanThat);
             has_slept = true;
         });
         stage.start();
-        stage.wait_mapped();
+        stage.waits().mapped();
         return stage.finish();
     };
     const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
@@ -55,8 +55,8 @@ TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
 TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
     case_.run = [&](Stage& stage) {
         stage.start();
-        stage.wait_mapped();
-        stage.wait_until([] { return false; }, "what no consumer does");
+        stage.waits().mapped();
+        stage.waits().until([] { return false; }, "what no consumer does");
         return stage.finish();
     };
     settings_.testee = {"conformance/testees/broken_spins"};
@@ -70,9 +70,9 @@ TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
 TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
     case_.run = [&](Stage& stage) {
         stage.start();
-        stage.wait_mapped();
-        stage.guard(0, 1, 1, [](const GuardHit&) { return Stage::AtGuard::step; });
-        stage.wait_until([] { return false; }, "what no consumer does");
+        stage.waits().mapped();
+        stage.guards().guard(0, 1, 1, [](const GuardHit&) { return AtGuard::step; });
+        stage.waits().until([] { return false; }, "what no consumer does");
         return stage.finish();
     };
     settings_.stepper = Stepper::single_step;
@@ -92,16 +92,16 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
         setup.cpus = 1;
         stage.set_up(setup);
         stage.start();
-        stage.set_wake_result(-EINTR);
+        stage.hooks().set_wake_result(-EINTR);
         for (std::uint64_t round = 0; round < kRounds; ++round) {
             stage.wait_asleep();
-            stage.guard(0, 0, 1, [](const GuardHit&) { return Stage::AtGuard::step; });
-            stage.release_guards();
+            stage.guards().guard(0, 0, 1, [](const GuardHit&) { return AtGuard::step; });
+            stage.guards().release();
             stage.rings().emit(0, stage.rings().make(100));
         }
         stage.wait_asleep();
-        woken = stage.wake_results_told();
-        stage.set_wake_result(0);
+        woken = stage.hooks().wake_results_told();
+        stage.hooks().set_wake_result(0);
         return stage.finish();
     };
     settings_.timeout_scale = 1;
@@ -121,16 +121,17 @@ class StageShortenedWaits : public StageLimits {
         case_.run = [&](Stage& stage) {
             stage.start();
             stage.wait_asleep();
-            stage.set_on_wait_end([&](const FutexWaitEnd& end) { woken += end.result == 0; });
+            stage.hooks().set_on_wait_end(
+                [&](const FutexWaitEnd& end) { woken += end.result == 0; });
             {
-                std::optional<Stage::ShortenedWaits> shortened_waits;
-                if (shortens_waits) shortened_waits.emplace(stage);
+                std::optional<ShortenedWaits> shortened_waits;
+                if (shortens_waits) shortened_waits.emplace(stage.waits());
                 for (int round = 0; round < kRounds || !enough(woken); ++round) {
                     stage.rings().emit(3, stage.rings().make(100));
                     stage.wait_asleep(3);
                 }
             }
-            stage.set_on_wait_end(nullptr);
+            stage.hooks().set_on_wait_end(nullptr);
             return stage.finish();
         };
         settings_.timeout_scale = 1;

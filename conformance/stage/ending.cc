@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+//
+// See ending.h.
+#include "conformance/stage/ending.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "conformance/model/run_record.h"
+#include "conformance/oracle/judge.h"
+#include "conformance/stage/data_names.h"
+#include "conformance/stage/end_finding.h"
+#include "conformance/stage/stage_parts.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+std::string block(const std::string& title, const std::string& text) {
+    if (text.empty()) return "";
+    std::string out = title + ":\n";
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        out += "    " + text.substr(begin, end - begin) + "\n";
+        begin = end + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+void Ending::emit_ends() {
+    if (parts_.holding.is_frozen()) parts_.holding.thaw();
+    if (has_begun_) return;
+    has_begun_ = true;
+    for (std::uint32_t cpu = 0; cpu < parts_.cpus(); ++cpu) {
+        if (!parts_.testee.has_ended(cpu)) parts_.rings->emit(cpu, parts_.rings->make_end());
+    }
+}
+
+JudgeOptions Ending::judge_options() const {
+    JudgeOptions options;
+    options.clause = clause_of_case(parts_.the_case.id);
+    return options;
+}
+
+CaseOutcome Ending::finish() {
+    if (!parts_.holding.is_frozen() && !has_begun_ && !parts_.testee.end()) {
+        for (const auto& monitor : parts_.monitors) monitor->finishing();
+    }
+    emit_ends();
+    parts_.waits.exited("an exit");
+    parts_.testee.read_report();
+    const std::optional<Ended>& end = parts_.testee.end();
+    JudgeOptions options = judge_options();
+    options.exited_with_zero = end->kind == EndKind::kExited && end->exit_status == 0;
+    std::optional<Finding> first;
+    if (end->sanitizer_needs_ptrace || end->kind == EndKind::kKilled || !end->attached)
+        stop_ended(parts_);
+    if (!options.exited_with_zero) first = wrong_exit_status(end->exit_status);
+    return judge_run(options, first);
+}
+
+CaseOutcome Ending::finish_any_exit() {
+    if (!parts_.testee.end()) parts_.waits.exited("an exit");
+    parts_.testee.read_report();
+    const std::optional<Ended>& end = parts_.testee.end();
+    if (end->sanitizer_needs_ptrace || end->kind != EndKind::kExited) stop_ended(parts_);
+    JudgeOptions options = judge_options();
+    options.cut_short = true;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Ending::finish_refused() {
+    parts_.waits.exited("an R record of every CPU");
+    parts_.testee.read_report();
+    const std::optional<Ended>& end = parts_.testee.end();
+    if (end->sanitizer_needs_ptrace || end->kind != EndKind::kExited) stop_ended(parts_);
+    JudgeOptions options = judge_options();
+    options.exited_with_zero = end->exit_status == 0;
+    options.cut_short = end->exit_status != 0;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Ending::finish_tolerant() {
+    emit_ends();
+    const std::optional<Ended>& end = parts_.testee.end();
+    bool asleep_for_good = false;
+    const auto sound_cpus_ended = [this] {
+        for (std::uint32_t cpu = 0; cpu < parts_.cpus(); ++cpu) {
+            if (!parts_.testee.progress().ended(cpu) && !parts_.rings->history().tolerated(cpu))
+                return false;
+        }
+        return true;
+    };
+    parts_.waits.while_pending(
+        [&] {
+            // It is right to stay, and cannot be blamed for a rest that is told too soon.
+            may_stay_ = sound_cpus_ended();
+            if (!end && may_stay_ && parts_.liveness.is_at_rest()) asleep_for_good = true;
+            return !end && !asleep_for_good;
+        },
+        [&] { return !sound_cpus_ended(); }, "an exit or a sleep");
+    if (end && (end->kind != EndKind::kExited || end->exit_status != 0)) stop_ended(parts_);
+    JudgeOptions options = judge_options();
+    options.cut_short = !end;
+    return judge_run(options, std::nullopt);
+}
+
+CaseOutcome Ending::judge_run(const JudgeOptions& options, std::optional<Finding> first) {
+    parts_.testee.report().finish();
+    parts_.rings->verify();
+    std::vector<Finding> all = parts_.findings.all();
+    std::vector<Finding> by_driver = parts_.findings.all();
+    const auto add = [&](const Finding& finding) {
+        all.push_back(finding);
+        by_driver.push_back(finding);
+    };
+    std::vector<Finding> judged = judge(parts_.rings->history(), parts_.testee.records(), options);
+    all.insert(all.end(), judged.begin(), judged.end());
+    if (first) add(*first);
+    for (const auto& monitor : parts_.monitors) {
+        if (std::optional<Finding> finding = monitor->fault()) add(*finding);
+    }
+    return make_outcome(all, by_driver, options);
+}
+
+// Everything that is needed to judge this run again, to run it again and to see it.
+std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findings,
+                                               const std::vector<Finding>& by_driver,
+                                               const JudgeOptions& options) {
+    constexpr std::size_t kStandardErrorBytesKept = 65536;
+    auto record = std::make_shared<RunRecord>();
+    record->schedule = parts_.settings.schedule;
+    record->history = parts_.rings->history().log();
+    record->report = parts_.testee.report().text();
+    record->report_left_out = parts_.testee.report().bytes_left_out();
+    record->judge_options = options;
+    record->driver_findings = by_driver;
+    record->findings = findings;
+    record->timeline = parts_.recorder.timeline();
+    if (!parts_.testee.has_tracer()) return record;
+    const std::string text = parts_.testee.tracer().standard_error();
+    record->standard_error =
+        text.substr(text.size() - std::min(text.size(), kStandardErrorBytesKept));
+    return record;
+}
+
+// The process that has called kmes_attach is the consumer (contract). A child that it makes
+// afterwards has its buffers, and may read them or sleep on them; the suite does not follow it.
+void Ending::stop_at_child(const Finding& finding) const {
+    if (!parts_.testee.has_forked()) return;
+    stop_inconclusive(fmt::format(
+        "the consumer has made child processes after kmes_attach, which may be the ones that read "
+        "or sleep. The suite follows one process: use threads in the judged run ({})",
+        finding.message));
+}
+
+CaseOutcome Ending::make_outcome(const std::vector<Finding>& findings,
+                                 const std::vector<Finding>& by_driver,
+                                 const JudgeOptions& options) {
+    if (!findings.empty()) stop_at_child(findings.front());
+    CaseOutcome outcome;
+    outcome.verdict = findings.empty() ? Verdict::pass : Verdict::fail;
+    if (!findings.empty()) {
+        outcome.clause = findings.front().clause;
+        outcome.message = findings.front().message;
+    } else {
+        outcome.clause = parts_.the_case.clause;
+        if (!parts_.findings.in_part().empty())
+            outcome.message = std::string(kInPart) + parts_.findings.in_part();
+    }
+    std::string text;
+    for (std::size_t i = 1; i < findings.size(); ++i)
+        text += fmt::format("also {} {}: {}\n", findings[i].clause, finding_name(findings[i].code),
+                            findings[i].message);
+    for (const std::string& line : parts_.findings.notes()) text += line + "\n";
+    if (const std::uint64_t lost =
+            parts_.testee.has_tracer() ? parts_.testee.tracer().lost_stops() : 0;
+        lost > 0)
+        text += fmt::format("stops of threads that the kernel did not report: {}\n", lost);
+    outcome.details = text;
+    if (findings.empty()) return outcome;
+    parts_.recorder.finish(findings.front());
+    if (const std::string cause = stale_capacity_of(parts_.recorder.timeline()); !cause.empty())
+        outcome.message += "; the cause: the consumer " + cause;
+    const std::shared_ptr<RunRecord> record = make_record(findings, by_driver, options);
+    outcome.record = record;
+    if (!parts_.testee.has_tracer()) return outcome;
+    outcome.details +=
+        block("standard error of the testee", parts_.testee.tracer().standard_error());
+    for (const Finding& finding : findings) {
+        if (!finding.cpu || *finding.cpu >= parts_.cpus()) continue;
+        const std::string history =
+            describe_history(parts_.rings->history(), parts_.testee.records(), *finding.cpu);
+        outcome.details += block(fmt::format("history of CPU {}", *finding.cpu), history);
+        record->history_excerpt = history;
+        break;
+    }
+    for (std::size_t i = 0;
+         i < std::min<std::size_t>(parts_.testee.records().comments().size(), 20); ++i)
+        outcome.details += "# " + parts_.testee.records().comments()[i].text + "\n";
+    return outcome;
+}
+
+CaseOutcome Ending::outcome_of(const Stop& stop) {
+    if (stop.verdict != Verdict::fail)
+        return CaseOutcome{stop.verdict, std::string(parts_.the_case.clause), stop.finding.message,
+                           ""};
+    parts_.testee.read_report();
+    parts_.testee.report().finish();
+    JudgeOptions options = judge_options();
+    options.cut_short = true;
+    // The judge says it of a malformed line, first of all.
+    const bool is_judged = stop.finding.code == FindingCode::malformed_record;
+    std::vector<Finding> by_driver;
+    if (!is_judged) by_driver.push_back(stop.finding);
+    by_driver.insert(by_driver.end(), parts_.findings.all().begin(), parts_.findings.all().end());
+    const std::vector<Finding> judged =
+        judge(parts_.rings->history(), parts_.testee.records(), options);
+    // What it did before says more than that it did nothing any more. The same of one that has
+    // ended, or refused, every CPU and then exits.
+    const bool is_of_the_end =
+        parts_.findings.stands_still() ||
+        (stop.finding.code == FindingCode::ended_too_early && parts_.testee.progress().all_ended());
+    std::vector<Finding> all;
+    const auto append = [&all](const std::vector<Finding>& more) {
+        all.insert(all.end(), more.begin(), more.end());
+    };
+    if (is_judged) {
+        append(judged);
+        append(parts_.findings.all());
+    } else if (is_of_the_end) {
+        append(parts_.findings.all());
+        append(judged);
+        append({stop.finding});
+    } else {
+        append(by_driver);
+        append(judged);
+    }
+    CaseOutcome outcome = make_outcome(all, by_driver, options);
+    outcome.has_hung = parts_.findings.has_hung();
+    return outcome;
+}
+
+}  // namespace kmes::conformance
